@@ -138,7 +138,7 @@ function(tandem_module name)
   set_property(GLOBAL APPEND PROPERTY TANDEM_CORE_MODULES core_${name})
 endfunction()
 
-# tandem_sharded_test(NAME PROGRAM COUNT [FILTER PATTERN] [ENVIRONMENT NAME=VALUE...] [PROPERTIES...]): the tests of PROGRAM
+# tandem_sharded_test(NAME PROGRAM COUNT FILTER PATTERN [ENVIRONMENT NAME=VALUE...] [PROPERTIES...]): the tests of PROGRAM
 # that the pattern selects, as COUNT processes that run a part of them each. Tests that share what a process has to begin
 # with (loaded modules, runs to compare with) take a fifth of the time that a process for each of them takes.
 function(tandem_sharded_test name program count)

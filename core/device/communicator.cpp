@@ -91,10 +91,15 @@ std::string Communicator::receive_text(int peer, const char* what) const {
   return text;
 }
 
-void Communicator::gather_words(const char* act, const char* what) const {
+void Communicator::gather_words(const char* act, const char* act_of_root, const char* what) const {
   int64_t word = 0;
-  if (rank() != 0) return send(0, &word, sizeof(word), what);
   const tandem_part part{&word, sizeof(word)};
+  if (rank() != 0) {
+    const auto call = [&] {
+      check(transport_.send(communicator_, 0, own_channel, &part, 1), "a message to rank 0");
+    };
+    return watch(call, 0, act_of_root, what);
+  }
   for (int peer = 1; peer < size(); ++peer) {
     const auto call = [&] {
       check(transport_.receive(communicator_, peer, own_channel, &part, 1),
@@ -104,16 +109,21 @@ void Communicator::gather_words(const char* act, const char* what) const {
   }
 }
 
-// A large message makes rank 0 wait for the others, and the transport does not say for whom. So
-// rank 0 first hears from each that it is there.
-void Communicator::broadcast(void* data, int64_t bytes, const char* what) const {
-  constexpr int64_t large = 1024;  // smaller ones no transport holds back
-  if (bytes > large) gather_words("be ready for", what);
+void Communicator::watched_broadcast(void* data, int64_t bytes, const char* act_of_root,
+                                     const char* what) const {
   const auto call = [&] {
     check(transport_.broadcast(communicator_, 0, data, bytes), "a message from rank 0 to all");
   };
   if (rank() == 0) return watch(call, -1, "receive", what);
-  watch(call, 0, "send", what);
+  watch(call, 0, act_of_root, what);
+}
+
+// A large message makes rank 0 wait for the others, and the transport does not say for whom. So
+// rank 0 first hears from each that it is there.
+void Communicator::broadcast(void* data, int64_t bytes, const char* what) const {
+  constexpr int64_t large = 1024;  // smaller ones no transport holds back
+  if (bytes > large) gather_words("be ready for", "send", what);
+  watched_broadcast(data, bytes, "send", what);
 }
 
 std::string Communicator::broadcast_text(const std::string& text, const char* what) const {
@@ -126,9 +136,9 @@ std::string Communicator::broadcast_text(const std::string& text, const char* wh
 }
 
 void Communicator::meet(const char* what) const {
-  gather_words("come to", what);
+  gather_words("come to", "come to", what);
   int64_t word = 0;
-  broadcast(&word, sizeof(word), what);
+  watched_broadcast(&word, sizeof(word), "come to", what);
 }
 
 }  // namespace tandem

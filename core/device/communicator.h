@@ -60,8 +60,10 @@ class Communicator {
  private:
   // Makes the call, which waits for the peer to `act`; peer -1: for any of the others.
   void watch(const std::function<void()>& call, int peer, const char* act, const char* what) const;
-  // Rank 0 waits for a word of each of the others.
-  void gather_words(const char* act, const char* what) const;
+  // Rank 0 waits for a word of each of the others. They wait for rank 0 to `act_of_root`.
+  void gather_words(const char* act, const char* act_of_root, const char* what) const;
+  void watched_broadcast(void* data, int64_t bytes, const char* act_of_root,
+                         const char* what) const;
 
   const tandem_transport& transport_;
   tandem_communicator* communicator_ = nullptr;

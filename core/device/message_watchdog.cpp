@@ -53,6 +53,9 @@ bool MessageWatchdog::expires(const std::function<void()>& call) {
   } catch (const Error&) {
     if (!set_waiting(false)) throw;
     return true;
+  } catch (...) {
+    static_cast<void>(set_waiting(false));
+    throw;
   }
   static_cast<void>(set_waiting(false));
   return false;

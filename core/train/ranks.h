@@ -34,8 +34,8 @@ void require_messages_from(const Registry& registry, const std::string& devices)
 // Error that names the first option that one process supports and several do not.
 void require_supported_by_ranks(const Registry& registry, const TrainOptions& options);
 
-// What is wrong on every rank rank 0 alone should report: the others call this before they do. The
-// launcher ends them when rank 0 has ended.
+// Only rank 0 should report an error that all ranks have: the others call this first. The launcher
+// ends them when rank 0 has ended.
 void let_root_report();
 
 // Calls function(), which is what this process does, as a rank or alone (`ranks` is null). After an

@@ -145,7 +145,8 @@ class World {
     if (!is_aborted_) {
       waiting_.push_back(&transfer);
       posted_.notify_all();
-      ended_.wait(lock, [&] { return transfer.is_done || is_aborted_; });
+      // Also after abort(): until the thread has stopped, it may use the transfer.
+      ended_.wait(lock, [&] { return transfer.is_done || has_stopped_; });
     }
     if (!transfer.failure.empty()) throw Refusal(TANDEM_FAILED, transfer.failure);
     if (!transfer.is_done) throw Refusal(TANDEM_FAILED, "this rank has given up");

@@ -246,7 +246,7 @@ TEST_F(Ranks, ChooseAStrategyByWhatRankZeroMeasures) {
 
 // Two ranks, of which one is stopped when it reads or writes a file whose path ends so.
 Outcome with_stopped_rank(const Desk& desk, int rank, const std::string& file,
-                          const std::string& options) {
+                          const std::string& options, int watchdog = 10) {
   desk.write("each", R"(if [ "$OMPI_COMM_WORLD_RANK" = "$1" ]; then
   export STOPPING_FILE="$2" )" +
                          test::failing_disk +
@@ -257,8 +257,8 @@ shift 2
 exec "$@")");
   return desk.tandem(
       "train --net tiny.prototxt --batch 5 --threads 1 --devices cpu:1 --out run "
-      "--watchdog 2 " +
-          options,
+      "--watchdog " +
+          std::to_string(watchdog) + " " + options,
       mpirun(2) + " sh each " + std::to_string(rank) + " '" + file + "'");
 }
 
@@ -276,12 +276,12 @@ TEST_F(Ranks, ThatAreStoppedBeforeTheFirstStepAreNamed) {
       desk, 1, "list.csv",
       "--data list.csv --data-option val_fraction=0 --strategy layerwise --steps 2");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.errors, StartsWith("tandem: waited 2 seconds"));
+  EXPECT_THAT(outcome.errors, StartsWith("tandem: waited 10 seconds"));
   EXPECT_THAT(outcome.errors, names_rank(1, "come to the first step"));
 }
 
 TEST_F(Ranks, ThatAreStoppedBeforeTheyJoinTheJobAreReported) {
-  const Outcome outcome = with_stopped_rank(Desk(), 1, "", "--data synthetic --steps 2");
+  const Outcome outcome = with_stopped_rank(Desk(), 1, "", "--data synthetic --steps 2", 2);
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.errors,
               StartsWith("tandem: waited 2 seconds (--watchdog) for all 2 ranks to open transport "
@@ -301,7 +301,7 @@ TEST_F(Ranks, ThatAreStoppedWhileTheyWriteACheckpointAreNamed) {
   const Outcome outcome =
       with_stopped_rank(desk, 0, "last.safetensors.new", "--data synthetic --steps 4 --snapshot 2");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.errors, HasSubstr("tandem: rank 1 of 2: waited 2.2 seconds"));
+  EXPECT_THAT(outcome.errors, HasSubstr("tandem: rank 1 of 2: waited 11 seconds"));
   EXPECT_THAT(outcome.errors, names_rank(0, "send the size of a batch"));
 }
 

@@ -1,8 +1,7 @@
 // CUDA's words for kernels, for the host's compiler: the threads of a block are threads of the
-// host,
-// __shared__ is static memory, and __syncthreads() is a std::barrier, so that ThreadSanitizer sees
-// what a kernel's threads may do at the same time. The blocks of a launch run one after another.
-// Included before everything else in the sources that launches.sed has translated.
+// host, __shared__ is static memory, and __syncthreads() is a std::barrier, so that ThreadSanitizer
+// sees what a kernel's threads may do at the same time. The blocks of a launch run one after
+// another. Included before everything else in the sources that launches.sed has translated.
 #pragma once
 
 #include <bit>

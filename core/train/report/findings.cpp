@@ -1,6 +1,7 @@
 #include "core/train/report/findings.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -36,9 +37,13 @@ bool gives_probabilities(const Net& net) {
 }
 
 bool learns_probabilities(const NetDefinition& net) {
-  return std::any_of(net.layers.begin(), net.layers.end(), [](const LayerDefinition& layer) {
-    return layer.type == "Softmax" || layer.type == "SoftmaxWithLoss" ||
-           layer.type == "MultinomialLogisticLoss";
+  // Of a plugin's loss nothing is known: it is taken for one of probabilities.
+  constexpr std::array others{"HingeLoss", "EuclideanLoss", "SigmoidCrossEntropyLoss",
+                              "ContrastiveLoss"};
+  return std::any_of(net.layers.begin(), net.layers.end(), [&](const LayerDefinition& layer) {
+    return layer.type == "Softmax" ||
+           (layer.type.find("Loss") != std::string::npos &&
+            std::find(others.begin(), others.end(), layer.type) == others.end());
   });
 }
 
