@@ -83,20 +83,25 @@ def torch(options, data, more):
     return json.loads(text.strip().splitlines()[-1])["top1"]
 
 
-def run_arms(options, names, train, **more):
-    """The runs of all arms and seeds, by train(arm, seed); those that runs.json has are not repeated. `more`: what else
-    makes them different runs."""
+def bench_of(record):
+    """The program that wrote a record of runs.json; those of earlier versions do not name it."""
+    return record.get("bench", "fine_tuning" if "pretraining_epochs" in record else "accuracy")
+
+
+def run_arms(options, names, train, bench, **more):
+    """The runs of all arms and seeds, by train(arm, seed); those of the program `bench` that runs.json has are not
+    repeated. `more`: what else makes them different runs."""
     record = options.out / "runs.json"
     runs = json.loads(record.read_text()) if record.exists() else []
     mine = []
     for seed in range(1, options.seeds + 1):
         for arm in options.arms:
             what = {"arm": arm, "seed": seed, "images": options.images, "epochs": options.epochs, **more}
-            found = [r for r in runs if all(r[k] == v for k, v in what.items())]
+            found = [r for r in runs if bench_of(r) == bench and all(r.get(k) == v for k, v in what.items())]
             if not found:
                 start = time.monotonic()
                 top1 = train(arm, seed)
-                found = [{**what, "top1": top1, "seconds": round(time.monotonic() - start, 1)}]
+                found = [{"bench": bench, **what, "top1": top1, "seconds": round(time.monotonic() - start, 1)}]
                 runs += found
                 record.write_text(json.dumps(runs, indent=1))
                 print(f"{names[arm]}, seed {seed}: {100 * top1:.2f} %", file=sys.stderr, flush=True)
@@ -145,7 +150,7 @@ def main():
     link_images(options.data / "train", data / "train", end=options.images // classes)
     link_images(options.data / "test", data / "val")
     print(table(run_arms(options, NAMES, lambda arm, seed: tandem(options, data, seed) if arm == "tandem"
-                         else torch(options, data, ["--recipe", arm, "--seed", seed])), NAMES))
+                         else torch(options, data, ["--recipe", arm, "--seed", seed]), "accuracy"), NAMES))
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def main():
             return tandem(options, rest, seed, ["--weights", weights, "--freeze", "*", "--freeze-bn"])
         return torch(options, rest, ["--recipe", arm, "--seed", seed, "--run", weights])
 
-    runs = run_arms(options, NAMES, train, pretraining_epochs=options.pretraining_epochs)
+    runs = run_arms(options, NAMES, train, "fine_tuning", pretraining_epochs=options.pretraining_epochs)
     print(table(runs, NAMES))
 
 

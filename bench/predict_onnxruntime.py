@@ -154,7 +154,7 @@ def probabilities_of(output, names):
 def agreement(ours, theirs):
     both = ours.keys() & theirs.keys()
     same = sum(ours[path].index(max(ours[path])) == theirs[path].index(max(theirs[path])) for path in both)
-    largest = max(abs(a - b) for path in both for a, b in zip(ours[path], theirs[path]))
+    largest = max((abs(a - b) for path in both for a, b in zip(ours[path], theirs[path])), default=0)
     return f"same class: {same} of {len(both)}, largest difference of a probability {largest:.1e}"
 
 

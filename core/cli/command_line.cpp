@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/train/run_folder.h"
 
 namespace tandem::cli {
 namespace {
@@ -103,10 +104,22 @@ void take_other_names(const CLI::App& app, std::vector<std::string>& arguments) 
 }
 
 // Data that are given without their option.
-std::string missing_option(const CLI::App& app, const std::string& word) {
+std::string missing_data_option(const CLI::App& app, const std::string& word) {
   std::error_code code;
-  if (!std::filesystem::exists(word, code) || !is_among(long_names_of(app), "--data")) return "";
+  if (!is_among(long_names_of(app), "--data") || app.count("--data") > 0) return "";
+  if (!std::filesystem::exists(word, code)) return "";
   return fmt::format(" (did you mean '--data {}'?)", word);
+}
+
+// A run folder that is given without --run, where this is required.
+std::string missing_run_option(const CLI::App& app) {
+  if (!is_among(long_names_of(app), "--run") || app.count("--run") > 0) return "";
+  std::vector<std::string> words = app.remaining();
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional() && option->count() > 0) words = option->results();
+  }
+  if (words.empty() || !RunFolder::holds_run(words.front())) return "";
+  return fmt::format(" (did you mean '--run {}'?)", words.front());
 }
 
 // The words after a misspelt option are its values, and are not listed.
@@ -115,7 +128,8 @@ std::string unexpected_arguments(const CLI::App& app) {
   for (const std::string& argument : app.remaining()) {
     const bool is_option = argument.size() > 1 && argument[0] == '-';
     if (is_option) options.push_back(unknown_option(app, argument));
-    words.push_back("'" + argument + "'" + missing_option(app, argument));
+    const std::string hint = words.empty() ? missing_data_option(app, argument) : "";
+    words.push_back("'" + argument + "'" + hint);
   }
   const std::vector<std::string>& listed = options.empty() ? words : options;
   return fmt::format("{}: {}{} {}", app.get_name(),
@@ -125,11 +139,13 @@ std::string unexpected_arguments(const CLI::App& app) {
 
 // CLI11 lists unexpected arguments in reverse.
 std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& failure) {
-  if (failure.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) {
-    return failure.what();
-  }
   const std::vector<CLI::App*> given = app.get_subcommands();
-  return unexpected_arguments(given.empty() ? app : *given.front());
+  const CLI::App& command = given.empty() ? app : *given.front();
+  const auto is = [&](CLI::ExitCodes code) {
+    return failure.get_exit_code() == static_cast<int>(code);
+  };
+  if (is(CLI::ExitCodes::ExtrasError)) return unexpected_arguments(command);
+  return failure.what() + (is(CLI::ExitCodes::RequiredError) ? missing_run_option(command) : "");
 }
 
 // Without arguments the help is printed; `help COMMAND` is `COMMAND --help`.

@@ -88,8 +88,8 @@ std::vector<Prediction::Score> scores_of(const std::vector<double>& p,
 
 // When the frame after one at `seconds` is due: at the next whole multiple of `every`.
 double next_time(double seconds, double every) {
-  constexpr double tolerance = 1e-6;
-  return every > 0 ? (std::floor(seconds / every + tolerance) + 1) * every : 0;
+  constexpr double tolerance = 1e-6, least = 1e-3;  // times of files are in milliseconds
+  return every >= least ? (std::floor(seconds / every + tolerance) + 1) * every : 0;
 }
 
 }  // namespace
@@ -99,12 +99,14 @@ struct Predictor::Frames {
   std::vector<std::vector<uint8_t>> pixels;
   std::vector<Picture> pictures;
   std::vector<double> seconds;
+  int64_t pixel_count = 0;
 
   void add(const tandem_video_frame& frame) {
     const auto bytes = static_cast<size_t>(3 * frame.height * frame.width);
     pixels.emplace_back(frame.pixels, frame.pixels + bytes);
     pictures.push_back({pixels.back().data(), bytes, frame.height, frame.width, 3});
     seconds.push_back(frame.seconds);
+    pixel_count += frame.height * frame.width;
   }
 };
 
@@ -278,7 +280,8 @@ bool Predictor::is_video(const fs::path& path) {
 
 void Predictor::predict_video(const fs::path& path, double every, int top,
                               const std::function<void(const Prediction&)>& found) {
-  constexpr size_t at_once = 8;  // a frame may be large
+  constexpr size_t at_once = 8;
+  constexpr int64_t pixels_at_once = 32'000'000;
   std::error_code code;
   const fs::path absolute = fs::absolute(path, code);
   if (code || !fs::exists(absolute, code)) throw error("'{}' does not exist", path.string());
@@ -296,7 +299,8 @@ void Predictor::predict_video(const fs::path& path, double every, int top,
     Frames frames;
     tandem_video_frame frame{};
     try {
-      while (frames.pictures.size() < at_once && (more = video->read(from, frame))) {
+      while (frames.pictures.size() < at_once && frames.pixel_count < pixels_at_once &&
+             (more = video->read(from, frame))) {
         frames.add(frame);
         from = next_time(frame.seconds, every);
       }

@@ -32,13 +32,14 @@ class Video {
     // Other backends take the path for a device, a network address or a pattern of file names.
     for (const int backend : {cv::CAP_FFMPEG, cv::CAP_OPENCV_MJPEG}) {
       try {
-        if (capture_.open(path, backend)) break;
+        if (!capture_.open(path, backend)) continue;
+        rate_ = capture_.get(cv::CAP_PROP_FPS);
+        tells_times_ = backend == cv::CAP_FFMPEG;  // the other one tells those of the next frames
+        return;
       } catch (const cv::Exception&) {  // the other one may read it
       }
     }
-    if (!capture_.isOpened()) throw std::runtime_error("OpenCV cannot read it as a video");
-    rate_ = capture_.get(cv::CAP_PROP_FPS);
-    expected_ = capture_.get(cv::CAP_PROP_FRAME_COUNT);
+    throw std::runtime_error("OpenCV cannot read it as a video");
   }
 
   void read(double from, tandem_video_frame& frame) {
@@ -56,30 +57,22 @@ class Video {
       frame = {seconds, pixels_.rows, pixels_.cols, pixels_.data};
       return;
     }
-    require_whole();
+    // Whether it is cut is not known: the number of frames in its header may be an estimate.
+    if (grabbed_ == 0) throw std::runtime_error("none of its frames can be decoded");
   }
 
  private:
   double time_of_grabbed() {
-    const double told = capture_.get(cv::CAP_PROP_POS_MSEC) / 1000;
+    const double told = tells_times_ ? capture_.get(cv::CAP_PROP_POS_MSEC) / 1000 : -1;
     const double counted = rate_ > 0 ? static_cast<double>(grabbed_) / rate_ : 0;
     last_ = std::isfinite(told) && told >= last_ ? told : std::max(counted, last_);
     return last_;
   }
 
-  // A file without an index has an estimate of its frames.
-  void require_whole() const {
-    constexpr double least_share = 0.9;
-    if (grabbed_ == 0) throw std::runtime_error("none of its frames can be decoded");
-    if (static_cast<double>(grabbed_) >= least_share * expected_) return;
-    throw std::runtime_error("its end, because it is cut or damaged after " +
-                             std::to_string(grabbed_) + " of " +
-                             std::to_string(std::llround(expected_)) + " frames");
-  }
-
   cv::VideoCapture capture_;
   cv::Mat pixels_;
-  double rate_ = 0, expected_ = 0, last_ = 0;
+  double rate_ = 0, last_ = 0;
+  bool tells_times_ = false;
   long grabbed_ = 0;
 };
 

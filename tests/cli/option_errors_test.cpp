@@ -190,7 +190,15 @@ TEST(OptionErrors, AFolderNearARunNamesTheRun) {
                 HasSubstr("(did you mean 'runs/one'?)"))
         << wrong;
   }
-  EXPECT_THAT(desk.refusal("train images"), HasSubstr("did you mean '--data images'?"));
+  EXPECT_THAT(desk.refusal("train images runs"),
+              HasSubstr("'images' (did you mean '--data images'?), 'runs' (see"));
+  EXPECT_THAT(desk.refusal("train --data images runs"), Not(HasSubstr("did you mean")));
+  for (const char* wrong : {"predict runs/one", "test runs/one"}) {
+    EXPECT_THAT(desk.refusal(wrong + predict),
+                HasSubstr("--run is required (did you mean '--run runs/one'?)"))
+        << wrong;
+  }
+  EXPECT_THAT(desk.refusal("predict" + predict), HasSubstr("--run is required (see"));
 }
 
 TEST(OptionErrors, WithoutDataNothingIsRead) {

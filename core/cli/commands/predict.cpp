@@ -74,6 +74,19 @@ MemoryFile read_input() {
   return {bytes.data(), bytes.size()};
 }
 
+bool is_video_file(const std::filesystem::path& path) {
+  std::error_code code;
+  return Predictor::is_video(path) && !std::filesystem::is_directory(path, code);
+}
+
+// Before the first prediction: a missing path would discard the work on those before it.
+void require_existing(const std::vector<std::filesystem::path>& paths) {
+  for (const std::filesystem::path& path : paths) {
+    std::error_code code;
+    if (!std::filesystem::exists(path, code)) throw error("'{}' does not exist", path.string());
+  }
+}
+
 // Images and videos in the order in which they were given. Neighbouring images are computed
 // together, frames of a video as they are read.
 void predict_all(Predictor& predictor, const PredictArguments& a,
@@ -85,7 +98,7 @@ void predict_all(Predictor& predictor, const PredictArguments& a,
     images.clear();
   };
   for (const std::filesystem::path& path : a.paths) {
-    if (!Predictor::is_video(path) || std::filesystem::is_directory(path)) {
+    if (!is_video_file(path)) {
       images.push_back(path);
       continue;
     }
@@ -101,7 +114,7 @@ void require_explainable(const PredictArguments& a) {
     if (path == input_name) {
       throw error("--explain names pictures by their files, and '-' is none: give the file");
     }
-    if (Predictor::is_video(path)) {
+    if (is_video_file(path)) {
       throw error("--explain draws images, and '{}' is a video", path.string());
     }
   }
@@ -118,6 +131,7 @@ int run_predict(PredictArguments a) {
   }
   Predictor predictor(a.run, a.devices, a.weights);
   if (!predictor.note().empty()) fmt::print(stderr, "note: {}\n", predictor.note());
+  require_existing(a.paths);
   const std::string how = a.explain.empty() ? "" : predictor.explain(a.explain);
   bool all_good = true;
   json tree = json::array();
@@ -155,7 +169,7 @@ void add_predict(CommandLine& line) {
       .check([](const std::string& value) {
         double seconds = 0;
         if (parse_number(value, &seconds) && seconds >= 0 && seconds < 1e6) return;
-        throw error("--every {}: seconds, 0 (every frame) or more", value);
+        throw error("--every {}: seconds, from 0 (every frame) to below 1000000", value);
       });
   command.option("--explain FOLDER", &a.explain,
                  "Write a picture for each image there: what speaks for its first class");
