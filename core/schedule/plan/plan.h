@@ -179,8 +179,8 @@ using Work = std::variant<LayerWork, CopyWork, AddWork, MergeWork, NormWork, Upd
 
 // A step is one update; it takes the gradients of micro_batches_per_step micro-batches (iter_size).
 // The executor runs the whole plan for every micro-batch. `When` says in which of them a task does
-// its work; in the others it is issued without work. micro_batch_0: in that one alone, with which an
-// evaluation begins.
+// its work; in the others it is issued without work. micro_batch_0: in that one alone, with which
+// an evaluation begins.
 enum class When { every_micro_batch, first_micro_batch, last_micro_batch, micro_batch_0 };
 
 struct Dependency {
