@@ -1,22 +1,15 @@
 // ONNX models run by OpenCV's DNN module.
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
-#include <exception>
 #include <stdexcept>
 #include <string>
 
-#include <opencv2/core/utils/logger.hpp>
 #include <opencv2/dnn.hpp>
 #include "plugins/onnx/runner.h"
+#include "plugins/opencv/calls.h"
 
 namespace {
-
-// OpenCV prints every error that it throws, unless there is a function to tell it to.
-int say_nothing(int, const char*, const char*, const char*, int, void*) {
-  return 0;
-}
 
 void require_extents(const cv::Mat& result, int64_t rows, int64_t values) {
   if (static_cast<int64_t>(result.total()) == rows * values && result.isContinuous()) return;
@@ -49,19 +42,10 @@ void run_model(const char* path, const float* rows, const int64_t* extents, floa
 
 int32_t run(const char* path, const float* rows, const int64_t* extents, float* results,
             int64_t values, char* reason, uint32_t reason_bytes) {
-  try {
-    cv::redirectError(&say_nothing);
-    cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+  return tandem::opencv::without_exceptions(reason, reason_bytes, [&] {
+    tandem::opencv::silence();
     run_model(path, rows, extents, results, values);
-    return 0;
-  } catch (const cv::Exception& failure) {
-    std::snprintf(reason, reason_bytes, "%s", failure.err.c_str());
-  } catch (const std::exception& failure) {
-    std::snprintf(reason, reason_bytes, "%s", failure.what());
-  } catch (...) {
-    std::snprintf(reason, reason_bytes, "unknown failure");
-  }
-  return 1;
+  });
 }
 
 constexpr tandem_onnx_runner runner{sizeof(tandem_onnx_runner), "OpenCV " CV_VERSION, &run};

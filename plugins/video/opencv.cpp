@@ -2,29 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
-#include <exception>
-#include <opencv2/core/utils/logger.hpp>
 #include <opencv2/videoio.hpp>
 #include <stdexcept>
 #include <string>
 
+#include "plugins/opencv/calls.h"
 #include "plugins/video/reader.h"
 
 namespace {
-
-// OpenCV prints every error that it throws, unless there is a function to tell it to.
-int say_nothing(int, const char*, const char*, const char*, int, void*) {
-  return 0;
-}
-
-void silence() {
-  cv::redirectError(&say_nothing);
-  cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
-  // Read when ffmpeg is used first: its lines about a damaged file, of which the reason is enough.
-  setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0);
-}
 
 class Video {
  public:
@@ -76,32 +62,20 @@ class Video {
   long grabbed_ = 0;
 };
 
-template <class Function>
-int32_t without_exceptions(char* reason, uint32_t reason_bytes, const Function& function) {
-  try {
-    function();
-    return 0;
-  } catch (const cv::Exception& failure) {
-    std::snprintf(reason, reason_bytes, "%s", failure.err.c_str());
-  } catch (const std::exception& failure) {
-    std::snprintf(reason, reason_bytes, "%s", failure.what());
-  } catch (...) {
-    std::snprintf(reason, reason_bytes, "unknown failure");
-  }
-  return 1;
-}
-
 int32_t open(const char* path, void** video, char* reason, uint32_t reason_bytes) {
-  return without_exceptions(reason, reason_bytes, [&] {
-    silence();
+  return tandem::opencv::without_exceptions(reason, reason_bytes, [&] {
+    tandem::opencv::silence();
+    // Read when ffmpeg is used first: its lines about a damaged file, of which the reason is
+    // enough.
+    setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0);
     *video = new Video(path);
   });
 }
 
 int32_t read(void* video, double from, tandem_video_frame* frame, char* reason,
              uint32_t reason_bytes) {
-  return without_exceptions(reason, reason_bytes,
-                            [&] { static_cast<Video*>(video)->read(from, *frame); });
+  return tandem::opencv::without_exceptions(
+      reason, reason_bytes, [&] { static_cast<Video*>(video)->read(from, *frame); });
 }
 
 void close(void* video) {

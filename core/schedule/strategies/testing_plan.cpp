@@ -21,8 +21,7 @@ void emit_weights(PlanBuilder& builder) {
   const std::vector<Placement>& places = builder.inputs().weights_at;
   if (net.weight_floats == 0) return;
   if (places.empty()) {
-    return stages::emit_broadcast(builder, "weights", -1, {all_weights(net)},
-                                  When::micro_batch_0);
+    return stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::micro_batch_0);
   }
   std::map<int, std::vector<Interval>> ranges;  // by device
   for (const Placement& place : places) ranges[place.device].push_back(place.interval);

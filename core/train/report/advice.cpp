@@ -43,10 +43,10 @@ bool judge_course(const RunFigures& run, const Course& course, std::vector<std::
   if (is_chance && last.step < few_steps) {
     if (!is_over) return false;
     const double more = std::max(2 * in_epochs(run, last.step), in_epochs(run, few_steps));
-    lines.push_back(fmt::format(
-        "after {} steps the net is hardly better than chance ({:.1f} % of {} classes): train longer "
-        "(--epochs {:.0f}), or begin with trained weights (--weights)",
-        last.step, 100 * last.top1, run.record.class_names.size(), std::ceil(more)));
+    lines.push_back(
+        fmt::format("after {} steps the net is hardly better than chance ({:.1f} % of {} classes): "
+                    "train longer (--epochs {:.0f}), or begin with trained weights (--weights)",
+                    last.step, 100 * last.top1, run.record.class_names.size(), std::ceil(more)));
     return false;
   }
   if (course.tests.size() > 2 && is_chance) {
