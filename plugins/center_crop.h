@@ -6,23 +6,27 @@
 
 namespace tandem::center_crop {
 
-// A part of a picture along one axis, in pixels of the picture before it is resized.
+// One axis: `whole` pixels become `resized` ones, and of these `count` from `begin` on are cropped.
 struct Part {
-  double begin = 0, length = 0;
+  int64_t whole = 0, resized = 0, begin = 0, count = 0;
+
+  // The crop in pixels of the picture before it is resized.
+  [[nodiscard]] double first() const { return before(begin); }
+  [[nodiscard]] double length() const { return before(count); }
+
+ private:
+  [[nodiscard]] double before(int64_t pixels) const {
+    return static_cast<double>(pixels * whole) / static_cast<double>(resized);
+  }
 };
 struct Middle {
   Part across, down;
 };
 
-// `crop`: one of `resized` pixels, which are made of `whole`. An odd remainder is divided so that
-// the crop begins at an even pixel.
+// An odd remainder is divided so that the crop begins at an even pixel.
 inline Part part_of(int64_t whole, int64_t resized, int64_t crop) {
   const int64_t room = resized - crop;
-  const int64_t begin = room / 2 + (room % 4 == 3 ? 1 : 0);
-  const auto pixels = [&](int64_t count) {
-    return static_cast<double>(count * whole) / static_cast<double>(resized);
-  };
-  return {pixels(begin), pixels(crop)};
+  return {whole, resized, room / 2 + (room % 4 == 3 ? 1 : 0), crop};
 }
 
 // Of a picture of width x height pixels (at least 1): its shorter side becomes `shorter_side`,

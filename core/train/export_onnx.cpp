@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr int64_t checked_rows = 8;
 // Of the largest score. Both sides compute in float32, in different orders.
 constexpr double most_difference = 1e-4;
-// Where resized pixels are rounded: one that is nearly half way may become either neighbour.
+// Where resampled pixels are rounded: one that is nearly half way may become either neighbour.
 constexpr double most_difference_rounded = 1e-3;
 
 std::string parameter(const RunRecord& record, const std::string& name) {
@@ -46,7 +46,11 @@ PictureSteps picture_steps(const RunRecord& record) {
   steps.scale = static_cast<float>(number_or(parameter(record, "scale"), 1));
   steps.is_rgb = parameter(record, "color") == "rgb";
   steps.is_cubic = parameter(record, "interpolation") == "bicubic";
-  steps.rounds = record.options.pixels == "bytes";
+  if (parameter(record, "resampling") == "pillow") {
+    steps.rounding = PictureSteps::Rounding::each_pass;
+  } else if (record.options.pixels == "bytes") {
+    steps.rounding = PictureSteps::Rounding::once;
+  }
   const std::string mean = parameter(record, "mean");
   if (!mean.empty()) {
     for (const std::string& one : split(mean, ',')) {
@@ -111,7 +115,7 @@ std::string made_up() {
 Rows rows_of_net(LoadedRun& run, const Shape& data, const PictureSteps& steps) {
   Rows rows;
   try {
-    rows.for_net = validation_rows(run, run.record, steps.rounds);
+    rows.for_net = validation_rows(run, run.record, run.rounds_pixels());
     rows.count = row_count(rows.for_net, data);
     rows.what = photos(rows.count);
   } catch (const Error&) {
@@ -131,8 +135,9 @@ Rows pictures_of_size(LoadedRun& run, const Shape& picture) {
   try {
     RunRecord plain = run.record;
     plain.data = picture;
-    for (const char* name : {"mean", "scale", "resize", "interpolation"})
+    for (const char* name : {"mean", "scale", "resize", "interpolation", "resampling"}) {
       plain.data_parameters.erase(name);
+    }
     if (picture.c == 3) plain.data_parameters["color"] = "rgb";
     rows.for_model = validation_rows(run, plain, false);
     rows.count = row_count(rows.for_model, picture);
@@ -226,12 +231,25 @@ std::string text_of(const nlohmann::json& tree) {
   return tree.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+const char* to_text(PictureSteps::Rounding rounding) {
+  switch (rounding) {
+    case PictureSteps::Rounding::once:
+      return "once";
+    case PictureSteps::Rounding::each_pass:
+      return "each pass";
+    case PictureSteps::Rounding::none:
+      break;
+  }
+  return "none";
+}
+
 std::string steps_json(const PictureSteps& steps, const RunRecord& record, const Shape& input,
                        bool is_inside) {
   nlohmann::json tree = {{"in_model", is_inside},
                          {"shorter_side", steps.resize},
                          {"crop", {record.data.h, record.data.w}},
                          {"filter", steps.is_cubic ? "bicubic" : "triangle"},
+                         {"rounding", to_text(steps.rounding)},
                          {"channels", record.data.c == 1 ? "gray"
                                       : steps.is_rgb     ? "rgb"
                                                          : "bgr"},
@@ -298,12 +316,13 @@ std::string check(LoadedRun& run, const std::vector<const tandem_onnx_runner*>& 
   Rows rows;
   if (wanted.picture) {
     rows = pictures_of_size(run, model.input);
-    read_as_files(run, model.input, steps.rounds, rows);
+    read_as_files(run, model.input, run.rounds_pixels(), rows);
   } else {
     rows = rows_of_net(run, model.input, steps);
   }
   const std::vector<float> expected = expected_scores(run, model, wanted.softmax, rows);
-  const double most = wanted.picture && steps.rounds ? most_difference_rounded : most_difference;
+  const bool rounds = wanted.picture && steps.rounding != PictureSteps::Rounding::none;
+  const double most = rounds ? most_difference_rounded : most_difference;
   nlohmann::json checks = nlohmann::json::array();
   for (const tandem_onnx_runner* runner : runners) {
     const Difference difference = compare(*runner, file, model, rows, expected, most);

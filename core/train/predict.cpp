@@ -67,21 +67,22 @@ std::string as_given(const std::string& sample, const std::vector<GivenPath>& pa
   return paths[at].given + sample.substr(paths[at].absolute.size());
 }
 
-// The classes of the largest probabilities, the best first.
-std::vector<size_t> best_first(const std::vector<double>& p) {
-  std::vector<size_t> order(p.size());
+// The classes of the largest values, the best first.
+std::vector<size_t> best_first(const std::vector<double>& values) {
+  std::vector<size_t> order(values.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] > p[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return values[a] > values[b]; });
   return order;
 }
 
-std::vector<Prediction::Score> scores_of(const std::vector<double>& p,
+std::vector<Prediction::Score> scores_of(const std::vector<double>& values,
                                          const std::vector<size_t>& order, int top,
                                          const std::vector<std::string>& names) {
   std::vector<Prediction::Score> scores;
   for (size_t i = 0; i < order.size() && i < static_cast<size_t>(top); ++i) {
     const size_t one = order[i];
-    scores.push_back({one < names.size() ? names[one] : fmt::format("class {}", one), p[one]});
+    scores.push_back({one < names.size() ? names[one] : fmt::format("class {}", one), values[one]});
   }
   return scores;
 }
@@ -113,7 +114,9 @@ struct Predictor::Frames {
 struct Predictor::State {
   State(const fs::path& folder, const std::string& devices, const std::string& weights)
       : registry(Registry::with_defaults()), run(registry, folder, devices, weights) {}
-  // Pictures [first, end), as Predictor::probabilities().
+  // What predictions say of the net's scores.
+  [[nodiscard]] std::vector<double> values_of(const float* scores, int64_t classes) const;
+  // Pictures [first, end), as Predictor::scores().
   void predict(const std::vector<Picture>& pictures, size_t first, size_t end, float* results,
                std::vector<std::string>& errors);
 
@@ -122,6 +125,7 @@ struct Predictor::State {
 
   Registry registry;
   LoadedRun run;
+  bool has_probabilities = learns_probabilities(run.folder.net());
   std::optional<NetRunner> runner;
   std::mutex opening;    // of data sets, for which the registry may load modules
   std::mutex computing;  // one batch at a time
@@ -129,6 +133,11 @@ struct Predictor::State {
   fs::path explanations;  // the folder of the mapper's pictures
   std::set<std::string> names;
 };
+
+std::vector<double> Predictor::State::values_of(const float* scores, int64_t classes) const {
+  const bool shown_as_they_are = !has_probabilities || gives_probabilities(run.session->net());
+  return probabilities(scores, classes, shown_as_they_are);
+}
 
 std::string Predictor::State::explain(const std::vector<float>& pixels, const fs::path& image,
                                       int64_t label) {
@@ -163,6 +172,10 @@ int64_t Predictor::class_count() const {
   return state_->runner->classes();
 }
 
+bool Predictor::has_probabilities() const {
+  return state_->has_probabilities;
+}
+
 const std::string& Predictor::note() const {
   return state_->run.note;
 }
@@ -182,8 +195,8 @@ std::string Predictor::explain(const fs::path& folder) {
   return state_->mapper->method();
 }
 
-void Predictor::probabilities(const std::vector<Picture>& pictures, float* results,
-                              std::vector<std::string>* errors) {
+void Predictor::scores(const std::vector<Picture>& pictures, float* results,
+                       std::vector<std::string>* errors) {
   // A picture takes a descriptor while it is read, and many threads may call this.
   constexpr size_t at_once = 16;
   for (size_t i = 0; i < pictures.size(); ++i) require_sense(pictures[i], i);
@@ -220,12 +233,10 @@ void Predictor::State::predict(const std::vector<Picture>& pictures, size_t firs
   std::unique_lock compute_lock(computing);
   runner->run(rows.data(), count, scores.data());
   compute_lock.unlock();
-  const bool already = gives_probabilities(run.session->net());
   for (size_t i = first; i < end; ++i) {
     if (!errors[i].empty()) continue;
-    const auto p = tandem::probabilities(scores.data() + (i - first) * classes,
-                                         static_cast<int64_t>(classes), already);
-    std::copy(p.begin(), p.end(), results + i * classes);
+    const auto values = values_of(scores.data() + (i - first) * classes, runner->classes());
+    std::copy(values.begin(), values.end(), results + i * classes);
   }
 }
 
@@ -249,15 +260,15 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   for (size_t i = 0; i < result.size(); ++i)
     result[i].path = as_given(dataset->sample_name(static_cast<int64_t>(i)), given, at);
 
-  const bool already = gives_probabilities(run.session->net());
   std::vector<bool> seen(result.size(), false);
   std::vector<int64_t> first(result.size());  // classes
   const PredictionSink sink = [&](int64_t index, int64_t, const float* scores, int64_t classes) {
-    const std::vector<double> p = tandem::probabilities(scores, classes, already);
-    const std::vector<size_t> order = best_first(p);
+    const std::vector<double> values = state_->values_of(scores, classes);
+    const std::vector<size_t> order = best_first(values);
     seen[static_cast<size_t>(index)] = true;
     first[static_cast<size_t>(index)] = static_cast<int64_t>(order[0]);
-    result[static_cast<size_t>(index)].scores = scores_of(p, order, top, run.record.class_names);
+    result[static_cast<size_t>(index)].scores =
+        scores_of(values, order, top, run.record.class_names);
   };
   const std::lock_guard computing(state_->computing);
   (void)evaluate(*run.session, *dataset, {0, true, nullptr}, sink);
@@ -318,7 +329,7 @@ void Predictor::predict_frames(const Frames& frames, const fs::path& path, int t
   const auto classes = static_cast<size_t>(class_count());
   std::vector<float> all(frames.pictures.size() * classes);
   std::vector<std::string> errors;
-  probabilities(frames.pictures, all.data(), &errors);
+  scores(frames.pictures, all.data(), &errors);
   for (size_t i = 0; i < frames.pictures.size(); ++i) {
     Prediction one;
     one.path = path.string();
@@ -326,8 +337,8 @@ void Predictor::predict_frames(const Frames& frames, const fs::path& path, int t
     one.error = errors[i];
     if (one.error.empty()) {
       const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i * classes);
-      const std::vector<double> p(begin, begin + static_cast<std::ptrdiff_t>(classes));
-      one.scores = scores_of(p, best_first(p), top, class_names());
+      const std::vector<double> values(begin, begin + static_cast<std::ptrdiff_t>(classes));
+      one.scores = scores_of(values, best_first(values), top, class_names());
     }
     found(one);
   }

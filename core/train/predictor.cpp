@@ -81,6 +81,10 @@ int32_t tandem_predictor_class_count(const tandem_predictor* predictor) {
   return predictor == nullptr ? 0 : static_cast<int32_t>(predictor->predictor.class_count());
 }
 
+int32_t tandem_predictor_has_probabilities(const tandem_predictor* predictor) {
+  return predictor != nullptr && predictor->predictor.has_probabilities() ? 1 : 0;
+}
+
 const char* tandem_predictor_class_name(const tandem_predictor* predictor, int32_t index) {
   if (predictor == nullptr || index < 0) return nullptr;
   const std::vector<std::string>& names = predictor->predictor.class_names();
@@ -89,15 +93,14 @@ const char* tandem_predictor_class_name(const tandem_predictor* predictor, int32
 }
 
 int64_t tandem_predictor_run(tandem_predictor* predictor, const tandem_picture* pictures,
-                             size_t count, float* probabilities) {
+                             size_t count, float* scores) {
   return tandem::without_exceptions<int64_t>(-1, [&]() -> int64_t {
     if (count == 0) return 0;
     tandem::require_given(predictor, "predictor");
     tandem::require_given(pictures, "pictures");
-    tandem::require_given(probabilities, "probabilities");
+    tandem::require_given(scores, "scores");
     std::vector<std::string> errors;
-    predictor->predictor.probabilities(tandem::read_pictures(pictures, count), probabilities,
-                                       &errors);
+    predictor->predictor.scores(tandem::read_pictures(pictures, count), scores, &errors);
     int64_t unused = 0;
     for (size_t i = 0; i < errors.size(); ++i) {
       if (errors[i].empty()) continue;

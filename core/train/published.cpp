@@ -240,7 +240,7 @@ void read_preparation(TimmFields fields, PublishedWeights& published) {
   constexpr int64_t most_classes = 10'000'000;  // the classifier's size is the exact test
   fields.read_colors("mean", 0, 1, published.mean);
   fields.read_colors("std", least_deviation, 1, published.std);
-  fields.read_number("crop_pct", least_crop, 1, published.crop_share);
+  fields.read_number("crop_pct", least_crop, 1, published.crop_side);
   fields.read_image_size("input_size", published.image_size);
   fields.read_integer("num_classes", 1, most_classes, published.classes);
   fields.read_line("interpolation", published.interpolation);
@@ -276,7 +276,7 @@ PublishedWeights read_run_folder(const fs::path& folder) {
   published.net = run.net_before_tuning(record);
   published.image_size = record.data.h;
   published.image_width = record.data.w;
-  for (const char* one : {"mean", "scale", "color", "interpolation"}) {
+  for (const char* one : {"mean", "scale", "color", "interpolation", "resampling"}) {
     const auto found = record.data_parameters.find(one);
     if (found != record.data_parameters.end()) published.run_parameters.insert(*found);
   }
@@ -284,8 +284,11 @@ PublishedWeights read_run_folder(const fs::path& folder) {
   const auto found = record.data_parameters.find("resize");
   published.resizes =
       found != record.data_parameters.end() && parse_number(found->second, &resize) && resize > 0;
-  const auto crop = static_cast<double>(std::min(record.data.h, record.data.w));
-  published.crop_share = resize > crop ? crop / resize : 1;
+  if (published.resizes) {
+    published.crop_side =
+        static_cast<double>(std::max<int64_t>(1, std::min(record.data.h, record.data.w)));
+    published.resized_side = std::min<double>(resize, largest_image);
+  }
   return published;
 }
 
@@ -327,7 +330,7 @@ PublishedWeights read_timm_folder(const fs::path& folder) {
 }  // namespace
 
 int64_t PublishedWeights::resize_for(int64_t crop) const {
-  return std::max(crop, static_cast<int64_t>(static_cast<double>(crop) / crop_share + 1e-6));
+  return std::max(crop, static_cast<int64_t>(static_cast<double>(crop) * resized_side / crop_side));
 }
 
 std::map<std::string, std::string> PublishedWeights::data_parameters() const {
@@ -335,7 +338,8 @@ std::map<std::string, std::string> PublishedWeights::data_parameters() const {
   std::map<std::string, std::string> parameters{
       {"mean", fmt::format("{:.9g},{:.9g},{:.9g}", 255 * mean[2], 255 * mean[1], 255 * mean[0])},
       {"scale", fmt::format("{:.9g}", 1.0 / 255)},
-      {"color", "rgb"}};
+      {"color", "rgb"},
+      {"resampling", "pillow"}};
   if (interpolation == "bicubic") parameters["interpolation"] = interpolation;
   return parameters;
 }
@@ -365,8 +369,8 @@ std::optional<PublishedWeights> find_published(const fs::path& path, const std::
                 rules.resize, published.image_size);
   }
   if (rules.resize > 0) {
-    published.crop_share =
-        static_cast<double>(published.image_size) / static_cast<double>(rules.resize);
+    published.crop_side = static_cast<double>(published.image_size);
+    published.resized_side = static_cast<double>(rules.resize);
   }
   return published;
 }

@@ -23,9 +23,9 @@ struct PublishedWeights {
   std::filesystem::path net;  // of that architecture
   // How images were prepared; a file alone has the values of ImageNet. Of R, G, B from 0 to 1.
   std::array<double, 3> mean{0.485, 0.456, 0.406}, std{0.229, 0.224, 0.225};
-  double crop_share = 0.875;              // of the resized image that the crop takes
-  int64_t image_size = 224, classes = 0;  // 0: those of the net
-  int64_t image_width = 0;                // of a run, whose images need not be square
+  double crop_side = 0.875, resized_side = 1;  // of the crop and of the resized image; any unit
+  int64_t image_size = 224, classes = 0;       // 0: those of the net
+  int64_t image_width = 0;                     // of a run, whose images need not be square
   std::string interpolation = "bilinear", license;
   // Of a run folder: its data set's parameters for preparing images; else empty.
   bool is_run = false;
@@ -34,7 +34,8 @@ struct PublishedWeights {
 
   // The shorter side of the resized image for a crop of this size.
   [[nodiscard]] int64_t resize_for(int64_t crop) const;
-  // "mean", "scale", "color", "interpolation" for the data set; the net divides by `std`.
+  // "mean", "scale", "color", "interpolation", "resampling" for the data set; the net divides by
+  // `std`.
   [[nodiscard]] std::map<std::string, std::string> data_parameters() const;
 };
 

@@ -92,9 +92,7 @@ void read_sample(Reader& reader, const picture::Size& whole,
   const auto number = static_cast<uint64_t>(index);
   const picture::Plan plan = picture::make_plan(whole, options, number, seed);
   const int shrink = reader.can_shrink() ? picture::possible_shrink(plan) : 1;
-  const picture::Part part =
-      picture::needed_part(whole, shrink, plan.region, plan.size, plan.filter);
-  const picture::View view = reader.decode(shrink, part);
+  const picture::View view = reader.decode(shrink, picture::needed_part(whole, shrink, plan));
   picture::transform(view, whole, plan, options, number, seed, pixels);
 }
 

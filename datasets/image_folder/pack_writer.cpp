@@ -49,8 +49,7 @@ std::string packed(Reader& reader, Bytes file, int64_t side, int quality) {
   plan.region = {0, 0, static_cast<double>(whole.width), static_cast<double>(whole.height)};
   plan.size = {width, height};
   const int shrink = reader.can_shrink() ? picture::possible_shrink(plan) : 1;
-  const picture::View view = reader.decode(
-      shrink, picture::needed_part(whole, shrink, plan.region, plan.size, plan.filter));
+  const picture::View view = reader.decode(shrink, picture::needed_part(whole, shrink, plan));
   thread_local std::vector<float> planes;
   thread_local std::vector<unsigned char> pixels;
   const auto count = static_cast<size_t>(width) * static_cast<size_t>(height);

@@ -14,14 +14,7 @@ double stretch_of(const Span& span, int count) {
   return std::max(1.0, step_of(span, count));
 }
 double reach_of(const Span& span, int count) {
-  return (span.filter == Filter::cubic ? 2 : 1) * stretch_of(span, count);
-}
-// The filter's value at a distance, in pixels of the unstretched filter.
-double filter_at(Filter filter, double distance) {
-  const double x = std::abs(distance);
-  if (filter == Filter::linear) return std::max(0.0, 1 - x);
-  if (x < 1) return (1.5 * x - 2.5) * x * x + 1;
-  return x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
+  return resampling::reach_of(span.filter) * stretch_of(span, count);
 }
 // An open interval of length x holds at most ceil(x) whole numbers.
 int taps_of(const Span& span, int count) {
@@ -62,7 +55,9 @@ void make_axis(const Span& span, int count, int offset, bool mirrored, Axis& axi
     // So that all taps are pixels of the picture, though the last may weigh nothing.
     const int first = std::clamp(low, 0, span.pixels - axis.taps);
     double sum = 0, all = 0;
-    const auto weight = [&](int p) { return filter_at(span.filter, (p - centre) / stretch); };
+    const auto weight = [&](int p) {
+      return resampling::filter_at(span.filter, (p - centre) / stretch);
+    };
     const auto begin = static_cast<int>(std::floor(centre - reach)) + 1;
     const auto end = static_cast<int>(std::ceil(centre + reach));
     for (int p = begin; p < end; ++p) all += weight(p);

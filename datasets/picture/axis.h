@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/resampling.h"
+
 namespace tandem::picture {
 
-// linear: a triangle that reaches 1 pixel either way. cubic: Keys' convolution with a = -0.5
-// (R. Keys, 1981), which reaches 2 pixels and has negative weights. Both as Pillow's.
-enum class Filter { linear, cubic };
+using resampling::Filter;
 
 // A part of a picture along one axis, in pixels of the picture as it was decoded.
 struct Span {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "datasets/picture/byte_resize.h"
 #include "datasets/picture/rows.h"
 
 namespace tandem::picture {
@@ -98,6 +99,18 @@ void resample_to(const View& view, const Size& whole, const Region& region, cons
   }
 }
 
+template <class Value>
+void resize_to(const View& view, const center_crop::Middle& middle, const Finish& how,
+               const PlanesOf<Value>& result) {
+  thread_local ByteResize bytes;
+  bytes.begin(view, middle, how.filter);
+  for (int y = 0; y < result.height; ++y) {
+    const unsigned char* row = bytes.row(y);
+    const RowFinish<Value> one = finish_of(how, result, y);
+    for (int c = 0; c < view.channels; ++c) copy_row(row, result.width, view.channels, c, one);
+  }
+}
+
 }  // namespace
 
 void resample(const View& view, const Size& whole, const Region& region, const Finish& finish,
@@ -108,6 +121,22 @@ void resample(const View& view, const Size& whole, const Region& region, const F
 void resample(const View& view, const Size& whole, const Region& region, const Finish& finish,
               const BytePlanes& result) {
   resample_to(view, whole, region, finish, result);
+}
+
+void resize(const View& view, const center_crop::Middle& middle, const Finish& finish,
+            const Planes& result) {
+  resize_to(view, middle, finish, result);
+}
+
+void resize(const View& view, const center_crop::Middle& middle, const Finish& finish,
+            const BytePlanes& result) {
+  resize_to(view, middle, finish, result);
+}
+
+Part needed_part(const center_crop::Middle& middle, Filter filter) {
+  const auto [left, right] = touched(middle.across, filter);
+  const auto [top, bottom] = touched(middle.down, filter);
+  return {left, top, right, bottom};
 }
 
 Part needed_part(const Size& whole, int shrunk, const Region& region, const Size& size,

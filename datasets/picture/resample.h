@@ -1,12 +1,13 @@
-// Resamples a region of a picture to planes of another size, in one pass from bytes to floats.
-// Linear or cubic interpolation; where the picture shrinks, the filter is stretched to the width of
-// one result pixel (as Pillow's BILINEAR and BICUBIC), so that fine detail does not become noise.
+// Resamples a region of a picture to planes of another size: in one pass from bytes to floats, or
+// by ByteResize. Linear or cubic interpolation; where the picture shrinks, the filter is stretched
+// to the width of one result pixel, so that fine detail does not become noise.
 #pragma once
 
 #include <array>
 
 #include "datasets/picture/axis.h"
 #include "datasets/picture/picture.h"
+#include "plugins/center_crop.h"
 
 namespace tandem::picture {
 
@@ -29,12 +30,19 @@ void resample(const View& view, const Size& whole, const Region& region, const F
 void resample(const View& view, const Size& whole, const Region& region, const Finish& finish,
               const BytePlanes& result);
 
-// The pixels, of a picture shrunk so many times, that resample() to `size` may read: x and y in
-// [0, width), [0, height).
+// The middle of a picture as ByteResize makes it, never mirrored. `view` is as for its begin().
+void resize(const View& view, const center_crop::Middle& middle, const Finish& finish,
+            const Planes& result);
+void resize(const View& view, const center_crop::Middle& middle, const Finish& finish,
+            const BytePlanes& result);
+
+// The pixels, of a picture shrunk so many times, that resample() to `size` may read, or resize():
+// x and y in [0, width), [0, height).
 struct Part {
   int left = 0, top = 0, right = 0, bottom = 0;  // right, bottom: the first beyond
 };
 [[nodiscard]] Part needed_part(const Size& whole, int shrunk, const Region& region,
                                const Size& size, Filter filter);
+[[nodiscard]] Part needed_part(const center_crop::Middle& middle, Filter filter);
 
 }  // namespace tandem::picture

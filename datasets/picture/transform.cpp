@@ -26,10 +26,12 @@ double place(double whole, double length, uint32_t bits) {
 
 // Of testing and prediction. Resizing the whole picture first would give the same pixels and waste
 // work.
-Region middle_region(const Size& whole, const TransformOptions& options) {
-  const auto [across, down] = center_crop::middle_of(whole.width, whole.height, options.width,
-                                                     options.height, options.resize);
-  return {across.begin, down.begin, across.length, down.length};
+void take_middle(const Size& whole, const TransformOptions& options, Plan& plan) {
+  const center_crop::Middle middle = center_crop::middle_of(
+      whole.width, whole.height, options.width, options.height, options.resize);
+  const auto& [across, down] = middle;
+  plan.region = {across.first(), down.first(), across.length(), down.length()};
+  if (options.in_bytes) plan.middle = middle;
 }
 
 // The region of the picture, of whole pixels, that becomes the crop.
@@ -124,7 +126,9 @@ void draw(const View& view, const Size& whole, const Plan& plan, const Transform
   const bool recolored = options.random && recolors(options);
   const Finish finish{options.mean, recolored ? 1 : options.scale, options.rgb, plan.mirrored,
                       plan.filter};
-  if (plan.affine.is_identity()) {
+  if (plan.middle) {
+    resize(view, *plan.middle, finish, result);
+  } else if (plan.affine.is_identity()) {
     resample(view, whole, plan.region, finish, result);
   } else {
     thread_local std::vector<float> wider;
@@ -147,7 +151,7 @@ Plan make_plan(const Size& whole, const TransformOptions& options, uint64_t inde
   plan.size = crop_of(options);
   plan.filter = options.filter;
   if (!options.random) {
-    plan.region = middle_region(whole, options);
+    take_middle(whole, options, plan);
     return plan;
   }
   Draws draws = draws_for(placing, index, seed);
@@ -165,12 +169,18 @@ Plan make_plan(const Size& whole, const TransformOptions& options, uint64_t inde
 }
 
 int possible_shrink(const Plan& plan) {
+  if (plan.middle) return 1;
   int shrink = 8;
   while (shrink > 1 && (plan.region.width < shrink * static_cast<double>(plan.size.width) ||
                         plan.region.height < shrink * static_cast<double>(plan.size.height))) {
     shrink /= 2;
   }
   return shrink;
+}
+
+Part needed_part(const Size& whole, int shrunk, const Plan& plan) {
+  return plan.middle ? needed_part(*plan.middle, plan.filter)
+                     : needed_part(whole, shrunk, plan.region, plan.size, plan.filter);
 }
 
 void transform(const View& view, const Size& whole, const Plan& plan,
@@ -186,7 +196,8 @@ void transform(const View& view, const Size& whole, const Plan& plan,
   const BytePlanes result = planes_of(options, pixels);
   if (plan.affine.is_identity() && !(options.random && recolors(options))) {
     const Finish finish{options.mean, 1, options.rgb, plan.mirrored, plan.filter};
-    resample(view, whole, plan.region, finish, result);
+    plan.middle ? resize(view, *plan.middle, finish, result)
+                : resample(view, whole, plan.region, finish, result);
   } else {
     thread_local std::vector<float> values;
     values.resize(static_cast<size_t>(options.channels * options.height * options.width));

@@ -92,6 +92,11 @@ std::vector<sdk::Parameter> transform_parameters(const char* block) {
           .by_default("bilinear")
           .one_of("bilinear|bicubic")
           .help("how pixels are resampled; both average where the picture shrinks"),
+      sdk::word(block, "resampling")
+          .by_default("direct")
+          .one_of("direct|pillow")
+          .help("in tests and predictions: in one pass from a picture that may be decoded smaller, "
+                "or Pillow's bytes, bit for bit"),
       sdk::boolean(block, "mirror")
           .by_default("false")
           .help("mirror half of the samples left to right (training only, as all that follows)"),
@@ -143,6 +148,7 @@ TransformOptions read_transform(const tandem_dataset_request& request,
                        "; give at least ", std::max(t.height, t.width));
   }
   if (attributes.text("interpolation") == "bicubic") t.filter = Filter::cubic;
+  t.in_bytes = attributes.text("resampling") == "pillow";
   t.random = request.phase == TANDEM_TRAIN;
   t.mirror = attributes.boolean("mirror");
   t.pad = static_cast<int>(attributes.integer("pad"));

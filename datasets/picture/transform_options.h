@@ -14,6 +14,7 @@ struct TransformOptions {
   int64_t channels = 3, height = 0, width = 0;
   int64_t resize = 0;  // the shorter side before cropping; 0: the largest region of the crop's form
   Filter filter = Filter::linear;
+  bool in_bytes = false;  // where nothing is random, pictures are resized as by Pillow
   bool rgb = false;
   std::array<float, 3> mean{};  // of B, G, R; or of gray
   float scale = 1;

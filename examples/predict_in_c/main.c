@@ -1,4 +1,4 @@
-/* predict RUN IMAGE...: the most probable class of each image file, with the C functions of the
+/* predict RUN IMAGE...: the first class of each image file, with the C functions of the
  * library. Nothing of the pictures' preparation is here: the run folder says what it is. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,13 +24,13 @@ static tandem_picture read_picture(const char* path) {
   return picture;
 }
 
-static int print_class(tandem_predictor* predictor, const char* path, float* probabilities) {
+static int print_class(tandem_predictor* predictor, const char* path, float* scores) {
   const tandem_picture picture = read_picture(path);
   if (picture.data == NULL) {
     fprintf(stderr, "%s cannot be read\n", path);
     return 1;
   }
-  const int64_t unused = tandem_predictor_run(predictor, &picture, 1, probabilities);
+  const int64_t unused = tandem_predictor_run(predictor, &picture, 1, scores);
   free((void*)picture.data);
   if (unused != 0) {
     fprintf(stderr, "%s: %s\n", path, tandem_predictor_error());
@@ -38,11 +38,15 @@ static int print_class(tandem_predictor* predictor, const char* path, float* pro
   }
   int32_t best = 0;
   for (int32_t i = 1; i < tandem_predictor_class_count(predictor); ++i) {
-    if (probabilities[i] > probabilities[best]) best = i;
+    if (scores[i] > scores[best]) best = i;
   }
   const char* name = tandem_predictor_class_name(predictor, best);
-  printf("%s: %s %.1f %%\n", path, name != NULL ? name : "a class without a name",
-         100 * (double)probabilities[best]);
+  printf("%s: %s ", path, name != NULL ? name : "a class without a name");
+  if (tandem_predictor_has_probabilities(predictor)) {
+    printf("%.1f %%\n", 100 * (double)scores[best]);
+  } else {
+    printf("score %.4g\n", (double)scores[best]);
+  }
   return 0;
 }
 
@@ -56,12 +60,12 @@ int main(int argc, char** argv) {
     fprintf(stderr, "%s\n", tandem_predictor_error());
     return 1;
   }
-  float* probabilities = malloc(sizeof(float) * (size_t)tandem_predictor_class_count(predictor));
-  int failures = probabilities == NULL ? 1 : 0;
-  for (int i = 2; i < argc && probabilities != NULL; ++i) {
-    failures += print_class(predictor, argv[i], probabilities);
+  float* scores = malloc(sizeof(float) * (size_t)tandem_predictor_class_count(predictor));
+  int failures = scores == NULL ? 1 : 0;
+  for (int i = 2; i < argc && scores != NULL; ++i) {
+    failures += print_class(predictor, argv[i], scores);
   }
-  free(probabilities);
+  free(scores);
   tandem_predictor_close(predictor);
   return failures == 0 ? 0 : 1;
 }

@@ -17,7 +17,7 @@ struct Prediction {
   std::string error;    // not empty: the image could not be used
   struct Score {
     std::string name;
-    double probability = 0;
+    double value = 0;  // a probability, or what the net computes: Predictor::has_probabilities()
   };
   std::vector<Score> scores;  // the best first, at most `top`
   std::string explanation;    // the picture written, after Predictor::explain()
@@ -44,6 +44,9 @@ class Predictor {
   [[nodiscard]] const std::vector<std::string>& class_names() const;
   // Values of a row of scores(). A net may have more than there are names.
   [[nodiscard]] int64_t class_count() const;
+  // Whether the scores of predictions are probabilities. Those of a net that was not trained for
+  // them, as with HingeLoss or EuclideanLoss, are what its last layer computes.
+  [[nodiscard]] bool has_probabilities() const;
   // What the user should know of the run's weights, or "".
   [[nodiscard]] const std::string& note() const;
   // Files and folders (searched, in natural order). Throws Error if there is no image; one that
@@ -60,11 +63,11 @@ class Predictor {
   // the net sees it, and beside it what speaks for its first class. Returns how that is found:
   // class activation maps, or occlusion. Throws Error for a net that cannot be explained.
   std::string explain(const std::filesystem::path& folder);
-  // Probabilities of all classes: class_count() floats for each picture. One that cannot be decoded
-  // has zeros, and its reason in `errors`, which gets one text for each picture. Throws Error,
-  // before anything is computed, for one without data or whose bytes are not those of its extents.
-  void probabilities(const std::vector<Picture>& pictures, float* results,
-                     std::vector<std::string>* errors);
+  // Scores of all classes: class_count() floats for each picture. One that cannot be decoded has
+  // zeros, and its reason in `errors`, which gets one text for each picture. Throws Error, before
+  // anything is computed, for one without data or whose bytes are not those of its extents.
+  void scores(const std::vector<Picture>& pictures, float* results,
+              std::vector<std::string>* errors);
 
  private:
   struct State;

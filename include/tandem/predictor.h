@@ -29,17 +29,21 @@ tandem_predictor* tandem_predictor_open(const char* run, const char* devices, co
 /* No call may be under way. NULL does nothing. */
 void tandem_predictor_close(tandem_predictor* predictor);
 
-/* The number of probabilities of a picture. */
+/* The number of scores of a picture. */
 int32_t tandem_predictor_class_count(const tandem_predictor* predictor);
 /* In UTF-8 where the data are. Valid until the predictor is closed; NULL for a class without a name
  * and for an index that is no class. */
 const char* tandem_predictor_class_name(const tandem_predictor* predictor, int32_t index);
 
-/* Writes class_count floats for each picture, picture after picture. Returns the number of pictures
- * that could not be used, whose probabilities are zeros, and of whose first one
- * tandem_predictor_error() has the reason; or -1 if nothing was computed, with its reason. */
+/* 1: scores are probabilities. 0: they are what the net's last layer computes, as of a net trained
+ * with HingeLoss or EuclideanLoss; or the predictor is NULL. */
+int32_t tandem_predictor_has_probabilities(const tandem_predictor* predictor);
+
+/* Writes class_count scores for each picture, picture after picture. Returns the number of pictures
+ * that could not be used, whose scores are zeros, and of whose first one tandem_predictor_error()
+ * has the reason; or -1 if nothing was computed, with its reason. */
 int64_t tandem_predictor_run(tandem_predictor* predictor, const tandem_picture* pictures,
-                             size_t count, float* probabilities);
+                             size_t count, float* scores);
 
 /* The reason of this thread's last failure; "" after none. Valid until the thread's next call. */
 const char* tandem_predictor_error(void);

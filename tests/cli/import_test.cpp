@@ -301,6 +301,7 @@ TEST_F(PublishedWeights, AreFineTunedWithTheirPreparation) {
   EXPECT_EQ(record.at("resize"), "10");
   EXPECT_EQ(record.at("color"), "rgb");
   EXPECT_EQ(record.at("interpolation"), "bicubic");
+  EXPECT_EQ(record.at("resampling"), "pillow");
   fs::remove_all(desk_ / "run");
   EXPECT_THAT(refusal(train + "--net resnet18 --out run"),
               AllOf(HasSubstr("--net resnet18"), HasSubstr("of architecture dot")));
@@ -368,6 +369,7 @@ TEST_F(PublishedWeights, OfARunAreFineTunedWithItsNetAndItsPreparation) {
   EXPECT_EQ(record.at("resize"), "10");
   EXPECT_EQ(record.at("color"), "rgb");
   EXPECT_EQ(record.at("interpolation"), "bicubic");
+  EXPECT_EQ(record.at("resampling"), "pillow");
   fs::remove_all(desk_ / "run");
   EXPECT_THAT(refusal(train + "--net resnet18 --out run"),
               AllOf(HasSubstr("is a run, which has a net of its own: leave --net out"),

@@ -47,6 +47,24 @@ TEST(Use, TrainTestAndPredictOnAFolderOfImages) {
   EXPECT_EQ(predictions[1].at("scores")[0].at("class"), "blue");
 }
 
+TEST(Use, ANetThatLearnsNoProbabilitiesPredictsScores) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  desk.write("hinge.prototxt", test::replaced(test::tiny_net(), "SoftmaxWithLoss", "HingeLoss"));
+  const Outcome trained =
+      desk.tandem("train --net hinge.prototxt --data images --steps 2 --out run");
+  ASSERT_EQ(trained.code, 0) << trained.errors;
+  const Outcome text = desk.tandem("predict --run run images/val/red/1.ppm");
+  EXPECT_THAT(text.output,
+              AllOf(HasSubstr("red score "), HasSubstr("blue score "), Not(HasSubstr("%"))));
+  const Outcome predicted = desk.tandem("predict --run run --json images/val/red/1.ppm");
+  ASSERT_EQ(predicted.code, 0) << predicted.errors;
+  const json scores = json::parse(predicted.output)[0].at("scores");
+  ASSERT_EQ(scores.size(), 2u);
+  EXPECT_GE(scores[0].at("score").get<double>(), scores[1].at("score").get<double>());
+  EXPECT_FALSE(scores[0].contains("probability"));
+}
+
 // A built-in model of the name "mine", whose solver file is for 1000 steps.
 void write_model(const Desk& desk) {
   desk.make_folder("models");

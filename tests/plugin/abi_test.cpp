@@ -230,6 +230,7 @@ TEST(Architecture, CoreIncludesOfPluginsTheAbiAndTheModelsThatBothSidesUse) {
       "plugins/simulation.h",                        // the one model of links and virtual time
       "plugins/pixels.h",                            // the one conversion of bytes to activations
       "plugins/center_crop.h",                       // the part of a picture that a net sees
+      "plugins/resampling.h",                        // what a resized pixel is made of
       "plugins/regular_file.h",                      // the one way to open a file to read
       "plugins/onnx/runner.h",   // the table of a library that runs exported nets
       "plugins/video/reader.h",  // the table of a library that reads videos

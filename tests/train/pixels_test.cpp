@@ -168,7 +168,7 @@ TEST_F(PixelRuns, PredictFromThePixelsTheyWereTrainedOn) {
     RunRecord record = folder.record();
     record.options.pixels = pixels;
     folder.write(record, folder.net(), folder.solver());
-    return Predictor(o.out).predict({image}, 1)[0].scores[0].probability;
+    return Predictor(o.out).predict({image}, 1)[0].scores[0].value;
   };
   const double bytes = best("bytes"), floats = best("floats");
   EXPECT_NE(bytes, floats);

@@ -55,16 +55,36 @@ TEST_F(InC, APictureInMemoryGivesThePredictionOfItsFile) {
   const tandem_picture pictures[] = {
       {sizeof(tandem_picture), 0, 0, 0, text.data(), text.size()},
       {sizeof(tandem_picture), side, side, 3, text.data() + head, text.size() - head}};
+  EXPECT_EQ(tandem_predictor_has_probabilities(opened), 1);
   float probabilities[6] = {};
   EXPECT_EQ(tandem_predictor_run(opened, pictures, 2, probabilities), 0);
   for (const auto& score : expected.scores) {
     for (int32_t i = 0; i < 3; ++i) {
       if (score.name != tandem_predictor_class_name(opened, i)) continue;
-      EXPECT_EQ(probabilities[i], static_cast<float>(score.probability));
-      EXPECT_EQ(probabilities[3 + i], static_cast<float>(score.probability));
+      EXPECT_EQ(probabilities[i], static_cast<float>(score.value));
+      EXPECT_EQ(probabilities[3 + i], static_cast<float>(score.value));
     }
   }
   tandem_predictor_close(opened);
+}
+
+TEST_F(InC, ANetThatLearnsNoProbabilitiesHasScores) {
+  EXPECT_TRUE(Predictor(run_).has_probabilities());
+  TrainOptions o = options(3);
+  const size_t loss = o.net_text.find("SoftmaxWithLoss");
+  o.net_text.replace(loss, std::string("SoftmaxWithLoss").size(), "HingeLoss");
+  Observer quiet;
+  run_ = train(o, quiet).run;
+  tandem_predictor* opened = open();
+  ASSERT_NE(opened, nullptr) << tandem_predictor_error();
+  EXPECT_EQ(tandem_predictor_has_probabilities(opened), 0);
+  const std::vector<uint8_t> bytes = drawn_picture(1);
+  const tandem_picture picture = picture_of(bytes);
+  float scores[3] = {};
+  EXPECT_EQ(tandem_predictor_run(opened, &picture, 1, scores), 0);
+  EXPECT_GT(std::abs(std::accumulate(scores, scores + 3, 0.0F) - 1), 1e-3F);
+  tandem_predictor_close(opened);
+  EXPECT_EQ(tandem_predictor_has_probabilities(nullptr), 0);
 }
 
 TEST_F(InC, SeveralThreadsGetTheBitsThatOneGets) {
@@ -102,13 +122,13 @@ TEST_F(InC, FilesAndPicturesInMemoryArePredictedAtTheSameTime) {
   const auto of_file = [&] {
     const Prediction prediction = predictor.predict({file}).at(0);
     std::vector<double> all;
-    for (const auto& score : prediction.scores) all.push_back(score.probability);
+    for (const auto& score : prediction.scores) all.push_back(score.value);
     return all;
   };
   const auto in_memory = [&] {
     std::vector<float> all(3);
     std::vector<std::string> errors;
-    predictor.probabilities({{text.data(), text.size(), 0, 0, 0}}, all.data(), &errors);
+    predictor.scores({{text.data(), text.size(), 0, 0, 0}}, all.data(), &errors);
     return all;
   };
   const auto file_alone = of_file();

@@ -131,7 +131,7 @@ TEST_F(Training, PredictionsHaveTheRunsClassNames) {
   ASSERT_EQ(predictions[0].scores.size(), 3U);
   EXPECT_EQ(predictions[0].scores[0].name, "b");
   double sum = 0;
-  for (const auto& score : predictions[0].scores) sum += score.probability;
+  for (const auto& score : predictions[0].scores) sum += score.value;
   EXPECT_NEAR(sum, 1, 1e-6);
 }
 

@@ -28,23 +28,25 @@ struct PredictArguments {
   bool as_json = false;
 };
 
-json prediction_json(const Prediction& prediction) {
+json prediction_json(const Prediction& prediction, bool has_probabilities) {
   json entry = {{"path", prediction.path}};
   if (prediction.seconds >= 0) entry["seconds"] = std::round(1000 * prediction.seconds) / 1000;
   if (!prediction.error.empty()) entry["error"] = prediction.error;
   if (!prediction.explanation.empty()) entry["explanation"] = prediction.explanation;
   for (const auto& score : prediction.scores) {
-    entry["scores"].push_back({{"class", score.name}, {"probability", score.probability}});
+    entry["scores"].push_back(
+        {{"class", score.name}, {has_probabilities ? "probability" : "score", score.value}});
   }
   return entry;
 }
 
-std::string to_text(const Prediction& prediction) {
+std::string to_text(const Prediction& prediction, bool has_probabilities) {
   if (!prediction.error.empty()) return "not used: " + prediction.error;
   std::string text;
   for (const auto& score : prediction.scores) {
-    text +=
-        fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", score.name, 100 * score.probability);
+    const std::string value = has_probabilities ? fmt::format("{:.1f} %", 100 * score.value)
+                                                : fmt::format("score {:.4g}", score.value);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", score.name, value);
   }
   return text;
 }
@@ -139,9 +141,10 @@ int run_predict(PredictArguments a) {
     if (input && prediction.path == input->path()) prediction.path = input_name;
     all_good = all_good && prediction.error.empty();
     if (a.as_json) {
-      tree.push_back(prediction_json(prediction));
+      tree.push_back(prediction_json(prediction, predictor.has_probabilities()));
     } else {
-      fmt::print("{}: {}\n", place_of(prediction), to_text(prediction));
+      fmt::print("{}: {}\n", place_of(prediction),
+                 to_text(prediction, predictor.has_probabilities()));
     }
   });
   if (!a.as_json && !a.explain.empty()) {

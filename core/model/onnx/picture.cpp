@@ -1,79 +1,102 @@
 #include "core/model/onnx/picture.h"
 
-#include <algorithm>
-#include <cmath>
+#include <vector>
 
-#include "core/base/error.h"
 #include "plugins/center_crop.h"
+#include "plugins/resampling.h"
 
 namespace tandem {
 namespace onnx_picture {
 namespace {
 
-// A part of a picture along one axis, and how many pixels are made of it.
-struct Span {
-  double begin = 0, length = 0;
-  int64_t whole = 0, count = 0;
-};
-
-// The data set's filter (datasets/picture/axis.h) at a distance in pixels.
-double filter_at(bool is_cubic, double distance) {
-  const double x = std::abs(distance);
-  if (!is_cubic) return std::max(0.0, 1 - x);
-  if (x < 1) return (1.5 * x - 2.5) * x * x + 1;
-  return x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
-}
+using resampling::Filter;
+using Rounding = PictureSteps::Rounding;
 
 // The share of each pixel of the part, which begins at `first`, in each pixel of the result:
 // pixels x results.
 struct Shares {
-  int64_t first = 0, pixels = 0;
-  std::vector<float> values;
-  bool is_copy = false;
+  int64_t first = 0, pixels = 0, results = 0;
+  std::vector<float> values;  // none: each pixel of the part is one of the result
 };
 
-Shares shares_of(const Span& span, bool is_cubic) {
-  const double step = span.length / static_cast<double>(span.count);
-  const double stretch = std::max(1.0, step), reach = (is_cubic ? 2 : 1) * stretch;
-  const auto centre = [&](int64_t i) {
-    return span.begin + (static_cast<double>(i) + 0.5) * step - 0.5;
-  };
-  const auto low = [&](int64_t i) {
-    return std::clamp<int64_t>(std::llround(std::floor(centre(i) - reach + 1e-9)) + 1, 0,
-                               span.whole - 1);
-  };
-  const auto high = [&](int64_t i) {
-    return std::clamp<int64_t>(std::llround(std::ceil(centre(i) + reach - 1e-9)) - 1, 0,
-                               span.whole - 1);
-  };
-  Shares shares;
-  // Such a part consists of whole pixels.
-  shares.is_copy = span.length == static_cast<double>(span.count);
-  shares.first = shares.is_copy ? std::llround(span.begin) : low(0);
-  shares.pixels = shares.is_copy ? span.count : high(span.count - 1) + 1 - shares.first;
-  if (shares.is_copy) return shares;
-  shares.values.assign(static_cast<size_t>(shares.pixels * span.count), 0);
-  for (int64_t i = 0; i < span.count; ++i) {
-    const auto weight = [&](int64_t pixel) {
-      return filter_at(is_cubic, (static_cast<double>(pixel) - centre(i)) / stretch);
-    };
-    double sum = 0;
-    for (int64_t pixel = low(i); pixel <= high(i); ++pixel) sum += weight(pixel);
-    for (int64_t pixel = low(i); pixel <= high(i); ++pixel) {
-      shares.values[static_cast<size_t>((pixel - shares.first) * span.count + i)] =
-          static_cast<float>(sum > 0 ? weight(pixel) / sum : (pixel == low(i) ? 1 : 0));
+Shares shares_of(const center_crop::Part& part, Filter filter, Rounding rounding) {
+  Shares shares{part.begin, part.count, part.count, {}};
+  if (part.whole == part.resized) return shares;
+  std::vector<resampling::Taps> taps(static_cast<size_t>(part.count));
+  for (size_t i = 0; i < taps.size(); ++i) {
+    find_taps(filter, part.whole, part.resized, part.begin + static_cast<int64_t>(i), taps[i]);
+  }
+  const resampling::Taps& last = taps.back();
+  shares.first = taps.front().first;
+  shares.pixels = last.first + static_cast<int64_t>(last.weights.size()) - shares.first;
+  shares.values.assign(static_cast<size_t>(shares.pixels * part.count), 0);
+  for (size_t i = 0; i < taps.size(); ++i) {
+    auto to = static_cast<size_t>((taps[i].first - shares.first) * part.count) + i;
+    for (const double weight : taps[i].weights) {
+      shares.values[to] = static_cast<float>(
+          rounding == Rounding::each_pass ? static_cast<double>(resampling::whole_weight(weight)) /
+                                                (1 << resampling::weight_bits)
+                                          : weight);
+      to += taps.size();
     }
   }
   return shares;
 }
 
-// The part of a picture that becomes the crop, rows and columns: its middle.
-std::pair<Span, Span> middle_of(const OnnxOptions::Size& size, const Shape& crop, int64_t resize) {
-  const auto [across, down] =
-      center_crop::middle_of(size.width, size.height, crop.w, crop.h, resize);
-  return {Span{down.begin, down.length, size.height, crop.h},
-          Span{across.begin, across.length, size.width, crop.w}};
-}
+// The resizing of one crop of a picture.
+class Resizing {
+ public:
+  Resizing(OnnxGraph& graph, const PictureSteps& steps) : graph_(graph), steps_(steps) {}
+
+  // Rows are the last axis only after a transposition: runtimes differ in what they multiply from
+  // the left.
+  std::string down(std::string value, const Shares& rows) {
+    const std::vector<OnnxAttribute> turned{{"perm", std::vector<int64_t>{0, 1, 3, 2}}};
+    if (rows.values.empty()) return value;
+    value = graph_.add("Transpose", name("turn"), {value}, turned);
+    value = multiplied(value, "resize_down", "rows", rows);
+    value = graph_.add("Transpose", name("turn_back"), {value}, turned);
+    return passed(value, "down");
+  }
+  std::string across(std::string value, const Shares& columns) {
+    if (columns.values.empty()) return value;
+    value = multiplied(value, "resize_across", "columns", columns);
+    return passed(value, "across");
+  }
+  // What happens to the result of both.
+  std::string finished(std::string value) {
+    if (steps_.rounding == Rounding::each_pass) return value;
+    if (steps_.is_cubic) value = limited(value, "");
+    return steps_.rounding == Rounding::once ? graph_.add("Round", name("round"), {value}) : value;
+  }
+  static std::string name(const std::string& part) { return "picture/" + part; }
+
+ private:
+  std::string multiplied(const std::string& value, const char* what, const char* shares,
+                         const Shares& of) {
+    const std::string factor = graph_.constant(name(shares), {of.pixels, of.results}, of.values);
+    return graph_.add("MatMul", name(what), {value, factor});
+  }
+  // Halves are rounded up, and ONNX's Round takes them to even numbers.
+  std::string passed(std::string value, const std::string& pass) {
+    if (steps_.rounding != Rounding::each_pass) return value;
+    value = graph_.add("Add", name("half_" + pass),
+                       {value, graph_.scalar(name("a_half_" + pass), 0.5F)});
+    value = graph_.add("Floor", name("floor_" + pass), {value});
+    if (!steps_.is_cubic) return value;
+    return graph_.add("Round", name("round_" + pass), {limited(value, "_" + pass)});
+  }
+  // To 0 and 255, as the layer Clip (core/model/onnx/layers.cpp).
+  std::string limited(std::string value, const std::string& pass) {
+    value = graph_.add("HardSigmoid", name("limit" + pass), {value},
+                       {{"alpha", 1.0F / 255}, {"beta", 0.0F}});
+    return graph_.add("Mul", name("limited" + pass),
+                      {value, graph_.scalar(name("most" + pass), 255)});
+  }
+
+  OnnxGraph& graph_;
+  const PictureSteps& steps_;
+};
 
 }  // namespace
 }  // namespace onnx_picture
@@ -81,39 +104,28 @@ std::pair<Span, Span> middle_of(const OnnxOptions::Size& size, const Shape& crop
 std::string add_picture_steps(OnnxGraph& graph, const std::string& picture,
                               const OnnxOptions::Size& size, const Shape& crop,
                               const PictureSteps& steps) {
-  using onnx_picture::Shares;
-  const auto [down, across] = onnx_picture::middle_of(size, crop, steps.resize);
-  const Shares rows = onnx_picture::shares_of(down, steps.is_cubic);
-  const Shares columns = onnx_picture::shares_of(across, steps.is_cubic);
-  const auto name = [](const std::string& part) { return "picture/" + part; };
+  using onnx_picture::Resizing;
+  const auto name = &Resizing::name;
+  const bool is_in_passes = steps.rounding == PictureSteps::Rounding::each_pass;
+  const auto filter = steps.is_cubic ? resampling::Filter::cubic : resampling::Filter::linear;
+  const center_crop::Middle middle =
+      center_crop::middle_of(size.width, size.height, crop.w, crop.h, steps.resize);
+  const auto rows = onnx_picture::shares_of(middle.down, filter, steps.rounding);
+  const auto columns = onnx_picture::shares_of(middle.across, filter, steps.rounding);
   std::string value = graph.add(
       "Slice", name("crop"),
       {picture, graph.integers(name("starts"), {rows.first, columns.first}),
        graph.integers(name("ends"), {rows.first + rows.pixels, columns.first + columns.pixels}),
        graph.integers(name("axes"), {2, 3})});
-  // First down the rows, as the data set does it. They are the last axis only after a
-  // transposition: runtimes differ in what they multiply from the left.
-  const std::vector<OnnxAttribute> turned{{"perm", std::vector<int64_t>{0, 1, 3, 2}}};
-  if (!rows.is_copy) {
-    const std::string shares = graph.constant(name("rows"), {rows.pixels, crop.h}, rows.values);
-    value = graph.add("Transpose", name("turn"), {value}, turned);
-    value = graph.add("MatMul", name("resize_down"), {value, shares});
-    value = graph.add("Transpose", name("turn_back"), {value}, turned);
-  }
-  if (!columns.is_copy) {
-    const std::string shares =
-        graph.constant(name("columns"), {columns.pixels, crop.w}, columns.values);
-    value = graph.add("MatMul", name("resize_across"), {value, shares});
-  }
-  if (steps.is_cubic && !(rows.is_copy && columns.is_copy)) {
-    // To 0 and 255, as the layer Clip (core/model/onnx/layers.cpp).
-    value =
-        graph.add("HardSigmoid", name("limit"), {value}, {{"alpha", 1.0F / 255}, {"beta", 0.0F}});
-    value = graph.add("Mul", name("limited"), {value, graph.scalar(name("most"), 255)});
-  }
-  if (steps.rounds && !(rows.is_copy && columns.is_copy)) {
-    value = graph.add("Round", name("round"), {value});
-  }
+  // In the order of the data set.
+  const bool is_down_first =
+      !is_in_passes || resampling::is_down_first(size.width, size.height, middle.across.resized,
+                                                 middle.down.resized);
+  Resizing resizing(graph, steps);
+  if (!is_down_first) value = resizing.across(value, columns);
+  value = resizing.down(value, rows);
+  if (is_down_first) value = resizing.across(value, columns);
+  if (!rows.values.empty() || !columns.values.empty()) value = resizing.finished(value);
   // Order of the channels, mean and scale are one product of each pixel's channels.
   const auto channels = static_cast<size_t>(crop.c);
   std::vector<float> matrix(channels * channels, 0), biases(channels, 0);
