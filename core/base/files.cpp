@@ -38,6 +38,19 @@ bool is_regular(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
+// Returns 0 or the reason.
+int make_missing_folders(const fs::path& path) {
+  std::error_code code;
+  if (path.empty() || fs::is_directory(path, code)) return 0;
+  if (const fs::path parent = path.parent_path(); parent != path) {
+    if (const int reason = make_missing_folders(parent); reason != 0) return reason;
+  }
+  if (::mkdir(path.c_str(), 0755) == 0) return 0;
+  const int reason = errno;
+  if (fs::is_directory(path, code)) return 0;  // made meanwhile, or "a/" after "a"
+  return reason == EEXIST ? ENOTDIR : reason;
+}
+
 }  // namespace
 
 InputFile::InputFile(const fs::path& path, std::string what)
@@ -146,6 +159,12 @@ bool link_file(const fs::path& source, const fs::path& target) {
   fs::remove(target, code);
   fs::create_hard_link(source, target, code);
   return !code;
+}
+
+void make_folders(const fs::path& path, const std::string& what) {
+  if (const int reason = make_missing_folders(path); reason != 0) {
+    throw error("{} '{}' cannot be made: {}", what, path.string(), std::strerror(reason));
+  }
 }
 
 void write_text_file(const fs::path& path, const std::string& text) {

@@ -70,6 +70,9 @@ void replace_file(const std::filesystem::path& source, const std::filesystem::pa
 // system without such links.
 [[nodiscard]] bool link_file(const std::filesystem::path& source,
                              const std::filesystem::path& target);
+// Makes a folder and those above it that are missing, which no others than the user may write to,
+// whatever the umask. Throws Error: "WHAT 'PATH' cannot be made: why".
+void make_folders(const std::filesystem::path& path, const std::string& what = "folder");
 // Writes a whole text file at once.
 void write_text_file(const std::filesystem::path& path, const std::string& text);
 

@@ -62,6 +62,8 @@ int main(int argc, char** argv) {
   tandem::report_crashes("tandem");
   int code = 1;
   try {
+    const std::string note = tandem::cli::drop_bad_thread_count();
+    if (!note.empty()) report(note);
     code = run(argc, argv);
   } catch (const std::bad_alloc&) {
     report("out of memory");

@@ -169,9 +169,7 @@ std::string write_plugin_template(const std::string& name, const std::vector<std
   if (std::filesystem::exists(folder, ignored)) {
     throw error("{} exists already: give another name, or remove it", folder.string());
   }
-  if (!std::filesystem::create_directory(folder, ignored)) {
-    throw error("the folder {} cannot be made: {}", folder.string(), ignored.message());
-  }
+  make_folders(folder);
   std::string source = "layer.cpp";
   for (const std::string_view one : whole_sources()) {
     if (chosen.contains(file_of(one).part)) source = one;

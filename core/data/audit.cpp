@@ -1,10 +1,10 @@
 #include "core/data/audit.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
 #include "core/base/error.h"
@@ -16,6 +16,9 @@ namespace {
 
 // A page has room for some large pictures or for many small ones.
 constexpr size_t few_thumbnails = 64, most_shown_classes = 1000;
+// Of the pictures that are summed. Larger ones would say hardly more, and take most of the time
+// where files are small.
+constexpr int64_t measured_side = 64;
 constexpr size_t shown_duplicates = 12;  // of each kind
 
 struct SampleId {
@@ -26,9 +29,36 @@ struct SampleId {
 // The result for one sample; merged in the order of samples.
 struct Seen {
   bool good = false;
+  int64_t label = -1;
   std::string reason;
   StoredSample stored;
 };
+
+// The sum of the values and that of their squares. Neighbours are summed side by side, so that a
+// compiler may do so in a vector.
+std::pair<double, double> sums_of(const float* values, int64_t count) {
+  constexpr int64_t lanes = 64, block = 32 * lanes;  // short enough for float
+  double sum = 0, square = 0;
+  for (int64_t begin = 0; begin < count; begin += block) {
+    const int64_t end = std::min(count, begin + block);
+    std::array<float, lanes> one{}, two{};
+    int64_t i = begin;
+    for (; i + lanes <= end; i += lanes) {
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        const float value = values[i + lane];
+        one[static_cast<size_t>(lane)] += value;
+        two[static_cast<size_t>(lane)] += value * value;
+      }
+    }
+    for (; i < end; ++i) {
+      one[0] += values[i];
+      two[0] += values[i] * values[i];
+    }
+    for (const float part : one) sum += part;
+    for (const float part : two) square += part;
+  }
+  return {sum, square};
+}
 
 // Sums over pictures of the mean of each channel and of its squares.
 struct Sums {
@@ -40,12 +70,7 @@ struct Sums {
     values.resize(static_cast<size_t>(channels));
     squares.resize(static_cast<size_t>(channels));
     for (int64_t c = 0; c < channels; ++c) {
-      double sum = 0, square = 0;
-      for (int64_t i = 0; i < plane; ++i) {
-        const double value = pixels[static_cast<size_t>(c * plane + i)];
-        sum += value;
-        square += value * value;
-      }
+      const auto [sum, square] = sums_of(pixels.data() + c * plane, plane);
       values[static_cast<size_t>(c)] += sum / static_cast<double>(plane);
       squares[static_cast<size_t>(c)] += square / static_cast<double>(plane);
     }
@@ -92,15 +117,20 @@ class Auditor {
     for (const auto& dataset : datasets_) all_ += dataset->size();
     for (size_t i = 0; i < datasets_.size(); ++i) read(i);
     find_duplicates();
+    if (options_.thumbnails > 0) draw_all();
     finish_statistics();
     result_.suggestions = suggestions(result_);
     return std::move(result_);
   }
 
  private:
+  [[nodiscard]] std::vector<NamedSplit> opened_with(int64_t side) const {
+    return open_splits(registry_, options_.source, options_.parameters, options_.seed,
+                       {1, 0, side, side});
+  }
+
   void open_all() {
-    for (NamedSplit& split : open_splits(registry_, options_.source, options_.parameters,
-                                         options_.seed, {1, 0, thumbnail_side, thumbnail_side})) {
+    for (NamedSplit& split : opened_with(measured_side)) {
       add_split(split.name, std::move(split.dataset));
     }
     result_.type = datasets_[0]->type_name();
@@ -120,19 +150,15 @@ class Auditor {
   void read(size_t split) {
     const Dataset& dataset = *datasets_[split];
     std::vector<Seen> seen(static_cast<size_t>(dataset.size()));
-    thumbnails_left_.assign(split == 0 ? static_cast<size_t>(dataset.class_count()) : 0, 0);
-    const auto shown = std::min<size_t>(thumbnails_left_.size(), most_shown_classes);
-    const auto each = static_cast<int>(few_thumbnails / std::max<size_t>(1, shown));
-    std::fill_n(thumbnails_left_.begin(), shown, std::min(options_.thumbnails, std::max(1, each)));
-    const int threads = options_.threads > 0 ? options_.threads : processor_count();
-    std::vector<Sums> sums(static_cast<size_t>(threads));
-    parallel_for(dataset.size(), threads, [&](int64_t index, int thread) {
+    std::vector<Sums> sums(static_cast<size_t>(threads()));
+    parallel_for(dataset.size(), threads(), [&](int64_t index, int thread) {
       seen[static_cast<size_t>(index)] =
           look_at(dataset, split, index, sums[static_cast<size_t>(thread)]);
       if (thread == 0 && options_.progress) options_.progress(done_, all_);
     });
     if (split == 0) {
       for (const Sums& one : sums) sums_.add(one);
+      choose_thumbnails(seen);
     }
     summarize(split, seen);
   }
@@ -147,25 +173,25 @@ class Auditor {
     if (seen.reason.empty() &&
         dataset.get(index, 0, pixels.data(), &label, &seen.reason) == SampleStatus::good) {
       seen.good = true;
-      if (split == 0) {
-        sums.add(pixels, dataset.shape().c);
-        keep_thumbnail(dataset, index, static_cast<int64_t>(label), pixels);
-      }
-      const std::lock_guard lock(mutex_);
-      ++result_.splits[split].class_counts[static_cast<size_t>(label)];
+      seen.label = static_cast<int64_t>(label);
+      if (split == 0) sums.add(pixels, dataset.shape().c);
     }
     ++done_;
     return seen;
   }
 
-  void keep_thumbnail(const Dataset& dataset, int64_t index, int64_t label,
-                      const std::vector<float>& pixels) {
-    const std::lock_guard lock(mutex_);
-    int& left = thumbnails_left_[static_cast<size_t>(label)];
-    if (left == 0) return;
-    --left;
-    result_.thumbnails.push_back(
-        {label, dataset.sample_name(index), to_rgb(pixels, dataset.shape().c)});
+  // The first of each class.
+  void choose_thumbnails(const std::vector<Seen>& seen) {
+    std::vector<int> left(result_.class_names.size(), 0);
+    const size_t shown = std::min(left.size(), most_shown_classes);
+    const auto each = static_cast<int>(few_thumbnails / std::max<size_t>(1, shown));
+    std::fill_n(left.begin(), shown, std::min(options_.thumbnails, std::max(1, each)));
+    for (size_t i = 0; i < seen.size(); ++i) {
+      if (!seen[i].good || left[static_cast<size_t>(seen[i].label)]-- <= 0) continue;
+      result_.thumbnails.push_back(
+          {seen[i].label, datasets_[0]->sample_name(static_cast<int64_t>(i)), {}});
+      shown_.push_back(static_cast<int64_t>(i));
+    }
   }
 
   void summarize(size_t number, const std::vector<Seen>& seen) {
@@ -179,6 +205,7 @@ class Auditor {
         continue;
       }
       const StoredSample& stored = seen[i].stored;
+      ++split.class_counts[static_cast<size_t>(seen[i].label)];
       split.bytes += stored.bytes;
       ++split.formats[stored.format.empty() ? "not known" : stored.format];
       ++split.channels[stored.channels];
@@ -217,23 +244,37 @@ class Auditor {
     };
     std::sort(result_.leaks.begin(), result_.leaks.end(), by_name);
     std::sort(result_.conflicts.begin(), result_.conflicts.end(), by_name);
-    if (options_.thumbnails == 0) return;
+  }
+
+  // The pictures of the page: the thumbnails, and those of doubled images, which both samples have.
+  void draw_all() {
+    const std::vector<NamedSplit> splits = opened_with(thumbnail_side);
+    parallel_for(static_cast<int64_t>(shown_.size()), threads(), [&](int64_t i, int) {
+      const auto at = static_cast<size_t>(i);
+      result_.thumbnails[at].pixels = drawn(*splits[0].dataset, shown_[at]);
+    });
+    std::erase_if(result_.thumbnails, [](const Thumbnail& one) { return one.pixels.empty(); });
     for (auto* all : {&result_.leaks, &result_.conflicts}) {
-      for (size_t i = 0; i < std::min(all->size(), shown_duplicates); ++i) draw(all->at(i));
+      for (size_t i = 0; i < std::min(all->size(), shown_duplicates); ++i) {
+        const auto is_of = [&](const NamedSplit& split) { return split.name == all->at(i).split; };
+        const auto found = std::find_if(splits.begin(), splits.end(), is_of);
+        if (found != splits.end()) all->at(i).pixels = drawn(*found->dataset, all->at(i).index);
+      }
     }
   }
 
-  // Reads the picture of a doubled image, which both samples have.
-  void draw(Duplicate& one) const {
-    for (size_t split = 0; split < datasets_.size(); ++split) {
-      if (result_.splits[split].name != one.split) continue;
-      const Dataset& dataset = *datasets_[split];
-      std::vector<float> pixels(static_cast<size_t>(element_count(dataset.shape())));
-      float label = 0;
-      std::string reason;
-      if (dataset.get(one.index, 0, pixels.data(), &label, &reason) != SampleStatus::good) return;
-      one.pixels = to_rgb(pixels, dataset.shape().c);
-    }
+  // Empty for a sample that is damaged or gone by now.
+  [[nodiscard]] static std::vector<unsigned char> drawn(const Dataset& dataset, int64_t index) {
+    if (index >= dataset.size()) return {};
+    std::vector<float> pixels(static_cast<size_t>(element_count(dataset.shape())));
+    float label = 0;
+    std::string reason;
+    const bool good = dataset.get(index, 0, pixels.data(), &label, &reason) == SampleStatus::good;
+    return good ? to_rgb(pixels, dataset.shape().c) : std::vector<unsigned char>();
+  }
+
+  [[nodiscard]] int threads() const {
+    return options_.threads > 0 ? options_.threads : processor_count();
   }
 
   void finish_statistics() {
@@ -255,8 +296,7 @@ class Auditor {
   std::vector<std::unique_ptr<Dataset>> datasets_;
   std::unordered_map<uint64_t, std::vector<SampleId>> samples_of_;  // by content
   Sums sums_;
-  std::mutex mutex_;
-  std::vector<int> thumbnails_left_;  // by class
+  std::vector<int64_t> shown_;  // the samples of the thumbnails
   std::atomic<int64_t> done_ = 0;
   int64_t all_ = 0;
 };

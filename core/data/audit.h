@@ -62,8 +62,7 @@ struct Audit {
   std::vector<Duplicate> leaks;      // in two splits
   std::vector<Duplicate> conflicts;  // in one split, as two classes
   int64_t repeated = 0;              // further copies in one split, of one class
-  // Of B, G, R (or gray), 0 to 255, over the centres of the training pictures, shrunk to
-  // thumbnails.
+  // Of B, G, R (or gray), 0 to 255, over the centres of the training pictures, shrunk to 64x64.
   std::vector<double> mean, deviation;
   std::vector<Thumbnail> thumbnails;
   std::vector<std::string> suggestions;

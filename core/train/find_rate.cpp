@@ -68,9 +68,7 @@ void require_search(const TrainOptions& options) {
 }
 
 void write_curve(RateCurve& curve, const fs::path& folder) {
-  std::error_code code;
-  if (!folder.empty()) fs::create_directories(folder, code);
-  if (code) throw error("folder '{}' cannot be made: {}", folder.string(), code.message());
+  make_folders(folder);
   curve.table = folder / "find_lr.csv";
   curve.picture = folder / "find_lr.svg";
   write_text_file(curve.table, to_csv(curve));

@@ -1,34 +1,139 @@
-// JSON files of users, read into a tree of bounded depth: nlohmann's library copies and prints a
-// value by recursion, so a small file of nested arrays would exhaust the stack.
+// JSON files of users: a tree of bounded depth, and its fields with the types that a reader
+// expects. nlohmann's library copies and prints a value by recursion, so a small file of nested
+// arrays would exhaust the stack; and its own texts are no messages for users.
 #pragma once
 
+#include <concepts>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace tandem {
 
-// Throws nlohmann::json::exception for a text that is not JSON, or in which arrays and objects are
-// nested more than 64 deep.
-[[nodiscard]] inline nlohmann::json parse_json(const std::string& text) {
-  using nlohmann::json;
-  constexpr int deepest = 64;  // as in the files of nets
-  return json::parse(text, [](int depth, json::parse_event_t, const json&) {
-    if (depth > deepest) {
-      throw json::other_error::create(
-          501, "arrays and objects are nested more than " + std::to_string(deepest) + " deep",
-          nullptr);
-    }
-    return true;
-  });
+// What is wrong in a text, and where: "line 3, column 7: unexpected ','", "'options.batch' is a
+// text, not an integer". The end of a message that names the file.
+class JsonMistake : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// JsonMistake for a text that is not JSON, or in which arrays and objects are nested more than 64
+// deep.
+[[nodiscard]] nlohmann::json parse_json(const std::string& text);
+
+// "a text", "a number", "an object": what a value is.
+[[nodiscard]] std::string kind_of(const nlohmann::json& value);
+
+namespace json_values {
+
+// Each sets `value`, or returns false for a value of another type or range.
+inline bool read(const nlohmann::json& tree, bool& value) {
+  if (tree.is_boolean()) value = tree.get<bool>();
+  return tree.is_boolean();
+}
+inline bool read(const nlohmann::json& tree, std::string& value) {
+  if (tree.is_string()) value = tree.get<std::string>();
+  return tree.is_string();
+}
+template <std::floating_point T>
+bool read(const nlohmann::json& tree, T& value) {
+  if (tree.is_number()) value = tree.get<T>();
+  return tree.is_number();
+}
+template <std::integral T>
+bool read(const nlohmann::json& tree, T& value) {
+  const auto take = [&](auto number) {
+    if (std::in_range<T>(number)) value = static_cast<T>(number);
+    return std::in_range<T>(number);
+  };
+  if (tree.is_number_unsigned()) return take(tree.get<uint64_t>());
+  return tree.is_number_integer() && take(tree.get<int64_t>());
+}
+template <class T>
+bool read(const nlohmann::json& tree, std::vector<T>& values) {
+  if (!tree.is_array()) return false;
+  values.clear();
+  for (const nlohmann::json& one : tree) {
+    T value{};
+    if (!read(one, value)) return false;
+    values.push_back(std::move(value));
+  }
+  return true;
+}
+template <class T>
+bool read(const nlohmann::json& tree, std::set<T>& values) {
+  std::vector<T> list;
+  if (!read(tree, list)) return false;
+  values = {list.begin(), list.end()};
+  return true;
+}
+template <class T>
+bool read(const nlohmann::json& tree, std::map<std::string, T>& values) {
+  if (!tree.is_object()) return false;
+  values.clear();
+  for (const auto& [key, one] : tree.items()) {
+    if (!read(one, values[key])) return false;
+  }
+  return true;
 }
 
-// Why a text or a value is refused, without the library's number of the exception. What was read
-// last is part of it and may be long.
-[[nodiscard]] inline std::string reason_of(const nlohmann::json::exception& failure) {
-  constexpr size_t longest = 200;
-  const std::string what = failure.what();
-  const std::string reason = what.substr(what.find("] ") + 2);
-  return reason.size() > longest ? reason.substr(0, longest) + "..." : reason;
-}
+template <class T>
+struct Expected {
+  static constexpr const char* text = std::is_same_v<T, bool>          ? "true or false"
+                                      : std::is_integral_v<T>          ? "an integer in its range"
+                                      : std::is_floating_point_v<T>    ? "a number"
+                                      : std::is_same_v<T, std::string> ? "a text"
+                                                                       : "";
+};
+template <class T>
+struct Expected<std::vector<T>> {
+  static constexpr const char* text =
+      std::is_arithmetic_v<T> ? "a list of numbers" : "a list of texts";
+};
+template <class T>
+struct Expected<std::set<T>> : Expected<std::vector<T>> {};
+template <class T>
+struct Expected<std::map<std::string, T>> {
+  static constexpr const char* text = "an object of texts";
+};
+
+}  // namespace json_values
+
+// The fields of an object. Each function throws JsonMistake, which names the field by its path.
+class JsonFields {
+ public:
+  // `place`: the path of the object, "" for the whole file. The tree must outlive it.
+  explicit JsonFields(const nlohmann::json& tree, std::string place = "");
+
+  // Null if there is no such field.
+  [[nodiscard]] const nlohmann::json* find(const std::string& key) const;
+  // The field must be there.
+  [[nodiscard]] const nlohmann::json& at(const std::string& key) const;
+  [[nodiscard]] JsonFields object(const std::string& key) const;
+  template <class T>
+  [[nodiscard]] T get(const std::string& key) const {
+    T value{};
+    if (!json_values::read(at(key), value)) wrong(key, json_values::Expected<T>::text);
+    return value;
+  }
+  // `fallback` where there is no such field.
+  template <class T>
+  [[nodiscard]] T get(const std::string& key, T fallback) const {
+    return find(key) == nullptr ? std::move(fallback) : get<T>(key);
+  }
+  // Throws JsonMistake: "'options.batch' is a text, not EXPECTED".
+  [[noreturn]] void wrong(const std::string& key, const std::string& expected) const;
+
+ private:
+  [[nodiscard]] std::string path_of(const std::string& key) const;
+
+  const nlohmann::json& tree_;
+  std::string place_;
+};
 
 }  // namespace tandem

@@ -184,11 +184,7 @@ std::string Predictor::explain(const fs::path& folder) {
   const std::scoped_lock lock(state_->opening, state_->computing);
   LoadedRun& run = state_->run;
   (void)Display(run.record.data_parameters, run.record.data);  // refuses what cannot be drawn
-  std::error_code code;
-  fs::create_directories(folder, code);
-  if (!fs::is_directory(folder, code)) {
-    throw error("'{}' is no folder and cannot be made one", folder.string());
-  }
+  make_folders(folder);
   state_->mapper.emplace(run.registry, run.folder.net(), run.record.data, run.session->weights(),
                          true);
   state_->explanations = folder;

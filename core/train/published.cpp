@@ -307,8 +307,8 @@ PublishedWeights read_timm_folder(const fs::path& folder) {
   json tree;
   try {
     tree = parse_json(read_text_file(config));
-  } catch (const json::exception& failure) {
-    throw error("'{}' is not a config.json of timm's: {}", config.string(), reason_of(failure));
+  } catch (const JsonMistake& mistake) {
+    throw error("'{}' is not a config.json of timm's: {}", config.string(), mistake.what());
   }
   if (!tree.is_object()) {
     throw error("'{}' is not a config.json of timm's: it must be an object", config.string());

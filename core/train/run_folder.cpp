@@ -81,9 +81,7 @@ RunFolder RunFolder::create(const fs::path& path) {
         "run folder '{}' holds files that are not a run's: choose an empty or a new folder (--out)",
         path.string());
   }
-  fs::create_directories(path, code);
-  if (code) throw error("run folder '{}' cannot be made: {}", path.string(), code.message());
-  if (!fs::is_directory(path, code)) throw error("run folder '{}' is not a folder", path.string());
+  make_folders(path, "run folder");
   if (::access(path.c_str(), W_OK | X_OK) != 0) {
     throw error("run folder '{}' cannot be written: choose another with --out", path.string());
   }

@@ -25,19 +25,34 @@ json topology_json(const Topology& topology) {
   return tree;
 }
 
-std::shared_ptr<const Topology> topology_from(const json& tree) {
-  const std::string text = tree.at("text"), file = tree.at("file");
+// Calls function(first, second) for each pair in a list of pairs, which says whether it has read
+// both.
+template <class Function>
+void for_each_pair(const JsonFields& fields, const char* key, const Function& function) {
+  const char* expected = "a list of pairs as they are written here";
+  const json& list = fields.at(key);
+  if (!list.is_array()) fields.wrong(key, expected);
+  for (const json& pair : list) {
+    const bool is_pair = pair.is_array() && pair.size() == 2;
+    if (!is_pair || !function(pair[0], pair[1])) fields.wrong(key, expected);
+  }
+}
+
+std::shared_ptr<const Topology> topology_from(const JsonFields& fields) {
+  const auto text = fields.get<std::string>("text"), file = fields.get<std::string>("file");
   if (!text.empty()) return std::make_shared<Topology>(parse_topology(text, file));
   auto topology = std::make_shared<Topology>();
   topology->file = file;
-  topology->devices = tree.at("devices").get<std::vector<std::string>>();
+  topology->devices = fields.get<std::vector<std::string>>("devices");
   topology->speeds.assign(topology->devices.size(), 1.0);
-  for (const json& channel : tree.at("channels")) {
-    topology->channels.push_back({channel.at(0), channel.at(1)});
-  }
-  for (const json& path : tree.at("paths")) {
-    topology->paths.push_back({path.at(0), path.at(1).get<std::vector<uint32_t>>()});
-  }
+  for_each_pair(fields, "channels", [&](const json& name, const json& bandwidth) {
+    Topology::Channel& channel = topology->channels.emplace_back();
+    return json_values::read(name, channel.name) && json_values::read(bandwidth, channel.bandwidth);
+  });
+  for_each_pair(fields, "paths", [&](const json& latency, const json& channels) {
+    Topology::Path& path = topology->paths.emplace_back();
+    return json_values::read(latency, path.latency) && json_values::read(channels, path.channels);
+  });
   require_sound(*topology);
   return topology;
 }
@@ -60,31 +75,36 @@ json strategy_options_json(const StrategyOptions& options) {
   return tree;
 }
 
-OptionValue option_value_from(const json& tree) {
-  if (tree.is_boolean()) return tree.get<bool>();
-  if (tree.is_number_integer()) return tree.get<int64_t>();
-  if (tree.is_number()) return tree.get<double>();
-  return tree.get<std::string>();
+OptionValue option_value_from(const JsonFields& fields, const std::string& key) {
+  const json& value = fields.at(key);
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_integer()) return fields.get<int64_t>(key);
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_string()) fields.wrong(key, "a text, a number, true or false");
+  return value.get<std::string>();
 }
 
-StrategyOptions strategy_options_from(const json& tree) {
+StrategyOptions strategy_options_from(const JsonFields& fields, const json& tree) {
   StrategyOptions options;
-  for (const auto& [key, value] : tree.items()) options[key] = option_value_from(value);
+  for (const auto& [key, value] : tree.items()) options[key] = option_value_from(fields, key);
   return options;
 }
 
 // Records of earlier versions hold all strategies' options among the others and in "roles", and the
 // names of those that were given.
-void read_old_strategy_options(const json& tree, RunRecord& record) {
-  const json& options = tree.at("options");
-  const json roles = options.value("roles", json::object());
-  const std::string split = tree.at("choices").at("split");
-  const auto names = options.value("explicit_options", std::set<std::string>());
+void read_old_strategy_options(const JsonFields& fields, RunRecord& record) {
+  const JsonFields options = fields.object("options");
+  const auto split = fields.object("choices").get<std::string>("split");
+  const auto names = options.get("explicit_options", std::set<std::string>());
   StrategyOptions values;
   for (const KnownOption& known : built_in_strategies().options()) {
     const std::string& key = known.option.key;
-    const json& holder = options.contains(key) ? options : roles;
-    if (holder.contains(key)) values[key] = option_value_from(holder.at(key));
+    if (options.find(key) != nullptr) {
+      values[key] = option_value_from(options, key);
+    } else if (options.find("roles") != nullptr) {
+      const JsonFields roles = options.object("roles");
+      if (roles.find(key) != nullptr) values[key] = option_value_from(roles, key);
+    }
     if (key == "split" && !split.empty()) values[key] = split;
     if (names.contains(known.option.name)) record.given_options.insert(key);
   }
@@ -132,57 +152,88 @@ json options_json(const TrainOptions& o, const MachineOptions& machine) {
           {"machine", machine_json(machine)}};
 }
 
-TrainOptions options_from(const json& tree) {
+template <class T>
+std::optional<T> optional_from(const JsonFields& fields, const char* key) {
+  const json* value = fields.find(key);
+  return value == nullptr || value->is_null() ? std::nullopt : std::optional(fields.get<T>(key));
+}
+
+TrainOptions options_from(const JsonFields& fields) {
   TrainOptions o;
-  o.data = tree.at("data");
-  o.net = tree.at("net");
-  o.solver = tree.at("solver");
-  o.devices = tree.at("devices");
-  o.ranks = tree.value("ranks", 1);
-  o.precision = tree.value("precision", std::string("float32"));
-  if (tree.contains("loss_scale") && !tree.at("loss_scale").is_null()) {
-    o.loss_scale = tree.at("loss_scale").get<double>();
+  const auto read = [&](const char* key, auto& value) {
+    value = fields.get<std::decay_t<decltype(value)>>(key);
+  };
+  const auto read_newer = [&](const char* key, auto& value) { value = fields.get(key, value); };
+  read("data", o.data);
+  read("net", o.net);
+  read("solver", o.solver);
+  read("devices", o.devices);
+  o.ranks = fields.get("ranks", 1);
+  o.precision = fields.get("precision", std::string("float32"));
+  o.loss_scale = optional_from<double>(fields, "loss_scale");
+  o.pixels = fields.get("pixels", std::string("floats"));
+  read("strategy", o.strategy);
+  if (const json* strategy_options = fields.find("strategy_options")) {
+    o.strategy_options =
+        strategy_options_from(fields.object("strategy_options"), *strategy_options);
   }
-  o.pixels = tree.value("pixels", std::string("floats"));
-  o.strategy = tree.at("strategy");
-  if (tree.contains("strategy_options")) {
-    o.strategy_options = strategy_options_from(tree.at("strategy_options"));
-  }
-  o.image_size = tree.value("image_size", int64_t{0});
-  o.batch = tree.at("batch");
-  o.epochs = tree.at("epochs");
-  o.steps = tree.at("steps");
-  if (!tree.at("rate").is_null()) o.rate = tree.at("rate").get<double>();
-  if (!tree.at("seed").is_null()) o.seed = tree.at("seed").get<uint64_t>();
-  o.test_interval = tree.at("test_interval");
-  o.display = tree.at("display");
-  o.snapshot = tree.at("snapshot");
-  o.decode_threads = tree.at("decode_threads");
-  o.balance = tree.value("balance", false);
-  o.mixup = tree.value("mixup", 0.0);
-  o.cutmix = tree.value("cutmix", 0.0);
-  o.class_weights = tree.value("class_weights", std::string());
-  o.label_smoothing = tree.value("label_smoothing", 0.0);
-  o.patience = tree.value("patience", int64_t{0});
-  o.recipe = tree.value("recipe", std::string());
-  o.augment = tree.value("augment", std::string());
-  o.freeze = tree.value("freeze", std::vector<std::string>());
-  o.freeze_batch_norm = tree.value("freeze_bn", false);
-  o.head_rate = tree.value("head_lr", 1.0);
-  o.average_decay = tree.value("ema", 0.0);
-  o.bad_share_limit = tree.value("bad_share_limit", o.bad_share_limit);
-  o.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
-  o.tune = tree.value("tune", false);
+  read_newer("image_size", o.image_size);
+  read("batch", o.batch);
+  read("epochs", o.epochs);
+  read("steps", o.steps);
+  o.rate = optional_from<double>(fields, "rate");
+  o.seed = optional_from<uint64_t>(fields, "seed");
+  read("test_interval", o.test_interval);
+  read("display", o.display);
+  read("snapshot", o.snapshot);
+  read("decode_threads", o.decode_threads);
+  read_newer("balance", o.balance);
+  read_newer("mixup", o.mixup);
+  read_newer("cutmix", o.cutmix);
+  read_newer("class_weights", o.class_weights);
+  read_newer("label_smoothing", o.label_smoothing);
+  read_newer("patience", o.patience);
+  read_newer("recipe", o.recipe);
+  read_newer("augment", o.augment);
+  read_newer("freeze", o.freeze);
+  read_newer("freeze_bn", o.freeze_batch_norm);
+  read_newer("head_lr", o.head_rate);
+  read_newer("ema", o.average_decay);
+  read_newer("bad_share_limit", o.bad_share_limit);
+  read("data_parameters", o.data_parameters);
+  read_newer("tune", o.tune);
   return o;
 }
 
-MachineOptions machine_from(const json& tree) {
+MachineOptions machine_from(const JsonFields& fields) {
   MachineOptions machine;
-  machine.threads = tree.at("threads");
-  machine.link.bandwidth = tree.at("link_bandwidth");
-  machine.link.latency = tree.at("link_latency");
-  if (tree.contains("topology")) machine.topology = topology_from(tree.at("topology"));
+  machine.threads = fields.get<int>("threads");
+  machine.link.bandwidth = fields.get<double>("link_bandwidth");
+  machine.link.latency = fields.get<double>("link_latency");
+  if (fields.find("topology") != nullptr)
+    machine.topology = topology_from(fields.object("topology"));
   return machine;
+}
+
+json fingerprints_json(const std::map<std::string, Fingerprint>& fingerprints) {
+  json tree = json::object();
+  for (const auto& [split, one] : fingerprints) {
+    tree[split] = {{"names", one.names},
+                   {"sizes", one.sizes},
+                   {"bytes", one.bytes},
+                   {"contents", one.contents}};
+  }
+  return tree;
+}
+
+std::map<std::string, Fingerprint> fingerprints_from(const JsonFields& fields, const json& tree) {
+  std::map<std::string, Fingerprint> fingerprints;
+  for (const auto& [split, ignored] : tree.items()) {
+    const JsonFields one = fields.object(split);
+    fingerprints[split] = {one.get<uint32_t>("names"), one.get<uint32_t>("sizes"),
+                           one.get<int64_t>("bytes"), one.get<std::vector<uint64_t>>("contents")};
+  }
+  return fingerprints;
 }
 
 }  // namespace
@@ -198,6 +249,7 @@ std::string to_json(const RunRecord& record) {
       {"training_samples", record.training_samples},
       {"class_weights", record.class_weights},
       {"data_parameters", record.data_parameters},
+      {"fingerprints", fingerprints_json(record.fingerprints)},
       {"given_options", record.given_options},
       {"choices", {{"strategy", record.strategy}, {"algorithms", record.algorithms}}}};
   return tree.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
@@ -206,27 +258,33 @@ std::string to_json(const RunRecord& record) {
 RunRecord run_record_from_json(const std::string& text, const std::string& file) {
   try {
     const json tree = parse_json(text);
+    const JsonFields fields(tree);
+    const JsonFields options = fields.object("options"), choices = fields.object("choices");
     RunRecord record;
-    record.options = options_from(tree.at("options"));
-    record.machine = machine_from(tree.at("options").at("machine"));
-    record.net_name = tree.at("net_name");
-    record.folder = tree.value("folder", std::string());
-    const json& shape = tree.at("data_shape");
-    record.data = {1, shape.at(0), shape.at(1), shape.at(2)};
-    record.class_names = tree.at("class_names").get<std::vector<std::string>>();
-    record.training_samples = tree.at("training_samples");
-    record.class_weights = tree.value("class_weights", std::vector<float>());
-    record.data_parameters = tree.at("data_parameters").get<std::map<std::string, std::string>>();
-    if (tree.contains("given_options")) {
-      record.given_options = tree.at("given_options").get<std::set<std::string>>();
-    } else {
-      read_old_strategy_options(tree, record);
+    record.options = options_from(options);
+    record.machine = machine_from(options.object("machine"));
+    record.net_name = fields.get<std::string>("net_name");
+    record.folder = fields.get("folder", std::string());
+    const auto shape = fields.get<std::vector<int64_t>>("data_shape");
+    if (shape.size() != 3) fields.wrong("data_shape", "a list of three numbers");
+    record.data = {1, shape[0], shape[1], shape[2]};
+    record.class_names = fields.get<std::vector<std::string>>("class_names");
+    record.training_samples = fields.get<int64_t>("training_samples");
+    record.class_weights = fields.get("class_weights", std::vector<float>());
+    record.data_parameters = fields.get<std::map<std::string, std::string>>("data_parameters");
+    if (const json* fingerprints = fields.find("fingerprints")) {
+      record.fingerprints = fingerprints_from(fields.object("fingerprints"), *fingerprints);
     }
-    record.strategy = tree.at("choices").value("strategy", std::string());
-    record.algorithms = tree.at("choices").value("algorithms", KernelChoices());
+    if (fields.find("given_options") != nullptr) {
+      record.given_options = fields.get<std::set<std::string>>("given_options");
+    } else {
+      read_old_strategy_options(fields, record);
+    }
+    record.strategy = choices.get("strategy", std::string());
+    record.algorithms = choices.get("algorithms", KernelChoices());
     return record;
-  } catch (const json::exception& failure) {
-    throw error("file '{}' is not a run's record: {}", file, reason_of(failure));
+  } catch (const JsonMistake& mistake) {
+    throw error("file '{}' is not a run's record: {}", file, mistake.what());
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/shape.h"
+#include "core/data/fingerprint.h"
 #include "core/device/machine.h"
 #include "core/schedule/execution/kernel_choices.h"
 #include "include/tandem/train.h"
@@ -27,6 +28,8 @@ struct RunRecord {
   std::vector<float> class_weights;  // what each class counts in the loss; empty: all alike
   std::map<std::string, std::string>
       data_parameters;  // with everything resolved: means measured, net's transform
+  // Of the splits (train, val), as the run last read them; none in old records.
+  std::map<std::string, Fingerprint> fingerprints;
   // Keys of strategy options that the user has given; the others in `options` were chosen.
   std::set<std::string> given_options;
   std::string strategy;      // what `auto` chose, which is then the options' strategy; else ""

@@ -43,8 +43,8 @@ Header read_header(const InputFile& file, const std::filesystem::path& path) {
   (void)file.read(8, text.data(), length);
   try {
     header.tree = parse_json(text);
-  } catch (const json::exception& failure) {
-    damaged(path, "its header is not JSON: " + reason_of(failure));
+  } catch (const JsonMistake& mistake) {
+    damaged(path, fmt::format("its header is not JSON: {}", mistake.what()));
   }
   if (!header.tree.is_object()) damaged(path, "its header is not a JSON object");
   header.data_begin = 8 + length;

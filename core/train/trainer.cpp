@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/data/fingerprint.h"
 #include "core/data/splits.h"
 #include "core/device/parse.h"
 #include "core/schedule/execution/guarded_pass.h"
@@ -39,6 +40,27 @@ void keep_split(TrainSetup& setup, const RunFolder& folder) {
   const std::string file = (folder.path() / "split.csv").string();
   write_text_file(file, list);
   setup.messages.push_back(fmt::format("the split is kept: --data {} gives it again", file));
+}
+
+// Records what the data look like. Says of a resumed run whether they are others than before.
+void recognize_data(TrainSetup& setup) {
+  const std::pair<const char*, const Dataset*> splits[] = {{"train", setup.training_data.get()},
+                                                           {"val", setup.validation_data.get()}};
+  std::map<std::string, Fingerprint>& known = setup.record.fingerprints;
+  for (const auto& [split, dataset] : splits) {
+    if (dataset == nullptr) continue;
+    Fingerprint now = fingerprint_of(*dataset);
+    const auto before = known.find(split);
+    const std::string differs =
+        before == known.end() ? "" : difference(before->second, now, *dataset);
+    if (!differs.empty()) {
+      setup.messages.push_back(fmt::format(
+          "note: the {} images in '{}' are not those that the run has read so far ({}); it goes on "
+          "with these",
+          *split == 't' ? "training" : "validation", setup.record.options.data, differs));
+    }
+    known[split] = std::move(now);
+  }
 }
 
 // Removes what is written before the first step, and the folder if nothing else is in it.
@@ -193,6 +215,7 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
   }
   TrainSetup setup = folder ? resolve_resumed(registry, options, *folder, strategies)
                             : resolve(registry, options, strategies);
+  recognize_data(setup);
   const TrainOptions& chosen = setup.record.options;
   require_computing(registry, chosen.devices);
   const std::string hosts = ranks != nullptr ? invite(*ranks, registry, options, setup) : "";

@@ -1,7 +1,5 @@
 #include "core/train/training_run.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -20,13 +18,6 @@ namespace tandem {
 namespace {
 
 constexpr size_t batches_in_flight = 2;
-
-// Device and number of a file or folder; zeros if there is none.
-std::pair<uint64_t, uint64_t> identity_of(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return {0, 0};
-  return {status.st_dev, status.st_ino};
-}
 
 }  // namespace
 
@@ -71,7 +62,9 @@ LoaderOptions TrainingRun::loading() const {
 
 TrainResult TrainingRun::go() {
   if (folder_ != nullptr) result_.run = folder_->path();
-  data_file_ = identity_of(data_source(registry_, setup_.record));
+  data_watch_.emplace(
+      data_source(registry_, setup_.record),
+      std::vector<const Dataset*>{setup_.training_data.get(), setup_.validation_data.get()});
   timeline_.emplace(session_, first_ * micro_batches_, chosen_.steps * micro_batches_,
                     folder_ != nullptr ? folder_->timeline_file().string() : "");
   loader_ = std::make_unique<Loader>(*setup_.training_data, loading(), session_.allocator());
@@ -116,7 +109,7 @@ void TrainingRun::loop() {
         "ended after step {}: {} evaluations were not better than that of step {} (--patience)",
         issued_, tests_without_better_, result_.best.step));
   }
-  note_replaced_data();
+  note_changed_data(true);
   release_held(true);
   timeline_->write(*loader_);
   gather_bad_samples();
@@ -297,14 +290,8 @@ void TrainingRun::list_bad_samples() {
 }
 
 // Images are read while training, so that a run with two sets of them is like no other.
-void TrainingRun::note_replaced_data() {
-  const std::string source = data_source(registry_, setup_.record);
-  const auto now = identity_of(source);
-  if (now == data_file_) return;
-  data_file_ = now;
-  recorder_.on_message(fmt::format(
-      "data '{}' were replaced or removed while training: what follows may be of other images",
-      source));
+void TrainingRun::note_changed_data(bool all) {
+  for (const std::string& line : data_watch_->news(all)) recorder_.on_message(line);
 }
 
 // ---- between steps: begin, evaluate, keep the best, save
@@ -361,7 +348,7 @@ bool TrainingRun::due(int64_t done) const {
 void TrainingRun::pause(int64_t done, bool with_test) {
   while (!pending_.empty()) finish_oldest();
   phase_.executor->drain();
-  note_replaced_data();
+  note_changed_data(false);
   const double begin = progress_.seconds();
   Checkpoint checkpoint = checkpoint_of(done);
   test_due_ = with_test;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/train/checkpoint.h"
+#include "core/train/data_watch.h"
 #include "core/train/progress.h"
 #include "core/train/ranks.h"
 #include "core/train/recorder.h"
@@ -52,7 +53,7 @@ class TrainingRun {
   [[noreturn]] void stop_not_finite(const Pending& done, double loss);
   void gather_bad_samples();
   void list_bad_samples();
-  void note_replaced_data();
+  void note_changed_data(bool all);
   // Reports, once per phase, that its steps no longer run as graphs although they should.
   void report_given_up(const Phase& phase, const char* steps);
   void report_given_up();
@@ -99,7 +100,7 @@ class TrainingRun {
   std::unique_ptr<Loader> loader_;
   std::optional<TrainingTimeline> timeline_;  // once the run goes
   std::map<std::string, std::string> bad_;    // damaged images: why
-  std::pair<uint64_t, uint64_t> data_file_;   // device and number of the data's file or folder
+  std::optional<DataWatch> data_watch_;       // once the run goes
   int accuracy_ = -1;                         // index of the training accuracy among the scalars
   bool has_advised_ = false;
   int64_t first_ = 0, issued_ = 0, saved_ = -1;  // steps

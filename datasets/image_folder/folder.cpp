@@ -1,8 +1,12 @@
 #include "datasets/image_folder/folder.h"
 
+#include <dirent.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
 #include <set>
 
 #include "datasets/picture/names.h"
@@ -20,16 +24,44 @@ using picture::natural_less;
 namespace fs = std::filesystem;
 using Identity = std::pair<dev_t, ino_t>;
 
-std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
-  std::error_code failure;
-  std::vector<fs::directory_entry> entries;
-  fs::directory_iterator iterator(folder, failure);
-  while (!failure && iterator != fs::directory_iterator{}) {
-    if (!is_litter(iterator->path().filename().string())) entries.push_back(*iterator);
-    iterator.increment(failure);
+enum class Kind { folder, file, other, missing };
+
+struct Entry {
+  std::string name;
+  Kind kind = Kind::other;
+};
+
+// Asks the system only where the folder's list does not tell: of links, and on some file systems.
+Kind kind_of(const std::string& path, unsigned char type) {
+  if (type == DT_DIR) return Kind::folder;
+  if (type == DT_REG) return Kind::file;
+  if (type != DT_LNK && type != DT_UNKNOWN) return Kind::other;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return Kind::missing;
+  return S_ISDIR(status.st_mode)   ? Kind::folder
+         : S_ISREG(status.st_mode) ? Kind::file
+                                   : Kind::other;
+}
+
+// Without those of is_litter(), in any order. Without std::filesystem, whose paths take much longer
+// than the system to list a hundred thousand files.
+std::vector<Entry> entries_of(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> list(::opendir(folder.c_str()), &::closedir);
+  int failure = list == nullptr ? errno : 0;
+  std::vector<Entry> entries;
+  while (list != nullptr) {
+    errno = 0;
+    const dirent* found = ::readdir(list.get());
+    if (found == nullptr) {
+      failure = errno;
+      break;
+    }
+    const std::string name = found->d_name;
+    if (is_litter(name)) continue;  // also "." and ".."
+    entries.push_back({name, kind_of(folder + "/" + name, found->d_type)});
   }
-  if (failure) {
-    throw sdk::invalid("folder '", folder.string(), "' cannot be read: ", failure.message());
+  if (failure != 0) {
+    throw sdk::invalid("folder '", folder, "' cannot be read: ", std::strerror(failure));
   }
   return entries;
 }
@@ -39,22 +71,21 @@ class Walk {
  public:
   explicit Walk(const fs::path& root) : prefix_((root / "").string().size()) {}
 
-  void folder(const fs::path& path, ClassFolder& found) {
+  void folder(const std::string& path, ClassFolder& found) {
     struct stat status {};
     // A folder that was reached before, by a link, is not read twice.
     if (::stat(path.c_str(), &status) != 0 ||
         !seen_.insert({status.st_dev, status.st_ino}).second) {
       return;
     }
-    for (const fs::directory_entry& entry : entries_of(path)) {
-      std::error_code ignored;
-      const std::string name = entry.path().filename().string();
-      if (entry.is_directory(ignored)) {
-        folder(entry.path(), found);
-      } else if (!entry.exists(ignored)) {
+    for (const auto& [name, kind] : entries_of(path)) {
+      const std::string whole = path.ends_with('/') ? path + name : path + "/" + name;
+      if (kind == Kind::folder) {
+        folder(whole, found);
+      } else if (kind == Kind::missing) {
         ++found.other_files["broken link"];
-      } else if (entry.is_regular_file(ignored) && is_image(name)) {
-        found.files.push_back(entry.path().string().substr(prefix_));
+      } else if (kind == Kind::file && is_image(name)) {
+        found.files.push_back(whole.substr(prefix_));
       } else {
         ++found.other_files[extension_of(name)];
       }
@@ -82,10 +113,8 @@ void check_folder(const fs::path& root) {
 
 Entries read_entries(const fs::path& folder) {
   Entries result;
-  for (const fs::directory_entry& entry : entries_of(folder)) {
-    std::error_code ignored;
-    const std::string name = entry.path().filename().string();
-    if (entry.is_directory(ignored)) {
+  for (const auto& [name, kind] : entries_of(folder.string())) {
+    if (kind == Kind::folder) {
       result.folders.push_back(name);
     } else if (is_image(name)) {
       ++result.images;
@@ -103,7 +132,7 @@ std::vector<ClassFolder> read_classes(const fs::path& root) {
     }
     ClassFolder found;
     found.name = as_utf8(name);
-    Walk(root).folder(root / name, found);
+    Walk(root).folder((root / name).string(), found);
     std::sort(found.files.begin(), found.files.end(), natural_less);
     classes.push_back(std::move(found));
   }
@@ -112,7 +141,7 @@ std::vector<ClassFolder> read_classes(const fs::path& root) {
 
 std::vector<std::string> read_images(const fs::path& folder) {
   ClassFolder found;
-  Walk(folder).folder(folder, found);
+  Walk(folder).folder(folder.string(), found);
   std::sort(found.files.begin(), found.files.end(), natural_less);
   return found.files;
 }

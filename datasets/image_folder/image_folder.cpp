@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <unordered_map>
 
 #include "datasets/image_folder/folder.h"
 #include "datasets/picture/classes.h"
@@ -82,25 +83,24 @@ class Lister {
 
   // Numbers the classes as the model does, or as the folders of train/.
   void name_classes() {
-    listing_.class_names = options_.class_names;
+    for (const std::string& name : options_.class_names) add_class(name);
     if (!listing_.class_names.empty()) return;
     require_train();
-    for (const std::string& folder : read_entries(layout_.train).folders) {
-      listing_.class_names.push_back(as_utf8(folder));
-    }
+    for (const std::string& folder : read_entries(layout_.train).folders)
+      add_class(as_utf8(folder));
     check_class_count();
   }
 
   std::vector<ClassFolder> read_training_classes() {
     std::vector<ClassFolder> classes = read_tree(layout_.train);
-    listing_.class_names = options_.class_names;
+    for (const std::string& name : options_.class_names) add_class(name);
     if (listing_.class_names.empty()) {
       for (const ClassFolder& one : classes) {
         if (label_of(one.name) >= 0) {
           throw sdk::invalid("two class folders are called '", one.name,
                              "', once as UTF-8 and once as Latin-1: rename one");
         }
-        listing_.class_names.push_back(one.name);
+        add_class(one.name);
       }
     }
     check_class_count();
@@ -202,10 +202,14 @@ class Lister {
     listing_.images.push_back({(tree / file).string(), label});
   }
 
+  // -1: unknown.
   [[nodiscard]] int64_t label_of(const std::string& name) const {
-    const auto& names = listing_.class_names;
-    const auto found = std::find(names.begin(), names.end(), name);
-    return found == names.end() ? -1 : found - names.begin();
+    const auto found = labels_.find(name);
+    return found == labels_.end() ? -1 : found->second;
+  }
+  void add_class(const std::string& name) {
+    labels_.try_emplace(name, static_cast<int64_t>(listing_.class_names.size()));
+    listing_.class_names.push_back(name);
   }
 
   // "train/cat", or "cat" if the source is the tree itself; "train/ " without a name.
@@ -228,6 +232,7 @@ class Lister {
   const ListingOptions& options_;
   Layout layout_;
   Listing listing_;
+  std::unordered_map<std::string, int64_t> labels_;  // of the classes, by name
   std::map<std::string, int64_t> left_out_;
 };
 

@@ -26,9 +26,6 @@ bool is_webp(Bytes file) {
 bool is_pnm(Bytes file) {
   return file.size() >= 8 && file[0] == 'P' && file[1] >= '1' && file[1] <= '6';
 }
-bool is_tiff(Bytes file) {
-  return file.size() >= 8 && (has(file, 0, "II*\0", 4) || has(file, 0, "MM\0*", 4));
-}
 
 // Calls function(read, tag, at) for each entry of the first directory of a TIFF block, whose value
 // is 8 bytes after `at`. read(at, bytes) is a number in the byte order of the block.
@@ -48,13 +45,32 @@ void for_each_tag(Bytes tiff, const Function& function) {
   }
 }
 
-// ImageWidth and ImageLength; nothing of a BigTIFF, which OpenCV also reads.
+// The value of a tag that is one number: a byte, or of 16 or 32 bits.
+template <class Read>
+uint64_t tag_value(const Read& read, size_t at) {
+  const uint64_t type = read(at + 2, 2);
+  return read(at + 8, type == 1 ? 1 : type == 3 ? 2 : 4);
+}
+
+// libtiff also reads sizes of other types, which are elsewhere in the file.
+const char* tiff_damage(Bytes file) {
+  bool is_usual = true;
+  for_each_tag(file, [&](const auto& read, uint64_t tag, size_t at) {
+    constexpr std::array<uint64_t, 7> sizes{0x0100, 0x0101, 0x0102, 0x0115, 0x0116, 0x0142, 0x0143};
+    const uint64_t type = read(at + 2, 2);
+    const bool is_size = std::find(sizes.begin(), sizes.end(), tag) != sizes.end();
+    if (is_size && type != 1 && type != 3 && type != 4) is_usual = false;
+  });
+  return is_usual ? nullptr : "damaged TIFF: a size in it is no number of 8, 16 or 32 bits";
+}
+
+// ImageWidth and ImageLength. Of a tag that is there twice libtiff takes one, and here the larger.
 Extent tiff_extent(Bytes file) {
   Extent extent;
   for_each_tag(file, [&](const auto& read, uint64_t tag, size_t at) {
-    const auto value = static_cast<int64_t>(read(at + 8, read(at + 2, 2) == 3 ? 2 : 4));
-    if (tag == 0x0100) extent.width = value;
-    if (tag == 0x0101) extent.height = value;
+    const auto value = static_cast<int64_t>(tag_value(read, at));
+    if (tag == 0x0100) extent.width = std::max(extent.width, value);
+    if (tag == 0x0101) extent.height = std::max(extent.height, value);
   });
   return extent;
 }
@@ -201,6 +217,10 @@ bool is_png(Bytes file) {
   return file.size() >= 33 && has(file, 0, "\x89PNG\r\n\x1a\n", 8);
 }
 
+bool is_tiff(Bytes file) {
+  return file.size() >= 8 && (has(file, 0, "II*\0", 4) || has(file, 0, "MM\0*", 4));
+}
+
 bool is_jpeg(Bytes file) {
   return has(file, 0, "\xff\xd8\xff", 3);
 }
@@ -239,7 +259,8 @@ Extent extent_of(Bytes file) {
   };
   const auto whole = [](uint64_t value) { return static_cast<int64_t>(value); };
   if (is_png(file)) return {whole(big_endian(file, 16, 4)), whole(big_endian(file, 20, 4))};
-  if (is_bmp(file) && little_endian(file, 14, 4) >= 40) return {signed_at(18), signed_at(22)};
+  // OpenCV reads the longer form from 36 bytes on.
+  if (is_bmp(file) && little_endian(file, 14, 4) >= 36) return {signed_at(18), signed_at(22)};
   if (is_bmp(file)) {
     return {whole(little_endian(file, 18, 2)), whole(little_endian(file, 20, 2))};
   }
@@ -251,11 +272,43 @@ Extent extent_of(Bytes file) {
   return {};
 }
 
+// Of a tag that is there twice the larger value counts, as in tiff_extent().
+TiffForm tiff_form(Bytes file) {
+  TiffForm form;
+  double strip_rows = 0;
+  for_each_tag(file, [&](const auto& read, uint64_t tag, size_t at) {
+    const auto value = static_cast<double>(tag_value(read, at));
+    if (tag == 0x0115) form.channels = std::max(form.channels, value);
+    if (tag == 0x0116) strip_rows = std::max(strip_rows, value);
+    if (tag == 0x0142) form.tile_width = std::max(form.tile_width, value);
+    if (tag == 0x0143) form.tile_rows = std::max(form.tile_rows, value);
+    if (tag != 0x0102) return;
+    // A value for each channel; what has no room in the tag is where it says.
+    constexpr uint64_t most_channels = 4;
+    const uint64_t type = read(at + 2, 2), length = type == 1 ? 1 : type == 3 ? 2 : 4;
+    const uint64_t count = std::min(read(at + 4, 4), most_channels);
+    const size_t begin = read(at + 4, 4) * length <= 4 ? at + 8 : read(at + 8, 4);
+    for (uint64_t i = 0; i < count && begin + length * (i + 1) <= file.size(); ++i) {
+      form.bits = std::max(form.bits, static_cast<int>(read(begin + length * i, length)));
+    }
+  });
+  if (strip_rows > 0) form.strip_rows = strip_rows;
+  return form;
+}
+
+int bits_of(Bytes file) {
+  if (is_png(file)) return file[24];
+  if (is_tiff(file)) return tiff_form(file).bits;
+  if (is_pnm(file)) return pnm_header(file).greatest < 256 ? 8 : 16;
+  return 8;
+}
+
 const char* damage_of(Bytes file) {
   if (is_png(file)) return png_damage(file);
   if (is_bmp(file)) return bmp_damage(file);
   if (is_webp(file)) return webp_damage(file);
   if (is_pnm(file)) return pnm_damage(file);
+  if (is_tiff(file)) return tiff_damage(file);
   return nullptr;
 }
 
@@ -273,7 +326,12 @@ Bytes without_notes(Bytes png, std::vector<unsigned char>& room) {
   return room;
 }
 
-int exif_orientation(Bytes jpeg) {
+namespace {
+
+// Calls function(marker, segment) for each segment before the compressed pixels, without its
+// marker and length, until it returns false.
+template <class Function>
+void for_each_segment(Bytes jpeg, const Function& function) {
   size_t at = 2;
   while (at + 4 <= jpeg.size() && jpeg[at] == 0xff) {
     const unsigned char marker = jpeg[at + 1];
@@ -281,15 +339,39 @@ int exif_orientation(Bytes jpeg) {
       ++at;
       continue;
     }
-    if (marker == 0xda || marker == 0xd9) return 1;  // the picture begins without EXIF
+    if (marker == 0xda || marker == 0xd9) return;
     const size_t length = big_endian(jpeg, at + 2, 2);
-    if (length < 2 || at + 2 + length > jpeg.size()) return 1;
-    if (marker == 0xe1 && length >= 8 && has(jpeg, at + 4, "Exif\0", 6)) {
-      return tiff_orientation(jpeg.subspan(at + 10, length - 8));
-    }
+    if (length < 2 || at + 2 + length > jpeg.size()) return;
+    if (!function(marker, jpeg.subspan(at + 4, length - 2))) return;
     at += 2 + length;
   }
-  return 1;
+}
+
+}  // namespace
+
+int exif_orientation(Bytes jpeg) {
+  int orientation = 1;
+  for_each_segment(jpeg, [&](unsigned char marker, Bytes segment) {
+    const bool found = marker == 0xe1 && segment.size() >= 6 && has(segment, 0, "Exif\0", 6);
+    if (found) orientation = tiff_orientation(segment.subspan(6));
+    return !found;
+  });
+  return orientation;
+}
+
+JpegForm jpeg_form(Bytes jpeg) {
+  JpegForm form;
+  for_each_segment(jpeg, [&](unsigned char marker, Bytes segment) {
+    // The frame; of the same numbers are tables of codes, and a mark for extensions.
+    const bool is_frame =
+        marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+    if (!is_frame || segment.size() < 6) return true;
+    form.extent = {static_cast<int64_t>(big_endian(segment, 3, 2)),
+                   static_cast<int64_t>(big_endian(segment, 1, 2))};
+    form.channels = segment[5];
+    return false;
+  });
+  return form;
 }
 
 }  // namespace tandem::image_folder

@@ -13,6 +13,7 @@ using picture::Bytes;
 
 [[nodiscard]] bool is_jpeg(Bytes file);
 [[nodiscard]] bool is_png(Bytes file);
+[[nodiscard]] bool is_tiff(Bytes file);
 // PNG, BMP, WebP, TIFF or PNM. OpenCV's other decoders are rarely needed and write to stderr.
 [[nodiscard]] bool is_known_format(Bytes file);
 
@@ -26,6 +27,19 @@ struct Extent {
 // header has none.
 [[nodiscard]] Extent extent_of(Bytes file);
 
+// Bits of a channel of a PNG, BMP, WebP, TIFF or PNM file.
+[[nodiscard]] int bits_of(Bytes file);
+
+// How the pixels of a TIFF are stored, by the tags of its first directory; any numbers in a hostile
+// file.
+struct TiffForm {
+  int bits = 1;                          // of a channel
+  double channels = 1;                   // of a pixel
+  double strip_rows = 4294967295.0;      // all, if it says nothing
+  double tile_width = 0, tile_rows = 0;  // 0: strips
+};
+[[nodiscard]] TiffForm tiff_form(Bytes file);
+
 // The box "meta" of a HEIF file, which has the properties; it may follow the pictures. Empty if
 // there is none.
 [[nodiscard]] Bytes heif_header(Bytes file);
@@ -37,6 +51,13 @@ struct Extent {
 // A whole PNG (damage_of() is null) in `room`, without the chunks that do not change its pixels as
 // they are read here: libpng writes to stderr about colour profiles and texts that it dislikes.
 [[nodiscard]] Bytes without_notes(Bytes png, std::vector<unsigned char>& room);
+
+// Of a JPEG, as stored; zeros where it has no frame before its pixels.
+struct JpegForm {
+  Extent extent;
+  int channels = 0;
+};
+[[nodiscard]] JpegForm jpeg_form(Bytes jpeg);
 
 // A JPEG's EXIF Orientation tag, 1 to 8; 1 if there is none or it is invalid.
 [[nodiscard]] int exif_orientation(Bytes jpeg);

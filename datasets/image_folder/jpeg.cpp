@@ -152,8 +152,15 @@ int Jpeg::channels() const {
   return state_->decoder.num_components;
 }
 
-bool Jpeg::is_buffered() const {
-  return jpeg_has_multiple_scans(&state_->decoder) != 0;
+double Jpeg::buffered_bytes() const {
+  jpeg_decompress_struct& decoder = state_->decoder;
+  if (jpeg_has_multiple_scans(&decoder) == 0) return 0;
+  double blocks = 0;
+  for (int i = 0; i < decoder.num_components; ++i) {
+    const jpeg_component_info& component = decoder.comp_info[i];
+    blocks += static_cast<double>(component.width_in_blocks) * component.height_in_blocks;
+  }
+  return blocks * sizeof(JBLOCK);
 }
 
 picture::View Jpeg::decode(bool gray, int shrink, const picture::Part& part,

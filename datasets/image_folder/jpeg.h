@@ -25,8 +25,9 @@ class Jpeg {
 
   [[nodiscard]] picture::Size size() const;  // as stored, before EXIF turns it
   [[nodiscard]] int channels() const;        // as stored: 1, 3 or 4
-  // Whether the whole picture is in memory while it is decoded, as of a progressive JPEG.
-  [[nodiscard]] bool is_buffered() const;
+  // Memory for the coefficients of the whole picture, as a progressive JPEG takes it; 0: only some
+  // rows are in memory.
+  [[nodiscard]] double buffered_bytes() const;
   // Decodes `part`, or a little more, of the picture at 1/shrink (1, 2, 4, 8) of its size, with the
   // same pixels as in the whole. They are in `buffer`, which grows as needed.
   [[nodiscard]] picture::View decode(bool gray, int shrink, const picture::Part& part,

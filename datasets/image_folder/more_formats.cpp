@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "datasets/image_folder/decoding_memory.h"
 #include "datasets/image_folder/other_formats.h"
 #include "plugins/sdk.h"
 
@@ -25,14 +26,6 @@ namespace {
 using picture::big_endian;
 using picture::has;
 
-#if defined(TANDEM_WITH_GIF) || defined(TANDEM_WITH_HEIF)
-cv::Mat in_channels(const cv::Mat& rgb, bool gray) {
-  cv::Mat result;
-  cv::cvtColor(rgb, result, gray ? cv::COLOR_RGB2GRAY : cv::COLOR_RGB2BGR);
-  return result;
-}
-#endif
-
 #ifdef TANDEM_WITH_GIF
 
 class Gif {
@@ -46,7 +39,7 @@ class Gif {
   Gif(const Gif&) = delete;
   Gif& operator=(const Gif&) = delete;
 
-  // On the whole canvas, which is black where the frame leaves it free.
+  // B,G,R on the whole canvas, which is black where the frame leaves it free.
   [[nodiscard]] cv::Mat first_frame() {
     find_frame();
     const GifImageDesc frame = gif_->Image;
@@ -117,9 +110,9 @@ class Gif {
       if (row[i] >= colors.ColorCount) throw sdk::skip("damaged GIF: it names a missing colour");
       if (x < 0 || x >= canvas.cols) continue;
       const GifColorType& color = colors.Colors[row[i]];
-      pixels[3 * x] = color.Red;
+      pixels[3 * x] = color.Blue;
       pixels[3 * x + 1] = color.Green;
-      pixels[3 * x + 2] = color.Blue;
+      pixels[3 * x + 2] = color.Red;
     }
   }
 
@@ -149,13 +142,15 @@ class Heif {
   Heif(const Heif&) = delete;
   Heif& operator=(const Heif&) = delete;
 
-  [[nodiscard]] cv::Mat rgb(const BeforePixels& before_pixels) {
+  // Gray or B,G,R.
+  [[nodiscard]] cv::Mat decode(bool gray, const BeforePixels& before_pixels) {
     const int shown_width = heif_image_handle_get_width(handle_);
     const int shown_height = heif_image_handle_get_height(handle_);
     check_extent(shown_width, shown_height);
     limit_to(std::max(shown_width, shown_height));
-    before_pixels(shown_width, shown_height);
-    require_memory(int64_t{shown_width} * shown_height);
+    const int64_t bytes = heif_bytes_per_pixel * shown_width * shown_height;
+    before_pixels(static_cast<double>(bytes), shown_width, shown_height);
+    require_memory(bytes);
     heif_decoding_options* options = heif_decoding_options_alloc();
     if (options == nullptr) throw std::bad_alloc();
     options->convert_hdr_to_8bit = 1;
@@ -173,9 +168,11 @@ class Heif {
     const int height = heif_image_get_height(image_, heif_channel_interleaved);
     check_extent(width, height);
     if (pixels == nullptr) throw sdk::skip("damaged ", name_, ": it has no pixels");
-    return cv::Mat(height, width, CV_8UC3, const_cast<uint8_t*>(pixels),
-                   static_cast<size_t>(stride))
-        .clone();
+    const cv::Mat rgb(height, width, CV_8UC3, const_cast<uint8_t*>(pixels),
+                      static_cast<size_t>(stride));
+    cv::Mat result;
+    cv::cvtColor(rgb, result, gray ? cv::COLOR_RGB2GRAY : cv::COLOR_RGB2BGR);
+    return result;
   }
 
  private:
@@ -188,10 +185,9 @@ class Heif {
   }
   // Where memory is short inside libheif, its reasons are those of damaged files, and a sample
   // would be left out.
-  static void require_memory(int64_t pixels) {
-    constexpr int64_t bytes = 12;  // of a pixel: planes, references and the result
-    const std::unique_ptr<void, decltype(&std::free)> tried(
-        std::malloc(static_cast<size_t>(bytes * pixels)), &std::free);
+  static void require_memory(int64_t bytes) {
+    const std::unique_ptr<void, decltype(&std::free)> tried(std::malloc(static_cast<size_t>(bytes)),
+                                                            &std::free);
     if (tried == nullptr) throw std::bad_alloc();
   }
   void check(const heif_error& status) const {
@@ -253,7 +249,11 @@ const char* heif_name(Bytes file) {
 
 cv::Mat decode_gif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray) {
 #ifdef TANDEM_WITH_GIF
-  return in_channels(Gif(file).first_frame(), gray);
+  cv::Mat frame = Gif(file).first_frame();
+  if (!gray) return frame;
+  cv::Mat result;
+  cv::cvtColor(frame, result, cv::COLOR_BGR2GRAY);
+  return result;
 #else
   throw sdk::skip("GIF: Tandem was built without giflib (Debian: libgif-dev), which reads it");
 #endif
@@ -262,8 +262,7 @@ cv::Mat decode_gif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray) {
 cv::Mat decode_heif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray,
                     [[maybe_unused]] const BeforePixels& before_pixels) {
 #ifdef TANDEM_WITH_HEIF
-  const char* name = heif_name(file);
-  return in_channels(Heif(file, name).rgb(before_pixels), gray);
+  return Heif(file, heif_name(file)).decode(gray, before_pixels);
 #else
   throw sdk::skip(heif_name(file),
                   ": Tandem was built without libheif (Debian: libheif-dev), which reads it");

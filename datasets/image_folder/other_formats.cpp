@@ -7,6 +7,7 @@
 #include <streambuf>
 #include <vector>
 
+#include "datasets/image_folder/decoding_memory.h"
 #include "datasets/image_folder/image_headers.h"
 #include "datasets/image_folder/more_formats.h"
 #include "plugins/sdk.h"
@@ -30,6 +31,14 @@ cv::Mat to_8_bits(const cv::Mat& image) {
   cv::Mat result;
   image.convertTo(result, CV_8U, scale);
   return result;
+}
+
+// Of a large picture of 12 bits in 16 the upper 8 have only 16 levels.
+void require_high_bits(const cv::Mat& image) {
+  double greatest = 0;
+  cv::minMaxLoc(image.reshape(1), nullptr, &greatest);
+  if (greatest == 0 || greatest > 4095 / 256) return;
+  throw sdk::skip("too large: a picture of 12 bits in 16 is read up to 32 megapixels");
 }
 
 thread_local int quiet_depth = 0;
@@ -96,26 +105,27 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
   const Extent extent = extent_of(file);
   if (extent.width != 0 || extent.height != 0) check_extent(extent.width, extent.height);
   if (by_libheif) return decode_heif(file, gray, before_pixels);
-  if (is_gif(file)) {
-    check_extent(extent.width, extent.height);
-    return decode_gif(file, gray);
-  }
+  if (is_gif(file)) check_extent(extent.width, extent.height);
+  before_pixels(decoding_bytes(file), extent.width, extent.height);
+  if (is_gif(file)) return decode_gif(file, gray);
   if (const char* damage = damage_of(file)) throw sdk::skip(damage);
   std::vector<unsigned char> room;
   if (is_png(file)) file = without_notes(file, room);
   const cv::Mat bytes(1, static_cast<int>(file.size()), CV_8U,
                       const_cast<unsigned char*>(file.data()));
+  const bool drops_bits = drops_lower_bits(file);
   cv::Mat image;
   try {
     const Quiet quiet;
-    image =
-        cv::imdecode(bytes, (gray ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR) | cv::IMREAD_ANYDEPTH);
+    image = cv::imdecode(bytes, (gray ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR) |
+                                    (drops_bits ? 0 : cv::IMREAD_ANYDEPTH));
   } catch (const cv::Exception& failure) {
     if (failure.code == cv::Error::StsNoMem) throw std::bad_alloc();
     throw sdk::skip("damaged: OpenCV says ", failure.err);
   }
   if (image.empty()) throw sdk::skip("damaged: OpenCV cannot decode it");
   check_extent(image.cols, image.rows);
+  if (drops_bits) require_high_bits(image);
   return image.depth() == CV_8U ? image : to_8_bits(image);
 }
 

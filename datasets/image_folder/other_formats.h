@@ -12,11 +12,11 @@ namespace tandem::image_folder {
 
 using picture::Bytes;
 
-// Called with width and height, which were checked, before a decoder takes memory for the pixels.
-using BeforePixels = std::function<void(int64_t, int64_t)>;
+// Called before a decoder takes memory for the pixels, with its bytes, and with width and height,
+// which were checked.
+using BeforePixels = std::function<void(double bytes, int64_t width, int64_t height)>;
 
-// 8 bits, gray or B,G,R. Throws a Refusal (TANDEM_SKIP). Calls `before_pixels` only for formats
-// whose headers extent_of() may not understand.
+// 8 bits, gray or B,G,R. Throws a Refusal (TANDEM_SKIP).
 [[nodiscard]] cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels);
 
 // Refusal (TANDEM_SKIP) for a picture without pixels or over 100 megapixels.

@@ -1,5 +1,6 @@
 #include "datasets/image_folder/reader.h"
 
+#include "datasets/image_folder/decoding_memory.h"
 #include "datasets/image_folder/image_headers.h"
 #include "datasets/image_folder/other_formats.h"
 #include "plugins/regular_file.h"
@@ -9,7 +10,6 @@ namespace tandem::image_folder {
 namespace {
 
 constexpr int64_t byte_limit = int64_t{1} << 30;
-constexpr int64_t large_picture = 32'000'000;    // pixels
 constexpr size_t kept_bytes = size_t{64} << 20;  // of a buffer, after a picture; also a small file
 
 // A file that is missing or cut costs a sample; a disk that fails ends the run, whose result would
@@ -91,11 +91,6 @@ void Reader::take_turn() {
   if (!turn_) turn_ = std::unique_lock(one_at_a_time);
 }
 
-// A picture whose header gives no size here (a BigTIFF) counts as a small one.
-void Reader::take_turn_if_large(int64_t width, int64_t height) {
-  if (height > 0 && width > large_picture / height) take_turn();
-}
-
 picture::Size Reader::open(Bytes file, bool known_whole) {
   if (file.data() == bytes_.data()) {
     close_picture();
@@ -104,18 +99,18 @@ picture::Size Reader::open(Bytes file, bool known_whole) {
   }
   if (file.empty()) throw sdk::skip("the file is empty (0 bytes)");
   if (!is_jpeg(file)) {
-    const Extent extent = extent_of(file);
-    const auto before_pixels = [this](int64_t width, int64_t height) {
-      take_turn_if_large(width, height);
+    const char* format = format_name(file);
+    const auto before_pixels = [&](double bytes, int64_t width, int64_t height) {
+      if (is_large_decoding(bytes, format, width, height)) take_turn();
     };
-    before_pixels(extent.width, extent.height);
     other_ = decode_other(file, gray_, before_pixels);
     size_ = {other_.cols, other_.rows};
     return size_;
   }
   jpeg_ = std::make_unique<Jpeg>(file, known_whole);
   check_extent(jpeg_->size().width, jpeg_->size().height);
-  if (jpeg_->is_buffered()) take_turn_if_large(jpeg_->size().width, jpeg_->size().height);
+  const auto [width, height] = jpeg_->size();
+  if (is_large_decoding(jpeg_->buffered_bytes(), "JPEG", width, height)) take_turn();
   orientation_ = exif_orientation(file);
   size_ = shown(jpeg_->size(), orientation_);
   return size_;
@@ -138,7 +133,13 @@ picture::View Reader::decode_all() {
 
 StoredForm stored_form(Bytes file) {
   if (is_jpeg(file)) {
-    const Jpeg jpeg(file);
+    const JpegForm form = jpeg_form(file);
+    const picture::Size size{static_cast<int>(form.extent.width),
+                             static_cast<int>(form.extent.height)};
+    if (form.channels > 0 && size.width > 0 && size.height > 0) {
+      return {"JPEG", form.channels, shown(size, exif_orientation(file))};
+    }
+    const Jpeg jpeg(file);  // which knows the reason
     return {"JPEG", jpeg.channels(), shown(jpeg.size(), exif_orientation(file))};
   }
   const Extent extent = extent_of(file);

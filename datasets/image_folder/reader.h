@@ -40,7 +40,6 @@ class Reader {
  private:
   void close_picture();
   void take_turn();
-  void take_turn_if_large(int64_t width, int64_t height);
 
   bool gray_;
   std::vector<unsigned char> bytes_, pixels_, turned_;

@@ -1,6 +1,7 @@
 // tandem-shapes: makes an image folder to train on: train/ and val/, with a folder for each of six
 // drawn shapes.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -82,6 +83,7 @@ int draw_shapes(int count, char** arguments) {
   app.add_option("--seed", options.seed, "The same seed draws the same images")
       ->capture_default_str();
   CLI11_PARSE(app, count, arguments);
+  ::umask(::umask(0) | (S_IWGRP | S_IWOTH));  // no others may write to what is made
   write_images(options);
   return 0;
 }

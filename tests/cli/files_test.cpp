@@ -132,6 +132,36 @@ TEST(Files, ImagesThatAreReplacedWhileTrainingAreNoted) {
   EXPECT_THAT(outcome.output, HasSubstr("data 'images' were replaced or removed while training"));
 }
 
+TEST(Files, AnImageThatIsWrittenWhileTrainingIsNamed) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  test::RunningProgram program(desk, train +
+                                         "images --steps 1000000 --snapshot 5 --out run "
+                                         "--test-delays 3 --test-delay-ms 3");
+  ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
+  desk.write("images/train/red/3.ppm", desk.read("images/train/red/4.ppm"));
+  const Outcome outcome = program.stop(SIGTERM);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("1 of 16 files looked at in data 'images' was"),
+                                    HasSubstr("images/train/red/3.ppm'")));
+}
+
+TEST(Files, NobodyElseMayWriteToAFolderThatIsMade) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const std::string run = train + "images --steps 1 --out runs/of/today";
+  ASSERT_EQ(desk.tandem(run, "umask 0;").code, 0);
+  ASSERT_EQ(desk.tandem("plugin new acme.Leaky --with c", "umask 0;").code, 0);
+  ASSERT_EQ(
+      desk.tandem("predict --run runs/of/today --explain maps images/val/red/1.ppm", "umask 0;")
+          .code,
+      0);
+  for (const char* folder : {"runs", "runs/of", "runs/of/today", "acme_leaky", "maps"}) {
+    EXPECT_EQ(fs::status(desk / folder).permissions(), fs::perms{0755}) << folder;
+  }
+  ASSERT_EQ(desk.tandem(train + "images --steps 1 --out private", "umask 077;").code, 0);
+  EXPECT_EQ(fs::status(desk / "private").permissions(), fs::perms{0700});
+}
+
 TEST(Files, APackIsTheSameForEverySpellingOfItsSource) {
   const Desk desk;
   desk.draw_two_classes("images");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <sstream>
 
 #include "tests/cli/program.h"
@@ -67,12 +68,37 @@ TEST(Messages, ControlNoTerminalAndStayShort) {
 TEST(Messages, HoldNoTextOfALibrary) {
   const Desk desk;
   ASSERT_EQ(desk.tandem(train + "run").code, 0);
-  for (const char* text : {"{ no JSON", "{}", R"({"options": 3})", ""}) {
+  const std::string record = desk.read("run/run.json");
+  const std::map<std::string, std::string> reasons{
+      {"{ no JSON", "line 1, column 4: unexpected 'o'"},
+      {"{\n  \"options\": 1,,\n}", "line 2, column 16: unexpected ','"},
+      {"", "line 1, column 1: it ends too early"},
+      {"{}", "'options' is missing"},
+      {R"({"options": 3})", "'options' is the number 3, not an object"},
+      {test::replaced(record, "\"batch\": ", "\"batch\": \"4\", \"other\": "),
+       "'options.batch' is a text, not an integer in its range"},
+      {record.substr(0, record.size() - 3), ": it ends too early"}};
+  for (const auto& [text, reason] : reasons) {
     desk.write("run/run.json", text);
     EXPECT_THAT(desk.refusal("predict --run run tiny.prototxt"),
                 testing::AllOf(HasSubstr("run/run.json' is not a run's record: "),
-                               testing::Not(HasSubstr("json.exception"))));
+                               testing::EndsWith(reason)));
   }
+}
+
+// OpenMP's library would print a line of its own.
+TEST(Messages, NameANumberOfThreadsThatIsNone) {
+  const Desk desk;
+  for (const char* value : {"many", "2,0", ""}) {
+    const Outcome outcome =
+        desk.tandem("net tiny.prototxt", std::string("OMP_NUM_THREADS='") + value + "'");
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_EQ(outcome.errors,
+              std::string("tandem: note: OMP_NUM_THREADS is '") + value +
+                  "', which is no number of threads: it is left out (--threads says how many cores "
+                  "the cpu devices share)\n");
+  }
+  EXPECT_EQ(desk.tandem("net tiny.prototxt", "OMP_NUM_THREADS=' 4, 2'").errors, "");
 }
 
 const std::string endless = test::replaced(train, "--steps 6 --display 1", "--steps 1000000") +

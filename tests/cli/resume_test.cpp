@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "tests/cli/failing_disk.h"
 #include "tests/cli/program.h"
@@ -14,6 +15,7 @@ using test::Outcome;
 using test::RunningProgram;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 // Two devices, dropout, momentum, a checkpoint every few steps; the order of the images matters.
 std::string train(const std::string& out, int steps) {
@@ -101,6 +103,43 @@ TEST_F(Resume, WithOtherDataOrAnotherBatchIsRefused) {
   desk_.draw("images/train/red", 8, 200, 20, 20);
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 9"),
               AllOf(HasSubstr("have changed"), HasSubstr("12 training images then, 14 now")));
+}
+
+// Files of the same names, and here of the same sizes.
+TEST_F(Resume, WithReplacedPicturesSaysSoOnce) {
+  expect_success(train("run", 5));
+  desk_.draw("images/train/red", 6, 20, 200, 20);
+  const Outcome outcome = desk_.tandem("train --out run --resume --steps 7");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("note: the training images in '"),
+                    HasSubstr("6 of 12 looked at have other contents, as '"),
+                    HasSubstr("images/train/red/1.ppm'"), Not(HasSubstr("validation images in"))));
+  EXPECT_THAT(desk_.read("run/log.txt"), HasSubstr("note: the training images in '"));
+  EXPECT_THAT(desk_.tandem("train --out run --resume --steps 9").output, Not(HasSubstr("note:")));
+}
+
+TEST_F(Resume, WithRenamedOrLongerPicturesSaysWhatDiffers) {
+  expect_success(train("run", 5));
+  std::filesystem::rename(desk_ / "images/train/red/1.ppm", desk_ / "images/train/red/one.ppm");
+  EXPECT_THAT(desk_.tandem("train --out run --resume --steps 7").output,
+              HasSubstr("has read so far (other names"));
+  desk_.write("images/val/red/1.ppm", desk_.read("images/val/red/1.ppm") + std::string(2048, ' '));
+  EXPECT_THAT(desk_.tandem("train --out run --resume --steps 9").output,
+              AllOf(HasSubstr("note: the validation images in '"), HasSubstr(" in all, "),
+                    HasSubstr("1 of 4 looked at has other contents")));
+}
+
+// Another folder, later times: as after moving to another machine.
+TEST_F(Resume, WithACopyOfTheDataSaysNothing) {
+  expect_success(train("run", 5));
+  desk_.make_folder("elsewhere");
+  std::filesystem::copy(desk_ / "images", desk_ / "elsewhere/copy",
+                        std::filesystem::copy_options::recursive);
+  std::filesystem::remove_all(desk_ / "images");
+  const Outcome outcome = desk_.tandem("train --out run --resume --steps 7 --data elsewhere/copy");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, Not(HasSubstr("note:")));
 }
 
 TEST_F(Resume, OfATruncatedCheckpointNamesTheFileAndChangesNothing) {

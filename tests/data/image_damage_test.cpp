@@ -26,6 +26,7 @@ using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 std::string reason_of(const std::string& name, const std::string& bytes) {
   testing::internal::CaptureStderr();
@@ -200,6 +201,78 @@ TEST(DamagedImages, HugePicturesAreRefusedByTheirHeader) {
   std::string png = encoded(".png", gradient(20, 16));
   png.replace(16, 8, std::string("\0\0\xf0\0\0\0\xf0\0", 8));
   EXPECT_THAT(reason_of("a.png", png), HasSubstr("too large: 61440x61440"));
+}
+
+struct Tag {
+  unsigned tag, type, count, value;
+};
+
+// The header of a little-endian TIFF of these tags, without pixels.
+std::string tiff_of(const std::vector<Tag>& tags) {
+  const auto number = [](unsigned value, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i);
+    return text;
+  };
+  std::string file =
+      "II" + number(42, 2) + number(8, 4) + number(static_cast<unsigned>(tags.size()), 2);
+  for (const Tag& one : tags) {
+    file += number(one.tag, 2) + number(one.type, 2) + number(one.count, 4) + number(one.value, 4);
+  }
+  return file + number(0, 4) + std::string(64, ' ');
+}
+
+constexpr unsigned whole_number = 4, long_number = 16;
+constexpr unsigned width = 0x100, height = 0x101, bits = 0x102, channels = 0x115, rows = 0x116;
+
+// libtiff takes the first width, and a width of 64 bits that is elsewhere in the file.
+TEST(DamagedImages, ATiffCannotHideItsSize) {
+  EXPECT_THAT(reason_of("a.tif", tiff_of({{width, whole_number, 1, 30000},
+                                          {width, whole_number, 1, 20},
+                                          {height, whole_number, 1, 30000}})),
+              HasSubstr("too large: 30000x30000"));
+  EXPECT_THAT(
+      reason_of("a.tif", tiff_of({{width, long_number, 1, 20}, {height, whole_number, 1, 30000}})),
+      HasSubstr("damaged TIFF: a size in it is no number of 8, 16 or 32 bits"));
+}
+
+TEST(DamagedImages, ATiffThatTakesMuchMemoryIsRefused) {
+  std::vector<Tag> tags{{width, whole_number, 1, 9000},
+                        {height, whole_number, 1, 9000},
+                        {bits, whole_number, 1, 8},
+                        {channels, whole_number, 1, 3},
+                        {rows, whole_number, 1, 16}};
+  EXPECT_THAT(reason_of("a.tif", tiff_of(tags)), Not(HasSubstr("too large")));
+  tags[2].value = 16;
+  EXPECT_THAT(reason_of("a.tif", tiff_of(tags)),
+              HasSubstr("too large: a TIFF of 9000x9000 and this form takes 696 MiB of memory to "
+                        "decode; 600 MiB are the limit"));
+  tags[2].value = 8;
+  tags.pop_back();  // one strip
+  EXPECT_THAT(reason_of("a.tif", tiff_of(tags)), HasSubstr("takes 773 MiB of memory to decode"));
+}
+
+// OpenCV reads sizes of 32 bits from a header of 36 bytes on.
+TEST(DamagedImages, ABmpCannotHideItsSize) {
+  std::string bmp = encoded(".bmp", gradient(20, 16));
+  bmp.replace(14, 12, std::string("\x24\0\0\0\x14\0\1\0\x10\x27\0\0", 12));
+  EXPECT_THAT(reason_of("a.bmp", bmp), HasSubstr("too large: 65556x10000"));
+}
+
+// Their lower bits are dropped while they are decoded; all of them would take 900 MB of 100
+// megapixels.
+TEST(LargeImages, Of16BitsAreReadAs8) {
+  const auto png = [](int value) {
+    std::vector<uchar> bytes;
+    cv::imencode(".png", cv::Mat(5000, 6500, CV_16U, cv::Scalar(value)), bytes,
+                 {cv::IMWRITE_PNG_COMPRESSION, 1});
+    return std::string(bytes.begin(), bytes.end());
+  };
+  const Sample sample = read("a.png", png(0x8001), size_of(1, 1, 1));
+  ASSERT_EQ(sample.pixels.size(), 1U) << sample.reason;
+  EXPECT_NEAR(sample.pixels[0], 0x80, 0.01);
+  EXPECT_THAT(reason_of("a.png", png(0x801)),
+              HasSubstr("too large: a picture of 12 bits in 16 is read up to 32 megapixels"));
 }
 
 }  // namespace

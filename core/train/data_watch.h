@@ -1,0 +1,39 @@
+// Notices that the data of a run change while it trains: the folder or file was replaced, or files
+// in it were written, replaced or removed. Says so once of each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/data/fingerprint.h"
+
+namespace tandem {
+
+class DataWatch {
+ public:
+  // `source`: a path or the name of a data set. The data sets outlive it; null ones are none.
+  DataWatch(std::string source, const std::vector<const Dataset*>& datasets);
+
+  // Looks at some of the files, others each time, or at all of them. Returns lines for the user.
+  [[nodiscard]] std::vector<std::string> news(bool all);
+
+ private:
+  struct Watched {
+    const Dataset* dataset;
+    std::vector<FileState> files;
+  };
+  using Identity = std::pair<uint64_t, uint64_t>;  // device and number of a file or folder
+
+  [[nodiscard]] static Identity identity_of(const std::string& path);
+  [[nodiscard]] std::string written_files(bool all) const;
+
+  std::string source_;
+  Identity identity_;
+  std::vector<Watched> watched_;
+  size_t looks_ = 0;
+  bool has_said_written_ = false;
+};
+
+}  // namespace tandem

@@ -1,0 +1,58 @@
+#include "datasets/image_folder/decoding_memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "datasets/image_folder/image_headers.h"
+#include "datasets/image_folder/more_formats.h"
+#include "plugins/sdk.h"
+
+namespace tandem::image_folder {
+namespace {
+
+constexpr double most_bytes = 600.0 * (1 << 20);
+constexpr double large_picture = 32e6;             // pixels
+constexpr double large_bytes = 3 * large_picture;  // as 8 bits, B,G,R
+
+double pixels_of(Bytes file) {
+  const Extent extent = extent_of(file);
+  return static_cast<double>(extent.width) * static_cast<double>(extent.height);
+}
+
+// OpenCV decodes a strip or tile at a time, those of 8 bits by libtiff to R,G,B,A.
+double tiff_bytes(Bytes file) {
+  const TiffForm form = tiff_form(file);
+  const Extent extent = extent_of(file);
+  const double pixels = pixels_of(file), channel = std::max(1.0, form.bits / 8.0);
+  const double rows = std::min<double>(static_cast<double>(extent.height), form.strip_rows);
+  const double block = form.tile_width > 0 ? form.tile_width * form.tile_rows
+                                           : static_cast<double>(extent.width) * rows;
+  const double stored = block * form.channels * channel;
+  if (form.bits <= 8) return 3 * pixels + stored + 4 * block;
+  return 3 * channel * pixels + std::max(stored, 3 * pixels);
+}
+
+}  // namespace
+
+double decoding_bytes(Bytes file) {
+  const double pixels = pixels_of(file);
+  if (is_tiff(file)) return tiff_bytes(file);
+  if (!is_known_format(file) && !is_gif(file)) return 0;
+  // 16 bits, and then 8.
+  return bits_of(file) > 8 && !drops_lower_bits(file) ? 9 * pixels : 3 * pixels;
+}
+
+bool drops_lower_bits(Bytes file) {
+  return !is_tiff(file) && bits_of(file) > 8 && pixels_of(file) > large_picture;
+}
+
+bool is_large_decoding(double bytes, const char* format, int64_t width, int64_t height) {
+  if (bytes > most_bytes) {
+    throw sdk::skip("too large: a ", format, " of ", width, "x", height, " and this form takes ",
+                    std::ceil(bytes / (1 << 20)),
+                    " MiB of memory to decode; 600 MiB are the limit");
+  }
+  return bytes > large_bytes;
+}
+
+}  // namespace tandem::image_folder

@@ -1,0 +1,29 @@
+// How much memory a decoder takes for a picture, from its headers. A small file may ask for much,
+// so large pictures are decoded one at a time, and none that would take more than 600 MiB.
+#pragma once
+
+#include <cstdint>
+
+#include "datasets/picture/bytes.h"
+
+namespace tandem::image_folder {
+
+using picture::Bytes;
+
+// Of the decoder and of the pixels as 8 bits, for each pixel of an AVIF or HEIC: planes, their
+// mixture and the result.
+constexpr int64_t heif_bytes_per_pixel = 9;
+
+// Of a PNG, BMP, WebP, TIFF, PNM or GIF; 0 for other files.
+[[nodiscard]] double decoding_bytes(Bytes file);
+
+// Whether a picture of more than 8 bits a channel is so large that its lower bits are dropped while
+// it is decoded, as the decoders of PNG and PNM can.
+[[nodiscard]] bool drops_lower_bits(Bytes file);
+
+// Whether others have to wait meanwhile. Refusal (TANDEM_SKIP) if it is too much. `format` and the
+// size are for its text.
+[[nodiscard]] bool is_large_decoding(double bytes, const char* format, int64_t width,
+                                     int64_t height);
+
+}  // namespace tandem::image_folder
