@@ -41,8 +41,9 @@ class ConvolutionCpu : public Needs {
     LayoutOptions options = Direct::layouts(binding);
     if (!WinogradConvolution::suits(binding)) return options;
     const double bytes = 4 * static_cast<double>(count(binding.input(0).shape));
+    const bool folds = WinogradConvolution::folds(binding);
     for (tandem_layout_option& option : options) {
-      const bool plain = option.input == TANDEM_NCHW || option.output == TANDEM_NCHW;
+      const bool plain = (option.input == TANDEM_NCHW && !folds) || option.output == TANDEM_NCHW;
       option.extra_bytes = plain ? 10 * bytes : option.input == TANDEM_NHWC ? bytes / 8 : 0;
     }
     return options;

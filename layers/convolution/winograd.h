@@ -1,6 +1,7 @@
 // Convolution by Winograd's algorithms on the cpu, in all three passes, for any layout, batch and
 // groups (winograd_kernels.h has the algorithms and the loops). F(4x4, 3x3) needs 36
-// multiplications where direct convolution needs 144, F(2x2, 5x5) 36 instead of 100. The batch is
+// multiplications where direct convolution needs 144, F(2x2, 5x5) 36 instead of 100. A first layer
+// with a stride is folded: an 11x11 kernel of stride 4 becomes 3x3, with 48 channels. The batch is
 // processed in parts of so few tiles that the working memory stays in the caches. Parts depend on
 // extents only, so that results do not depend on the number of threads.
 // docs/reports/performance.md has its accuracy.
@@ -18,6 +19,8 @@ class WinogradConvolution : public sdk::Needs {
   // Whether this is faster than direct convolution, by extents and instruction set, whatever the
   // layout.
   static bool suits(const sdk::Binding& binding);
+  // Whether it suits, with a fold. The fastest input is then plain.
+  static bool folds(const sdk::Binding& binding);
   // Null if it does not suit.
   static std::unique_ptr<WinogradConvolution> make(const sdk::Binding& binding,
                                                    const sdk::Call& call);
@@ -47,27 +50,29 @@ class WinogradConvolution : public sdk::Needs {
   [[nodiscard]] Images plan_images(const winograd::Channels& source,
                                    const winograd::Channels& target, winograd::Grid source_grid,
                                    const winograd::Weights& weights) const;
-  [[nodiscard]] Gradient plan_gradient(winograd::Grid input_grid) const;
+  [[nodiscard]] Gradient plan_gradient(const Images& forward) const;
   [[nodiscard]] int64_t bytes(const Images& plan) const;
   [[nodiscard]] int64_t bytes(const Gradient& plan) const;
   [[nodiscard]] int64_t chunks(int64_t channels) const;
   [[nodiscard]] winograd::Transformed form(int64_t items, int64_t channels) const;
   [[nodiscard]] int64_t floats(const winograd::Transformed& form) const;
 
-  void convolve(const sdk::Call& call, const Images& plan, const float* source,
-                const float* weights, const float* bias, float* target, float* scratch);
+  void convolve(const sdk::Call& call, const Images& plan, const void* source, const float* weights,
+                const float* bias, void* target, float* scratch);
   void convolve_part(const Images& plan, int64_t group, const winograd::Range& tiles,
-                     const float* source, const float* weights, const float* bias, float* target,
+                     const void* source, const float* weights, const float* bias, void* target,
                      float* scratch) const;
-  void sum_products(const sdk::Call& call, int64_t group, const float* input,
-                    const float* output_gradient, float* sums, float* scratch);
+  void sum_products(const sdk::Call& call, int64_t group, const void* input,
+                    const void* output_gradient, float* sums, float* scratch);
   void write_weight_gradient(const sdk::Call& call, const float* sums, bool adds, float* target);
-  void write_bias_gradient(const sdk::Call& call, const float* output_gradient, bool adds,
+  void write_bias_gradient(const sdk::Call& call, const void* output_gradient, bool adds,
                            float* target);
 
   const winograd::Kernels& kernels_;
   const winograd::Algorithm& algorithm_;
   const winograd::Transforms& transforms_;
+  const winograd::ImageTransforms& images_of_;  // for the element type
+  winograd::Kernels::Sums sum_channels_;
   int64_t images_, groups_, threads_;
   int64_t weights_;  // of one group
   bool bias_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "layers/convolution/winograd_matrices.h"
+#include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/highway.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -19,6 +20,7 @@ namespace tandem::layers::winograd::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
+using cpu::bfloat16;
 
 using D = hn::ScalableTag<float>;
 using Vector = hn::Vec<D>;
@@ -71,15 +73,32 @@ HWY_INLINE void multiply_vector(const Vector* x, float* target, int64_t stride,
   (hn::StoreU(row_product<Matrix, Row>(x, Columns()), D(), target + Row * stride), ...);
 }
 
-template <int... I>
-HWY_INLINE void load(Vector* x, const float* source, int64_t stride,
-                     std::integer_sequence<int, I...>) {
-  ((x[I] = hn::LoadU(D(), source + I * stride)), ...);
+HWY_INLINE Vector load_vector(const float* source) {
+  return hn::LoadU(D(), source);
+}
+HWY_INLINE Vector load_vector(const bfloat16* source) {
+  const hn::Rebind<uint16_t, D> halves;
+  const hn::RebindToUnsigned<D> words;
+  const auto bits = hn::LoadU(halves, reinterpret_cast<const uint16_t*>(source));
+  return hn::BitCast(D(), hn::ShiftLeft<16>(hn::PromoteTo(words, bits)));
+}
+HWY_INLINE void store_vector(Vector vector, float* target) {
+  hn::StoreU(vector, D(), target);
+}
+HWY_INLINE void store_vector(Vector vector, bfloat16* target) {
+  HWY_ALIGN float values[lanes];
+  hn::Store(vector, D(), values);
+  for (int64_t i = 0; i < lanes; ++i) cpu::store(values[i], target[i]);
+}
+
+template <class T, int... I>
+HWY_INLINE void load(Vector* x, const T* source, int64_t stride, std::integer_sequence<int, I...>) {
+  ((x[I] = load_vector(source + I * stride)), ...);
 }
 
 // Result row r and column s of M X M^T goes to target + (r * M::rows + s) * stride.
-template <class M>
-HWY_INLINE void transform(const float* x, int64_t row_stride, int64_t column_stride, float* target,
+template <class M, class T>
+HWY_INLINE void transform(const T* x, int64_t row_stride, int64_t column_stride, float* target,
                           int64_t stride) {
   using Columns = std::make_integer_sequence<int, M::columns>;
   using Rows = std::make_integer_sequence<int, M::rows>;
@@ -103,7 +122,8 @@ struct Chunk {
   Chunk(const Channels& channels, int64_t chunk)
       : first(channels.first + chunk * lanes),
         count(std::min(lanes, channels.count - chunk * lanes)),
-        in_line(count == lanes && first % channels.block + lanes <= channels.block) {}
+        in_line(channels.fold == 1 && count == lanes &&
+                first % channels.block + lanes <= channels.block) {}
   int64_t first, count;
   bool in_line;
 };
@@ -126,34 +146,63 @@ struct Area {
 };
 
 // Copies the patch's part in the image to `patch`, and 0 to the rest.
-void gather(const float* image, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
-            const Area& area, int64_t edge, float* patch) {
+template <class T>
+void gather(const T* image, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
+            int64_t edge, float* patch) {
+  const Area area(c, y, x, edge);
   std::fill_n(patch, edge * edge * lanes, 0.0F);
   for (int64_t i = area.top; i < area.bottom; ++i) {
     for (int64_t k = area.left; k < area.right; ++k) {
       float* target = patch + (i * edge + k) * lanes;
       if (chunk.in_line) {
-        hn::StoreU(hn::LoadU(D(), image + offset_of(c, chunk.first, y + i, x + k)), D(), target);
+        store_vector(load_vector(image + offset_of(c, chunk.first, y + i, x + k)), target);
         continue;
       }
       for (int64_t lane = 0; lane < chunk.count; ++lane) {
-        target[lane] = image[offset_of(c, chunk.first + lane, y + i, x + k)];
+        target[lane] = cpu::load(image[offset_of(c, chunk.first + lane, y + i, x + k)]);
       }
     }
   }
 }
 
+// Of a folded image: lanes next to each other are pixels next to each other in a row.
+template <int Fold, class T>
+void gather_folded(const T* image, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
+                   int64_t edge, float* patch) {
+  std::fill_n(patch, edge * edge * lanes, 0.0F);
+  for (int64_t lane = 0; lane < chunk.count; lane += Fold) {
+    const int64_t index = (chunk.first + lane) / Fold, channel = index / Fold;
+    const bool is_inside = c.block == 1 && x >= 0 && x + edge * Fold <= c.width;
+    for (int64_t i = 0; i < edge; ++i) {
+      const int64_t row = y + i * Fold + index % Fold;
+      if (row < 0 || row >= c.height) continue;
+      float* target = patch + i * edge * lanes + lane;
+      for (int64_t k = 0; is_inside && k < edge; ++k) {
+        const T* source = image + offset_of(c, channel, row, x + k * Fold);
+        for (int64_t pixel = 0; pixel < Fold; ++pixel) {
+          target[k * lanes + pixel] = cpu::load(source[pixel]);
+        }
+      }
+      const int64_t begin = std::max<int64_t>(0, -x), end = std::min(edge * Fold, c.width - x);
+      for (int64_t k = begin; !is_inside && k < end; ++k) {
+        target[k / Fold * lanes + k % Fold] = cpu::load(image[offset_of(c, channel, row, x + k)]);
+      }
+    }
+  }
+}
+
+template <class T>
 void scatter(const float* tile, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
-             const Area& area, int64_t edge, float* image) {
+             const Area& area, int64_t edge, T* image) {
   for (int64_t i = area.top; i < area.bottom; ++i) {
     for (int64_t k = area.left; k < area.right; ++k) {
       const float* source = tile + (i * edge + k) * lanes;
       if (chunk.in_line) {
-        hn::StoreU(hn::LoadU(D(), source), D(), image + offset_of(c, chunk.first, y + i, x + k));
+        store_vector(load_vector(source), image + offset_of(c, chunk.first, y + i, x + k));
         continue;
       }
       for (int64_t lane = 0; lane < chunk.count; ++lane) {
-        image[offset_of(c, chunk.first + lane, y + i, x + k)] = source[lane];
+        cpu::store(source[lane], image[offset_of(c, chunk.first + lane, y + i, x + k)]);
       }
     }
   }
@@ -175,24 +224,26 @@ struct Position {
   int64_t image, row, column;
 };
 
-template <class M>
-void transform_patches(const float* tensor, const Channels& channels, const Grid& grid,
+template <class M, class T>
+void transform_patches(const void* tensor, const Channels& channels, const Grid& grid,
                        const Range& tiles, int64_t chunk, const Transformed& form,
                        float* transformed) {
   constexpr int64_t edge = M::columns;
   const Chunk part(channels, chunk);
+  const auto collect = channels.fold == 4   ? gather_folded<4, T>
+                       : channels.fold == 2 ? gather_folded<2, T>
+                                            : gather<T>;
   HWY_ALIGN float patch[edge * edge * lanes];
   float* target = transformed + chunk * form.items * lanes;
   Position at(grid, tiles.begin);
   for (int64_t tile = tiles.begin; tile < tiles.end; ++tile, target += lanes, at.advance(grid)) {
     const int64_t y = at.row * grid.step - grid.pad_h, x = at.column * grid.step - grid.pad_w;
-    const Area area(channels, y, x, edge);
-    const float* image = tensor + at.image * channels.row;
-    if (part.in_line && area.is_all(edge)) {
+    const T* image = static_cast<const T*>(tensor) + at.image * channels.row;
+    if (part.in_line && Area(channels, y, x, edge).is_all(edge)) {
       transform<M>(image + offset_of(channels, part.first, y, x), channels.width * channels.block,
                    channels.block, target, form.value_stride);
     } else {
-      gather(image, channels, part, y, x, area, edge, patch);
+      collect(image, channels, part, y, x, edge, patch);
       transform<M>(patch, edge * lanes, lanes, target, form.value_stride);
     }
   }
@@ -203,10 +254,10 @@ void transform_patches(const float* tensor, const Channels& channels, const Grid
   }
 }
 
-template <class M>
+template <class M, class T>
 void transform_outputs(const float* transformed, const Transformed& form, const Grid& grid,
                        const Range& tiles, int64_t chunk, const float* bias,
-                       const Channels& channels, float* tensor) {
+                       const Channels& channels, void* tensor) {
   constexpr int64_t edge = M::rows;
   const Chunk part(channels, chunk);
   HWY_ALIGN float start[lanes] = {};
@@ -224,11 +275,26 @@ void transform_outputs(const float* transformed, const Transformed& form, const 
       }
     }
     scatter(result, channels, part, y, x, Area(channels, y, x, edge), edge,
-            tensor + at.image * channels.row);
+            static_cast<T*>(tensor) + at.image * channels.row);
   }
 }
 
 // ---- weights
+
+// The offsets of a depth's weights in a column; -1 where a folded kernel has none.
+template <int64_t Edge>
+struct Offsets {
+  Offsets(const Weights& w, int64_t depth) {
+    const int64_t first = depth / (w.fold * w.fold) * w.depth_stride;
+    for (int64_t i = 0; i < Edge * Edge; ++i) {
+      const int64_t y = i / Edge * w.fold + depth / w.fold % w.fold;
+      const int64_t x = i % Edge * w.fold + depth % w.fold, last = w.kernel - 1;
+      const int64_t at = w.flipped ? (last - y) * w.kernel + last - x : y * w.kernel + x;
+      all[i] = y <= last && x <= last ? first + at : -1;
+    }
+  }
+  int64_t all[Edge * Edge];
+};
 
 template <class M>
 void transform_weights(const float* plain, const Weights& weights, int64_t chunk,
@@ -238,12 +304,12 @@ void transform_weights(const float* plain, const Weights& weights, int64_t chunk
   HWY_ALIGN float patch[area * lanes] = {};
   float* target = transformed + chunk * form.items * lanes;
   for (int64_t depth = 0; depth < form.items; ++depth, target += lanes) {
-    if (depth >= weights.depths) std::fill_n(patch, area * lanes, 0.0F);
-    for (int64_t lane = 0; depth < weights.depths && lane < count; ++lane) {
-      const float* source =
-          plain + (first + lane) * weights.column_stride + depth * weights.depth_stride;
+    const Offsets<edge> offsets(weights, depth);
+    for (int64_t lane = 0; lane < count; ++lane) {
+      const float* source = plain + (first + lane) * weights.column_stride;
       for (int64_t i = 0; i < area; ++i) {
-        patch[i * lanes + lane] = source[weights.flipped ? area - 1 - i : i];
+        const bool is_weight = depth < weights.depths && offsets.all[i] >= 0;
+        patch[i * lanes + lane] = is_weight ? source[offsets.all[i]] : 0.0F;
       }
     }
     transform<M>(patch, edge * lanes, lanes, target, form.value_stride);
@@ -260,10 +326,13 @@ void transform_weight_gradients(const float* transformed, const Transformed& for
   for (int64_t depth = depths.begin; depth < depths.end; ++depth) {
     transform<M>(transformed + (chunk * form.items + depth) * lanes, M::columns * form.value_stride,
                  form.value_stride, result, lanes);
+    const Offsets<M::rows> offsets(weights, depth);
     for (int64_t lane = 0; lane < count; ++lane) {
-      float* target = plain + (first + lane) * weights.column_stride + depth * weights.depth_stride;
+      float* target = plain + (first + lane) * weights.column_stride;
       for (int64_t i = 0; i < area; ++i) {
-        target[i] = adds ? target[i] + result[i * lanes + lane] : result[i * lanes + lane];
+        if (offsets.all[i] < 0) continue;
+        float& weight = target[offsets.all[i]];
+        weight = adds ? weight + result[i * lanes + lane] : result[i * lanes + lane];
       }
     }
   }
@@ -361,25 +430,26 @@ void multiply_items(const Product& p) {
 }
 
 // Sums of rows, of images and of the batch one after the other, which keeps rounding errors small.
-void sum_channels(const float* tensor, const Channels& c, int64_t images, int64_t chunk,
+template <class T>
+void sum_channels(const void* tensor, const Channels& c, int64_t images, int64_t chunk,
                   float* sums) {
   const Chunk part(c, chunk);
   Vector batch = hn::Zero(D());
   HWY_ALIGN float pixel[lanes] = {};
   for (int64_t n = 0; n < images; ++n) {
-    const float* image = tensor + n * c.row;
+    const T* image = static_cast<const T*>(tensor) + n * c.row;
     Vector all = hn::Zero(D());
     for (int64_t y = 0; y < c.height; ++y) {
       Vector line = hn::Zero(D());
       for (int64_t x = 0; x < c.width; ++x) {
-        const float* source = image + offset_of(c, part.first, y, x);
-        if (!part.in_line) {
-          for (int64_t lane = 0; lane < part.count; ++lane) {
-            pixel[lane] = image[offset_of(c, part.first + lane, y, x)];
-          }
-          source = pixel;
+        if (part.in_line) {
+          line = hn::Add(line, load_vector(image + offset_of(c, part.first, y, x)));
+          continue;
         }
-        line = hn::Add(line, hn::LoadU(D(), source));
+        for (int64_t lane = 0; lane < part.count; ++lane) {
+          pixel[lane] = cpu::load(image[offset_of(c, part.first + lane, y, x)]);
+        }
+        line = hn::Add(line, hn::Load(D(), pixel));
       }
       all = hn::Add(all, line);
     }
@@ -388,10 +458,17 @@ void sum_channels(const float* tensor, const Channels& c, int64_t images, int64_
   hn::StoreU(batch, D(), sums);
 }
 
+template <class A, class T>
+constexpr ImageTransforms image_transforms() {
+  return {transform_patches<typename A::Input, T>,
+          transform_patches<Transpose<typename A::Output>, T>,
+          transform_outputs<typename A::Output, T>};
+}
+
 template <class A>
 constexpr Transforms transforms_of() {
-  return {transform_patches<typename A::Input>, transform_patches<Transpose<typename A::Output>>,
-          transform_outputs<typename A::Output>, transform_weights<typename A::Kernel>,
+  return {image_transforms<A, float>(), image_transforms<A, bfloat16>(),
+          transform_weights<typename A::Kernel>,
           transform_weight_gradients<Transpose<typename A::Kernel>>};
 }
 
@@ -404,7 +481,8 @@ const Kernels* table() {
       {transforms_of<F43>(), transforms_of<F23>(), transforms_of<F13>(), transforms_of<F25>()},
       multiply_channels,
       multiply_items,
-      sum_channels};
+      sum_channels<float>,
+      sum_channels<bfloat16>};
   return &kernels;
 }
 

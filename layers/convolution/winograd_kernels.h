@@ -8,6 +8,9 @@
 // A transformed tensor has e * e values for each item and channel, where items are tiles, or the
 // channels of the weights' other side. Channels are in chunks of as many as a vector has lanes:
 // value, chunk, item, lane. Everything runs on the calling thread and allocates nothing.
+//
+// A stride of s becomes 1 if images are *folded*: instead of c channels they have c * s * s, each
+// with every s-th row and column, and the kernel is folded alike, with zeros beyond its edge.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +27,15 @@ inline constexpr int algorithm_count = 4;
 inline constexpr Algorithm algorithms[algorithm_count] = {{4, 3}, {2, 3}, {1, 3}, {2, 5}};
 
 // `count` channels from `first` on in a row of a tensor, whose layout has blocks of `block`
-// channels (plugins/cpu/layout.h).
+// channels (plugins/cpu/layout.h). With a fold, these are folded channels; a fold divides the
+// lanes of every instruction set.
 struct Channels {
-  int64_t block, height, width, first, count, row;  // row: the floats of a row of all channels
+  int64_t block, height, width, first, count, row;  // row: the elements of a row of all channels
+  int64_t fold;                                     // 1: none; 2 or 4
 };
 
-// The patches of tiles begin at (row * step - pad, column * step - pad) of the image.
+// The patches of tiles begin at (row * step - pad, column * step - pad) of the image; `step` and
+// `pad` are in its pixels, folded or not.
 struct Grid {
   int64_t rows, columns, step, pad_h, pad_w;
 };
@@ -43,10 +49,12 @@ struct Transformed {
   int64_t items, value_stride;  // in floats
 };
 
-// Weights: columns become lanes, depths become items. Offsets are in floats. `flipped`: the kernel
-// is rotated by 180 degrees, as the gradient by the input needs it.
+// Weights of square kernels: columns become lanes, depths become items. Offsets are in floats.
+// `flipped`: the kernel is rotated by 180 degrees, as the gradient by the input needs it. With a
+// fold, depths are folded channels, and `depth_stride` is from one channel to the next.
 struct Weights {
   int64_t columns, depths, column_stride, depth_stride;
+  int64_t kernel, fold;
   bool flipped;
 };
 
@@ -59,17 +67,23 @@ struct Product {
   bool adds;
 };
 
-struct Transforms {
+// Of tensors of one element type, float32 or bfloat16.
+struct ImageTransforms {
   // A chunk of the tiles' patches, e x e (of an input) or m x m (of an output gradient), beyond the
   // image 0. The chunk's items that have no tile, and lanes without a channel, become 0.
-  using Patches = void (*)(const float* tensor, const Channels& channels, const Grid& grid,
+  using Patches = void (*)(const void* tensor, const Channels& channels, const Grid& grid,
                            const Range& tiles, int64_t chunk, const Transformed& form,
                            float* transformed);
   Patches inputs, gradients;
-  // The reverse of a chunk: tiles of m x m outputs. `bias`, of the first channel, may be null.
+  // The reverse of a chunk: tiles of m x m outputs, not folded. `bias`, of the first channel, may
+  // be null.
   void (*outputs)(const float* transformed, const Transformed& form, const Grid& grid,
                   const Range& tiles, int64_t chunk, const float* bias, const Channels& channels,
-                  float* tensor);
+                  void* tensor);
+};
+
+struct Transforms {
+  ImageTransforms float32, bfloat16;
   void (*weights)(const float* plain, const Weights& weights, int64_t chunk,
                   const Transformed& form, float* transformed);
   void (*weight_gradients)(const float* transformed, const Transformed& form,
@@ -87,9 +101,10 @@ struct Kernels {
   void (*multiply_channels)(const Product& product);
   // One row of `a` for each channel, and its items are the depth.
   void (*multiply_items)(const Product& product);
-  // sums[lane] = the sum of a chunk's channels over all images.
-  void (*sum_channels)(const float* tensor, const Channels& channels, int64_t images, int64_t chunk,
-                       float* sums);
+  // sums[lane] = the sum of a chunk's channels over all images, not folded.
+  using Sums = void (*)(const void* tensor, const Channels& channels, int64_t images, int64_t chunk,
+                        float* sums);
+  Sums sum_float32, sum_bfloat16;
 };
 
 // The best that this CPU has and ONEDNN_MAX_CPU_ISA does not exclude.

@@ -3,16 +3,18 @@
 
 #include <cstdlib>
 
+#include "tests/support/computable.h"
 #include "tests/support/layer_test.h"
 
 namespace tandem::test {
 namespace {
 
-// A convolution with a square kernel, stride 1 and a bias.
+// A convolution with a square kernel and a bias.
 struct Case {
   Shape input;
-  int64_t outputs = 32, group = 1, pad = 1, kernel = 3;
+  int64_t outputs = 32, group = 1, pad = 1, kernel = 3, stride = 1;
   int32_t layout = TANDEM_NHWC;
+  int32_t output_layout = -1;  // -1: as the input
 };
 
 LayerSetup convolution(const Case& c) {
@@ -20,21 +22,23 @@ LayerSetup convolution(const Case& c) {
           .parameters = {{"num_output", std::to_string(c.outputs)},
                          {"kernel_size", std::to_string(c.kernel)},
                          {"pad", std::to_string(c.pad)},
+                         {"stride", std::to_string(c.stride)},
                          {"group", std::to_string(c.group)}},
           .inputs = {random_tensor(c.input, 1)},
           .weights = {random_tensor({c.outputs, c.input.c / c.group, c.kernel, c.kernel}, 2),
                       random_tensor({c.outputs, 1, 1, 1}, 3)},
           .input_layout = c.layout,
-          .output_layout = c.layout};
+          .output_layout = c.output_layout < 0 ? c.layout : c.output_layout};
 }
 
 bool is_winograd(const LayerSetup& setup) {
   return LayerRun(setup).algorithm().find("winograd") != std::string::npos;
 }
 
-// All passes of a convolution of stride 1, in float64.
+// All passes of a convolution, in float64.
 struct Sums {
-  Sums(const LayerSetup& setup, const PlainTensor& dy, int64_t group, int64_t pad) {
+  Sums(const LayerSetup& setup, const PlainTensor& dy, int64_t group, int64_t pad,
+       int64_t stride = 1) {
     const PlainTensor &x = setup.inputs[0], &w = setup.weights[0];
     const Shape in = x.shape, out = dy.shape, ws = w.shape;
     y.assign(dy.values.size(), 0);
@@ -54,7 +58,8 @@ struct Sums {
             db[static_cast<size_t>(o)] += gradient;
             for (int64_t c = 0; c < ws.c; ++c) {
               for (int64_t k = 0; k < ws.h * ws.w; ++k) {
-                const int64_t row = h + k / ws.w - pad, column = i + k % ws.w - pad;
+                const int64_t row = h * stride + k / ws.w - pad;
+                const int64_t column = i * stride + k % ws.w - pad;
                 if (row < 0 || row >= in.h || column < 0 || column >= in.w) continue;
                 const size_t from = at(in, n, o / (out.c / group) * ws.c + c, row, column);
                 const size_t weight = at(ws, o, c, k / ws.w, k % ws.w);
@@ -89,7 +94,7 @@ void expect_as_in_float64(const Case& c) {
   SCOPED_TRACE(testing::Message() << "input " << c.input.n << "x" << c.input.c << "x" << c.input.h
                                   << "x" << c.input.w << ", outputs " << c.outputs << ", group "
                                   << c.group << ", pad " << c.pad << ", kernel " << c.kernel
-                                  << ", layout " << c.layout);
+                                  << ", stride " << c.stride << ", layout " << c.layout);
   const LayerSetup setup = convolution(c);
   LayerRun run(setup);
   EXPECT_THAT(run.algorithm(), testing::HasSubstr("winograd"));
@@ -134,6 +139,86 @@ TEST(Winograd, SupportsGroups) {
   for (const int32_t layout : {TANDEM_NHWC, TANDEM_NCHW8C, TANDEM_NCHW16C}) {
     expect_as_in_float64({.input = {4, 64, 17, 15}, .outputs = 32, .group = 2, .layout = layout});
   }
+}
+
+// A first layer: the kernel has no gradient by the input.
+void expect_as_in_float64_folded(const Case& c) {
+  SCOPED_TRACE(testing::Message() << "input " << c.input.n << "x" << c.input.c << "x" << c.input.h
+                                  << "x" << c.input.w << ", outputs " << c.outputs << ", pad "
+                                  << c.pad << ", kernel " << c.kernel << ", stride " << c.stride
+                                  << ", layouts " << c.layout << " to " << c.output_layout);
+  LayerSetup setup = convolution(c);
+  setup.flags &= ~TANDEM_WANTS_BACKWARD_DATA;
+  LayerRun run(setup);
+  EXPECT_THAT(run.algorithm(), testing::HasSubstr("folded"));
+  const PlainTensor y = run.forward()[0];
+  const PlainTensor dy = random_tensor(y.shape, 4);
+  const Sums sums(setup, dy, c.group, c.pad, c.stride);
+  EXPECT_LE(difference(y.values, sums.y), 3e-6);
+  const std::vector<PlainTensor> gradients = run.backward_weights({dy});
+  EXPECT_LE(difference(gradients[0].values, sums.dw), 5e-6);
+  EXPECT_LE(difference(gradients[1].values, sums.db), 2e-6);
+}
+
+TEST(Winograd, FoldsTheStrideOfAFirstLayer) {
+  for (const int32_t layout : {TANDEM_NCHW, TANDEM_NCHW8C, TANDEM_NCHW16C, TANDEM_NHWC}) {
+    expect_as_in_float64_folded({.input = {4, 3, 67, 67},
+                                 .pad = 0,
+                                 .kernel = 11,
+                                 .stride = 4,
+                                 .layout = TANDEM_NCHW,
+                                 .output_layout = layout});
+    expect_as_in_float64_folded({.input = {6, 4, 33, 31},
+                                 .pad = 2,
+                                 .kernel = 6,
+                                 .stride = 2,
+                                 .layout = TANDEM_NCHW,
+                                 .output_layout = layout});
+  }
+  expect_as_in_float64_folded(
+      {.input = {8, 3, 61, 62}, .outputs = 20, .pad = 5, .kernel = 10, .stride = 4});
+  expect_as_in_float64_folded(
+      {.input = {6, 8, 32, 32}, .group = 2, .pad = 3, .kernel = 6, .stride = 2});
+}
+
+TEST(Winograd, FoldsOnlyWhereManyProductsAreSaved) {
+  const auto is_folded = [](const Case& c, uint32_t without) {
+    LayerSetup setup = convolution(c);
+    setup.flags &= ~without;
+    return is_winograd(setup);
+  };
+  const uint32_t first_layer = TANDEM_WANTS_BACKWARD_DATA;
+  const Case alexnet{.input = {4, 3, 67, 67}, .pad = 0, .kernel = 11, .stride = 4};
+  EXPECT_TRUE(is_folded(alexnet, first_layer));
+  EXPECT_FALSE(is_folded(alexnet, 0)) << "its gradient by the input is wanted";
+  EXPECT_FALSE(
+      is_folded({.input = {4, 3, 64, 64}, .pad = 3, .kernel = 7, .stride = 2}, first_layer));
+  EXPECT_FALSE(is_folded({.input = {4, 3, 64, 64}, .kernel = 3, .stride = 2}, first_layer));
+}
+
+// In float32, so that results differ from those of float32 tensors by one rounding.
+TEST(Winograd, WidensBfloat16WhereProductsInItCostMore) {
+  LayerSetup setup = convolution({.input = {8, 96, 28, 28}, .outputs = 128});
+  setup.input_dtype = setup.output_dtype = TANDEM_BFLOAT16;
+  setup.inputs[0] = rounded_to(TANDEM_BFLOAT16, setup.inputs[0]);
+  const std::string reason = no_products(TANDEM_BFLOAT16);
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  LayerRun run(setup);
+  if (run.algorithm().find("winograd") == std::string::npos) {
+    GTEST_SKIP() << "this CPU has tiles of matrices, which are faster";
+  }
+  LayerSetup whole = setup;
+  whole.input_dtype = whole.output_dtype = TANDEM_FLOAT32;
+  LayerRun expected(whole);
+  const PlainTensor y = expected.forward()[0];
+  const PlainTensor dy = rounded_to(TANDEM_BFLOAT16, random_tensor(y.shape, 4));
+  constexpr double rounding = 1.0 / 256;
+  EXPECT_LE(difference(run.forward()[0].values, y.values), rounding);
+  EXPECT_LE(difference(run.backward_data({dy})[0].values, expected.backward_data({dy})[0].values),
+            rounding);
+  const std::vector<PlainTensor> gradients = run.backward_weights({dy});
+  const std::vector<PlainTensor> sums = expected.backward_weights({dy});
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(gradients[i].values, sums[i].values);
 }
 
 // Where larger tiles would be mostly empty.
