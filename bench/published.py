@@ -55,7 +55,7 @@ def drawn(name):
 
 @torch.no_grad()
 def settle(net, pictures):
-    """Running statistics of the pictures, and logits up to LARGEST."""
+    """Running statistics of the pictures, and logits up to LARGEST. Returns them."""
     norms = [layer for layer in net.modules() if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)]
     net.train()
     for layer in norms:
@@ -63,17 +63,15 @@ def settle(net, pictures):
     for begin in (0, BATCH, 2 * BATCH) if norms else ():
         net(pictures[begin:begin + BATCH])
     net.eval()
-    logits = logits_of(net, pictures)
     last = [layer for layer in net.modules() if isinstance(layer, torch.nn.Linear)][-1]
+    features = []
+    keeping = last.register_forward_pre_hook(lambda layer, inputs: features.append(inputs[0]))
+    logits = torch.cat([net(batch) for batch in pictures.split(BATCH)])
+    keeping.remove()
     factor = LARGEST / logits.abs().max().item()
     last.weight.mul_(factor)
     last.bias.mul_(factor)
-    return logits_of(net, pictures)
-
-
-@torch.no_grad()
-def logits_of(net, pictures):
-    return torch.cat([net(batch) for batch in pictures.split(BATCH)])
+    return torch.cat([last(batch) for batch in features])
 
 
 def written(name, net, folder):

@@ -321,7 +321,7 @@ std::string check(LoadedRun& run, const std::vector<const tandem_onnx_runner*>& 
     rows = rows_of_net(run, model.input, steps);
   }
   const std::vector<float> expected = expected_scores(run, model, wanted.softmax, rows);
-  const bool rounds = wanted.picture && steps.rounding != PictureSteps::Rounding::none;
+  const bool rounds = wanted.picture && steps.rounding == PictureSteps::Rounding::once;
   const double most = rounds ? most_difference_rounded : most_difference;
   nlohmann::json checks = nlohmann::json::array();
   for (const tandem_onnx_runner* runner : runners) {

@@ -1,5 +1,6 @@
 #include "core/model/onnx/picture.h"
 
+#include <cmath>
 #include <vector>
 
 #include "plugins/center_crop.h"
@@ -16,10 +17,10 @@ using Rounding = PictureSteps::Rounding;
 // pixels x results.
 struct Shares {
   int64_t first = 0, pixels = 0, results = 0;
-  std::vector<float> values;  // none: each pixel of the part is one of the result
+  std::vector<double> values;  // none: each pixel of the part is one of the result
 };
 
-Shares shares_of(const center_crop::Part& part, Filter filter, Rounding rounding) {
+Shares shares_of(const center_crop::Part& part, Filter filter) {
   Shares shares{part.begin, part.count, part.count, {}};
   if (part.whole == part.resized) return shares;
   std::vector<resampling::Taps> taps(static_cast<size_t>(part.count));
@@ -33,10 +34,7 @@ Shares shares_of(const center_crop::Part& part, Filter filter, Rounding rounding
   for (size_t i = 0; i < taps.size(); ++i) {
     auto to = static_cast<size_t>((taps[i].first - shares.first) * part.count) + i;
     for (const double weight : taps[i].weights) {
-      shares.values[to] = static_cast<float>(
-          rounding == Rounding::each_pass ? static_cast<double>(resampling::whole_weight(weight)) /
-                                                (1 << resampling::weight_bits)
-                                          : weight);
+      shares.values[to] = weight;
       to += taps.size();
     }
   }
@@ -54,14 +52,11 @@ class Resizing {
     const std::vector<OnnxAttribute> turned{{"perm", std::vector<int64_t>{0, 1, 3, 2}}};
     if (rows.values.empty()) return value;
     value = graph_.add("Transpose", name("turn"), {value}, turned);
-    value = multiplied(value, "resize_down", "rows", rows);
-    value = graph_.add("Transpose", name("turn_back"), {value}, turned);
-    return passed(value, "down");
+    value = pass(value, rows, "down");
+    return graph_.add("Transpose", name("turn_back"), {value}, turned);
   }
-  std::string across(std::string value, const Shares& columns) {
-    if (columns.values.empty()) return value;
-    value = multiplied(value, "resize_across", "columns", columns);
-    return passed(value, "across");
+  std::string across(const std::string& value, const Shares& columns) {
+    return columns.values.empty() ? value : pass(value, columns, "across");
   }
   // What happens to the result of both.
   std::string finished(std::string value) {
@@ -72,19 +67,44 @@ class Resizing {
   static std::string name(const std::string& part) { return "picture/" + part; }
 
  private:
-  std::string multiplied(const std::string& value, const char* what, const char* shares,
-                         const Shares& of) {
-    const std::string factor = graph_.constant(name(shares), {of.pixels, of.results}, of.values);
+  std::string pass(const std::string& value, const Shares& shares, const std::string& which) {
+    if (steps_.rounding == Rounding::each_pass) return rounded_pass(value, shares, which);
+    return multiplied(value, shares, "resize_" + which, [](double weight) { return weight; });
+  }
+  std::string multiplied(const std::string& value, const Shares& shares, const std::string& what,
+                         double (*factor_of)(double)) {
+    std::vector<float> factors;
+    for (const double weight : shares.values) {
+      factors.push_back(static_cast<float>(factor_of(weight)));
+    }
+    const std::string factor =
+        graph_.constant(name("shares_" + what), {shares.pixels, shares.results}, factors);
     return graph_.add("MatMul", name(what), {value, factor});
   }
+  // Float32 has too few bits for sums of bytes and whole weights, but not for sums of the weights'
+  // upper and of their lower bits, nor for what both have after the point: the result is exact.
   // Halves are rounded up, and ONNX's Round takes them to even numbers.
-  std::string passed(std::string value, const std::string& pass) {
-    if (steps_.rounding != Rounding::each_pass) return value;
-    value = graph_.add("Add", name("half_" + pass),
-                       {value, graph_.scalar(name("a_half_" + pass), 0.5F)});
-    value = graph_.add("Floor", name("floor_" + pass), {value});
-    if (!steps_.is_cubic) return value;
-    return graph_.add("Round", name("round_" + pass), {limited(value, "_" + pass)});
+  std::string rounded_pass(const std::string& value, const Shares& shares,
+                           const std::string& which) {
+    const auto named = [&](const char* part) { return name(part + ("_" + which)); };
+    const std::string upper = multiplied(value, shares, "upper_" + which, &upper_part);
+    const std::string lower = multiplied(value, shares, "lower_" + which, &lower_part);
+    const std::string whole = graph_.add("Floor", named("whole"), {upper});
+    std::string rest = graph_.add("Sub", named("fraction"), {upper, whole});
+    rest = graph_.add("Add", named("rest"), {rest, lower});
+    rest = graph_.add("Add", named("half"), {rest, graph_.scalar(named("a_half"), 0.5)});
+    rest = graph_.add("Floor", named("carry"), {rest});
+    const std::string sum = graph_.add("Add", named("sum"), {whole, rest});
+    if (!steps_.is_cubic) return sum;
+    return graph_.add("Round", named("round"), {limited(sum, "_" + which)});
+  }
+  static double upper_part(double weight) {
+    return std::ldexp((resampling::whole_weight(weight) + (1 << (lower_bits - 1))) >> lower_bits,
+                      lower_bits - resampling::weight_bits);
+  }
+  static double lower_part(double weight) {
+    return std::ldexp(resampling::whole_weight(weight), -resampling::weight_bits) -
+           upper_part(weight);
   }
   // To 0 and 255, as the layer Clip (core/model/onnx/layers.cpp).
   std::string limited(std::string value, const std::string& pass) {
@@ -93,6 +113,8 @@ class Resizing {
     return graph_.add("Mul", name("limited" + pass),
                       {value, graph_.scalar(name("most" + pass), 255)});
   }
+
+  static constexpr int lower_bits = resampling::weight_bits / 2 - 1;
 
   OnnxGraph& graph_;
   const PictureSteps& steps_;
@@ -110,8 +132,8 @@ std::string add_picture_steps(OnnxGraph& graph, const std::string& picture,
   const auto filter = steps.is_cubic ? resampling::Filter::cubic : resampling::Filter::linear;
   const center_crop::Middle middle =
       center_crop::middle_of(size.width, size.height, crop.w, crop.h, steps.resize);
-  const auto rows = onnx_picture::shares_of(middle.down, filter, steps.rounding);
-  const auto columns = onnx_picture::shares_of(middle.across, filter, steps.rounding);
+  const auto rows = onnx_picture::shares_of(middle.down, filter);
+  const auto columns = onnx_picture::shares_of(middle.across, filter);
   std::string value = graph.add(
       "Slice", name("crop"),
       {picture, graph.integers(name("starts"), {rows.first, columns.first}),
