@@ -1,9 +1,11 @@
-// Videos read by OpenCV's module videoio: by ffmpeg, or Motion JPEG in AVI by OpenCV itself.
+// Videos read by OpenCV's module videoio: by ffmpeg, or, in an OpenCV without it, Motion JPEG in
+// AVI by OpenCV itself.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <opencv2/videoio.hpp>
+#include <opencv2/videoio/registry.hpp>
 #include <stdexcept>
 #include <string>
 
@@ -16,16 +18,13 @@ class Video {
  public:
   explicit Video(const char* path) {
     // Other backends take the path for a device, a network address or a pattern of file names.
-    for (const int backend : {cv::CAP_FFMPEG, cv::CAP_OPENCV_MJPEG}) {
-      try {
-        if (!capture_.open(path, backend)) continue;
-        rate_ = capture_.get(cv::CAP_PROP_FPS);
-        tells_times_ = backend == cv::CAP_FFMPEG;  // the other one tells those of the next frames
-        return;
-      } catch (const cv::Exception&) {  // the other one may read it
-      }
+    // OpenCV's own reader writes lines about damaged files to stderr, with bytes of theirs.
+    const bool by_ffmpeg = cv::videoio_registry::hasBackend(cv::CAP_FFMPEG);
+    if (!capture_.open(path, by_ffmpeg ? cv::CAP_FFMPEG : cv::CAP_OPENCV_MJPEG)) {
+      throw std::runtime_error("OpenCV cannot read it as a video");
     }
-    throw std::runtime_error("OpenCV cannot read it as a video");
+    rate_ = capture_.get(cv::CAP_PROP_FPS);
+    tells_times_ = by_ffmpeg;  // the other one tells those of the next frames
   }
 
   void read(double from, tandem_video_frame& frame) {

@@ -87,6 +87,18 @@ TEST_F(Videos, OneThatEndsBeforeItsFirstFrameIsALineWithItsReason) {
   EXPECT_THAT(outcome.output, StartsWith("clip.avi: not used: "));
 }
 
+// OpenCV's own reader of AVI, which is not used where ffmpeg is, wrote a line with bytes of the
+// file.
+TEST_F(Videos, OneWithADamagedHeaderIsALineWithItsReason) {
+  ASSERT_NO_FATAL_FAILURE(write_clip());
+  if (IsSkipped()) return;
+  desk_.write("clip.avi", test::replaced(desk_.read("clip.avi"), "LIST", "\x1b[3m"));
+  const Outcome outcome = desk_.tandem("predict --run run clip.avi");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, StartsWith("clip.avi: not used: OpenCV cannot read it as a video"));
+  EXPECT_THAT(outcome.errors, IsEmpty());
+}
+
 TEST_F(Videos, WhatIsNoVideoIsALineWithItsReason) {
   desk_.write("noise.mp4", std::string("\0\0\0\x18", 4) + "ftypmp42" + std::string(3000, '\x5a'));
   const Outcome outcome = desk_.tandem("predict --run run noise.mp4 images/val/red/1.ppm");
