@@ -1,9 +1,12 @@
 // bench_training NET [--batch N] [--precision float32|bfloat16] [--steps 5] [--warm-up 3]
-//                [--devices cpu] [--write FOLDER]
+//                [--devices cpu] [--strategy sequential] [--write FOLDER]
+// mpirun -n 2 bench_training NET --devices cpu:1 --threads 1 --strategy auto ...
 // bench_training --peak [--threads N]
 // Tandem's half of training.py: trains on one batch and prints JSON: images per second by the
 // host's clock (median over the steps), the loss of every step, the peak memory of the process.
-// --write writes the initial weights and the batch for the other half, and runs nothing.
+// --write writes the initial weights and the batch for the other half, and runs nothing. As ranks
+// of a launcher's job, --devices and --threads are each rank's, the batch is that of all, and rank
+// 0 prints; --strategy auto chooses as `tandem train` does.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -16,8 +19,13 @@
 #include "core/base/random.h"
 #include "core/model/initial_weights.h"
 #include "core/model/models.h"
+#include "core/schedule/cost/topology_file.h"
+#include "core/train/choose_strategy.h"
 #include "core/train/measure.h"
 #include "core/train/pretrained.h"
+#include "core/train/rank_links.h"
+#include "core/train/ranks.h"
+#include "core/train/run_record.h"
 #include "core/train/safetensors.h"
 
 namespace {
@@ -26,13 +34,14 @@ using namespace tandem;
 using nlohmann::json;
 
 struct Arguments {
-  std::string net, precision = "float32", devices = "cpu", write;
+  std::string net, precision = "float32", devices = "cpu", strategy = "sequential", write;
   int64_t batch = 0;
   int steps = 5, warm_up = 3, threads = 0;
   bool peak = false;
 };
 
 constexpr float rate = 1e-2F;  // momentum 0.9, decay 0.0005, as in the other half
+constexpr double watchdog_seconds = 120;
 
 // Noise as pixels, every class in turn, in the memory layout of a batch on the host.
 class Batch {
@@ -104,7 +113,7 @@ double total_loss(const Net& net, const std::vector<float>& scalars) {
 SessionOptions session_options(const Arguments& a, const NetDefinition& definition) {
   SessionOptions options;
   options.devices = a.devices;
-  options.strategy = "sequential";
+  options.strategy = a.strategy;
   options.batch = a.batch > 0 ? a.batch : definition.batch_size(TANDEM_TRAIN).value_or(32);
   options.data = definition.input_shape();
   options.data.n = 1;
@@ -115,6 +124,61 @@ SessionOptions session_options(const Arguments& a, const NetDefinition& definiti
   options.rule.weight_decay = 0.0005F;
   options.executor.trace = false;
   return options;
+}
+
+// What connects the devices of all ranks, as measured between rank 0 and the others.
+std::shared_ptr<const Topology> links_of(const Communicator& ranks) {
+  const RankLinks links = measure_rank_links(ranks, ranks.hosts().names);
+  const std::string text = ranks.rank() == 0 ? rank_topology_text(links, 1) : "";
+  return std::make_shared<Topology>(
+      parse_topology(ranks.broadcast_text(text, "the links"), "measured between ranks"));
+}
+
+// Of one rank's share of the batch, and what is the fastest with such costs and links.
+void choose_with_costs(Registry& registry, const NetDefinition& definition,
+                       SessionOptions& options) {
+  const int64_t count = options.ranks->size();
+  SessionOptions alone = options;
+  alone.ranks = nullptr;
+  alone.strategy = "sequential";
+  alone.batch = (options.batch + count - 1) / count;
+  SessionOptions measured = alone;
+  measure_costs(registry, definition, alone, 3, measured);
+  SessionOptions whole = options;
+  whole.ranks = nullptr;
+  whole.devices = fmt::format("cpu:{}", count);
+  whole.machine.topology = options.rank_topology;
+  whole.costs = options.costs = measured.costs;
+  whole.tuning = options.tuning = measured.tuning;
+  fmt::print(stderr, "{}\n", choose_strategy(registry, definition, whole));
+  options.strategy = whole.strategy;
+  options.strategy_options = whole.strategy_options;
+}
+
+void choose_for_ranks(Registry& registry, const NetDefinition& definition,
+                      const Communicator& ranks, SessionOptions& options) {
+  if (parse_devices(options.devices, registry).count() != 1) {
+    throw error("--devices {}: each rank has one device here, e.g. cpu:1", options.devices);
+  }
+  options.ranks = &ranks;
+  options.finds_links = false;
+  if (!is_auto(options)) return;
+  options.rank_topology = links_of(ranks);
+  if (ranks.rank() == 0) choose_with_costs(registry, definition, options);
+  RunRecord record;
+  record.options.strategy = options.strategy;
+  record.options.strategy_options = options.strategy_options;
+  const std::string text = ranks.broadcast_text(to_json(record), "the strategy");
+  record = run_record_from_json(text, "of rank 0");
+  options.strategy = record.options.strategy;
+  options.strategy_options = record.options.strategy_options;
+}
+
+// "layerwise --reduce ring"
+std::string strategy_text(const SessionOptions& options) {
+  const std::string more =
+      to_text(built_in_strategies().at(options.strategy), options.strategy_options);
+  return more.empty() ? options.strategy : options.strategy + " " + more;
 }
 
 void write_shared(const Arguments& a, const Net& net) {
@@ -162,6 +226,7 @@ json run(const Arguments& a, Session& session) {
   return {{"program", "tandem"},
           {"batch", phase.net.batch},
           {"precision", a.precision},
+          {"strategy", strategy_text(session.options())},
           {"weights", trained_weights(phase.net)},
           {"operations", product_operations(phase.net) / static_cast<double>(phase.net.batch)},
           {"seconds", seconds},
@@ -169,6 +234,7 @@ json run(const Arguments& a, Session& session) {
           {"peak_bytes", peak_memory_bytes()}};
 }
 
+// Null on ranks other than 0.
 json answer(const Arguments& a) {
   if (a.peak) {
     const int threads =
@@ -180,7 +246,7 @@ json answer(const Arguments& a) {
   if (a.steps < 1 || a.warm_up < 1) throw error("--steps and --warm-up: at least 1 each");
   Registry registry = Registry::with_defaults();
   const NetDefinition definition = read_net(find_net(a.net));
-  const SessionOptions options = session_options(a, definition);
+  SessionOptions options = session_options(a, definition);
   if (!a.write.empty()) {
     NetOptions net;
     net.batch = options.batch;
@@ -188,8 +254,17 @@ json answer(const Arguments& a) {
     write_shared(a, build_net(definition, registry, net));
     return {{"written", a.write}};
   }
-  Session session(registry, definition, options);
-  return run(a, session);
+  const std::unique_ptr<Communicator> ranks = open_ranks(registry, 0, watchdog_seconds);
+  return as_rank(ranks.get(), [&] {
+    if (ranks != nullptr) {
+      choose_for_ranks(registry, definition, *ranks, options);
+    } else if (is_auto(options)) {
+      fmt::print(stderr, "{}\n", choose_strategy(registry, definition, options));
+    }
+    Session session(registry, definition, options);
+    json result = run(a, session);
+    return ranks != nullptr && ranks->rank() > 0 ? json() : result;
+  });
 }
 
 }  // namespace
@@ -201,6 +276,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", arguments.batch);
   app.add_option("--precision", arguments.precision)->capture_default_str();
   app.add_option("--devices", arguments.devices)->capture_default_str();
+  app.add_option("--strategy", arguments.strategy, "... or auto")->capture_default_str();
   app.add_option("--threads", arguments.threads, "Of all devices together (default: all cores)");
   app.add_option("--steps", arguments.steps)->capture_default_str();
   app.add_option("--warm-up", arguments.warm_up)->capture_default_str();
@@ -208,7 +284,8 @@ int main(int argc, char** argv) {
   app.add_flag("--peak", arguments.peak, "Measure the machine instead");
   CLI11_PARSE(app, argc, argv);
   try {
-    fmt::print("{}\n", answer(arguments).dump());
+    const json result = answer(arguments);
+    if (!result.is_null()) fmt::print("{}\n", result.dump());
     return 0;
   } catch (const std::exception& failure) {
     fmt::print(stderr, "bench_training: {}\n", failure.what());

@@ -2,18 +2,26 @@
 """Training steps of ours and of PyTorch, alternately, held against what this machine can do.
 
     cmake --build --preset release --target bench_training
-    python3 bench/training.py [--python PYTHON] [--nets alexnet,googlenet,resnet18,cifar10_quick]
+    python3 bench/training.py [--python PYTHON] [--onnxruntime PYTHON]
+                              [--nets alexnet,googlenet,resnet18,mobilenet,squeezenet,cifar10_quick]
                               [--precisions float32,bfloat16] [--isa avx2] [--rounds 3] [--steps 5] [--out FOLDER]
+    python3 bench/training.py --hosts 2 [--rate 1gbit] [--strategy auto] ...   (root; scripts/hosts)
+    python3 bench/training.py --ranks 2 ...
 
 PYTHON is an interpreter that has torch and numpy (`python3 -m venv peers && peers/bin/pip install torch numpy`);
 without one the peer is left out, with a message. All do the same work: the net from the same prototxt, the same
 initial weights and batch, SGD with momentum and decay; the number of weights and the loss of the first step are
 compared, and the loss must fall. PyTorch runs stock (no environment but the number of threads) and tuned by hand
-(training_torch.py says how; here: the allocator keeps its memory). The limit is the rate of multiply-adds of
+(training_torch.py says how; here: the allocator keeps its memory). ONNX Runtime's training build, of the interpreter
+that --onnxruntime names, trains the nets that it can express in float32; its update is plain SGD, which does less
+(training_onnxruntime.py). The limit is the rate of multiply-adds of
 this machine's cores, measured in the same run, over the net's convolutions and inner products done directly.
 --isa avx2 caps both sides and the limit, so that an AVX-512 machine measures as one without: ONEDNN_MAX_CPU_ISA
 for Tandem's kernels and for oneDNN on both sides, ATEN_CPU_CAPABILITY and MKL_ENABLE_INSTRUCTIONS for PyTorch. A
 few loops of ours that only move memory, such as the update, are not capped.
+--hosts compares ranks of one device of one thread, one on each pretended host with links of --rate, and --ranks
+those on this host that send over loopback, beside as many devices in one process of ours: PyTorch tuned as ranks of
+DistributedDataParallel over gloo. The batch is that of all ranks. Normalisation is of each rank's rows on both sides.
 Each number is the median over all steps of all rounds. Writes training.csv and training.svg to FOLDER.
 """
 import argparse
@@ -30,22 +38,29 @@ import tempfile
 from xml.sax.saxutils import escape
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-BATCHES = {"alexnet": 128, "googlenet": 32, "resnet18": 32, "cifar10_quick": 100}
+BATCHES = {"alexnet": 128, "googlenet": 32, "resnet18": 32, "mobilenet": 32, "squeezenet": 32, "cifar10_quick": 100}
+OVER_RANKS = ["alexnet", "googlenet", "resnet18"]
+ONNX_NETS = ["squeezenet", "cifar10_quick"]  # that ONNX Runtime has all gradients for
 # Both dropout and the order of sums differ.
 FIRST_LOSS_TOLERANCE = 0.02
-COLOURS = {"tandem": "#1f78b4", "PyTorch tuned": "#fdbf6f", "PyTorch stock": "#cab2d6"}
+COLOURS = {"tandem": "#1f78b4", "PyTorch tuned": "#fdbf6f", "PyTorch stock": "#cab2d6", "ONNX Runtime": "#b2df8a",
+           "tandem, ranks": "#1f78b4", "tandem, one process": "#a6cee3", "PyTorch, ranks": "#fdbf6f"}
 
 
 # What --isa sets for every program.
 CAPS = {"avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}}
 
+# What mpirun must hand to the ranks of another host.
+PASSED = {"OMP_NUM_THREADS", "MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "ONEDNN_MAX_CPU_ISA",
+          "ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS"}
+
 
 def environment(kind, threads, isa):
     """What a program runs with. OPENBLAS_* may hold choices for another library and slow the peer down."""
     result = {k: v for k, v in os.environ.items() if not k.startswith(("OPENBLAS_", "OMP_", "MKL_", "KMP_", "MALLOC_"))}
-    if kind != "tandem":
+    if not kind.startswith("tandem"):
         result["OMP_NUM_THREADS"] = str(threads)
-    if kind == "PyTorch tuned":
+    if kind in ("PyTorch tuned", "PyTorch, ranks"):
         result.update(MALLOC_MMAP_MAX_="0", MALLOC_TRIM_THRESHOLD_=str(1 << 40), MALLOC_TOP_PAD_=str(1 << 26))
         if "avx512" in cpu()[1]:
             result["ATEN_CPU_CAPABILITY"] = "avx512"
@@ -64,12 +79,27 @@ def ask(command, env=None):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=env)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return json.loads(next(line for line in reversed(done.stdout.splitlines()) if line.startswith("{")))
 
 
-def version_of_torch(python):
-    done = subprocess.run([python, "-c", "import torch, numpy; print(torch.__version__)"], capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else ""
+def version_of(python, modules):
+    """Of the first of the modules; "" where one is missing."""
+    program = f"import {modules}; print({modules.split(',')[0]}.__version__)"
+    done = subprocess.run([python, "-c", program], capture_output=True, text=True)
+    return done.stdout.strip().splitlines()[-1] if done.returncode == 0 else ""
+
+
+def over_ranks(a, command, env, is_ours):
+    """The command as the ranks of a job, each with one thread, and options that say how they reach each other."""
+    settings = [word for name in sorted(PASSED & env.keys()) for word in ("-x", f"{name}={env[name]}")]
+    if a.hosts:
+        launcher = [ROOT / "scripts" / "hosts", "--rate", a.rate, a.hosts, *settings]
+        where = ["--master", "10.77.0.1:29500", "--interface", "eth0"]
+    else:
+        launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "btl", "tcp,self",
+                    "--mca", "btl_tcp_if_include", "lo", "-n", a.ranks, *settings]
+        where = ["--master", "127.0.0.1:29500", "--interface", "lo"]
+    return [*launcher, *command, "--threads", 1, *(["--devices", "cpu:1", "--strategy", a.strategy] if is_ours else where)]
 
 
 class Case:
@@ -92,13 +122,19 @@ class Case:
     def memory(self, kind):
         return max(answer["peak_bytes"] for answer in self.answers[kind])
 
+    def ours(self):
+        return next(iter(self.answers))
+
     def limit(self, peak):
-        return peak[self.precision] / self.answers["tandem"][0]["operations"]
+        return peak[self.precision] / self.answers[self.ours()][0]["operations"]
+
+    def strategies(self, kind):
+        return " / ".join(sorted({answer.get("strategy", "") for answer in self.answers[kind]}))
 
     def check(self):
         """What is not the same work, as messages."""
         found = []
-        mine = self.answers["tandem"][0]
+        mine = self.answers[self.ours()][0]
         for kind, answers in self.answers.items():
             theirs = answers[0]
             if theirs["weights"] != mine["weights"]:
@@ -111,20 +147,42 @@ class Case:
         return [f"{self.net} {self.precision}: {text}" for text in found]
 
 
+def command_of(a, case, kind, folder):
+    """The program's words and environment."""
+    counts = ["--steps", a.steps, "--warm-up", a.warm_up]
+    count = a.hosts or a.ranks
+    env = environment(kind, 1 if kind.endswith("ranks") else a.threads, a.isa)
+    prototxt = ROOT / "examples" / "models" / f"{case.net}.prototxt"
+    if kind == "ONNX Runtime":
+        return [a.onnxruntime, ROOT / "bench" / "training_onnxruntime.py", prototxt, folder / case.net, *counts,
+                "--threads", a.threads], env
+    counts += ["--precision", case.precision]
+    if kind.startswith("tandem"):
+        command = [a.program, case.net, "--batch", a.batch or BATCHES.get(case.net, 32), *counts]
+    else:
+        command = [a.python, ROOT / "bench" / "training_torch.py", prototxt, folder / case.net,
+                   "--mode", "stock" if kind == "PyTorch stock" else "tuned", *counts]
+    if kind.endswith("ranks"):
+        return over_ranks(a, command, env, kind.startswith("tandem")), env
+    if kind == "tandem, one process":
+        command += ["--devices", f"cpu:{count}", "--strategy", a.strategy]
+        return command + ["--threads", count], env
+    return command + ["--threads", a.threads], env
+
+
+def runs(case, kind):
+    return kind != "ONNX Runtime" or (case.net in ONNX_NETS and case.precision == "float32")
+
+
 def measure(a, kinds, folder):
     cases = [Case(net, precision) for net in a.nets for precision in a.precisions]
     for net in a.nets:
-        ask([a.program, net, "--batch", BATCHES.get(net, 32), "--write", folder / net], environment("tandem", a.threads, a.isa))
+        ask([a.program, net, "--batch", a.batch or BATCHES.get(net, 32), "--write", folder / net],
+            environment("tandem", a.threads, a.isa))
     for number in range(a.rounds):
         for case in cases:
-            for kind in kinds:
-                counts = ["--steps", a.steps, "--warm-up", a.warm_up, "--precision", case.precision, "--threads", a.threads]
-                if kind == "tandem":
-                    command = [a.program, case.net, "--batch", BATCHES.get(case.net, 32), *counts]
-                else:
-                    command = [a.python, ROOT / "bench" / "training_torch.py", ROOT / "examples" / "models" / f"{case.net}.prototxt",
-                               folder / case.net, "--mode", kind.split()[1], *counts]
-                case.add(kind, ask(command, environment(kind, a.threads, a.isa)))
+            for kind in [kind for kind in kinds if runs(case, kind)]:
+                case.add(kind, ask(*command_of(a, case, kind, folder)))
                 print(f"round {number + 1}: {case.net} {case.precision} {kind}: {case.rate(kind):.1f} images/s",
                       file=sys.stderr, flush=True)
     return cases
@@ -136,9 +194,10 @@ def rows_of(cases, peak):
         for kind in case.answers:
             rate, (low, high) = case.rate(kind), case.spread(kind)
             yield {"net": case.net, "precision": case.precision, "batch": case.answers[kind][0]["batch"], "program": kind,
+                   "strategy": case.strategies(kind) if kind != "tandem" else "",
                    "images_per_second": round(rate, 2), "slowest_round": round(low, 2), "fastest_round": round(high, 2),
                    "share_of_limit": round(rate / limit, 3) if limit else "",
-                   "tandem_over_this": round(case.rate("tandem") / rate, 2),
+                   "tandem_over_this": round(case.rate(case.ours()) / rate, 2),
                    "peak_memory_mib": round(case.memory(kind) / 2 ** 20),
                    "first_loss": round(case.answers[kind][0]["losses"][0], 5),
                    "last_loss": round(case.answers[kind][0]["losses"][-1], 5)}
@@ -149,7 +208,8 @@ def print_table(rows):
     print("|---|---|---|---|---|---|---|---|---|")
     for r in rows:
         share = f"{r['share_of_limit']:.2f}" if r["share_of_limit"] != "" else "-"
-        print(f"| {r['net']} | {r['precision']} | {r['batch']} | {r['program']} | {r['images_per_second']:.1f} "
+        print(f"| {r['net']} | {r['precision']} | {r['batch']} | {r['program']}"
+              f"{': ' + r['strategy'] if r['strategy'] else ''} | {r['images_per_second']:.1f} "
               f"({r['slowest_round']:.1f} - {r['fastest_round']:.1f}) | {share} | {r['tandem_over_this']:.2f} | "
               f"{r['peak_memory_mib']} MiB | {r['first_loss']:.3f} to {r['last_loss']:.3f} |")
 
@@ -182,7 +242,14 @@ def arguments():
     parser = argparse.ArgumentParser(description="Training steps of Tandem and PyTorch, alternately")
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "bin" / "bench_training")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has torch and numpy")
-    parser.add_argument("--nets", default=",".join(BATCHES))
+    parser.add_argument("--onnxruntime", default=sys.executable, help="an interpreter that has onnxruntime-training")
+    parser.add_argument("--nets", help=f"default: {','.join(BATCHES)}; over ranks {','.join(OVER_RANKS)}")
+    parser.add_argument("--batch", type=int, help="instead of each net's own")
+    over = parser.add_mutually_exclusive_group()
+    over.add_argument("--hosts", type=int, help="compare ranks, one on each of so many pretended hosts")
+    over.add_argument("--ranks", type=int, help="compare so many ranks on this host")
+    parser.add_argument("--rate", default="1gbit", help="of the hosts' links, as for scripts/hosts")
+    parser.add_argument("--strategy", default="auto", help="of Tandem over ranks")
     parser.add_argument("--precisions", help="float32,bfloat16; with --isa avx2 float32")
     parser.add_argument("--isa", choices=sorted(CAPS), help="cap both sides and the limit to these instructions")
     parser.add_argument("--rounds", type=int, default=3)
@@ -191,8 +258,10 @@ def arguments():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
     a = parser.parse_args()
-    a.nets = a.nets.split(",")
-    a.precisions = (a.precisions or ("float32" if a.isa else "float32,bfloat16")).split(",")
+    joined = a.hosts or a.ranks
+    a.threads = joined or a.threads
+    a.nets = (a.nets or ",".join(OVER_RANKS if joined else BATCHES)).split(",")
+    a.precisions = (a.precisions or ("float32" if a.isa or joined else "float32,bfloat16")).split(",")
     if not a.program.exists():
         raise SystemExit(f"{a.program} is not there: cmake --build --preset release --target bench_training")
     for precision in a.precisions:
@@ -205,14 +274,32 @@ def arguments():
     return a
 
 
-def main():
-    a = arguments()
-    kinds = ["tandem"]
-    torch = version_of_torch(a.python)
+def find_kinds(a):
+    """The programs to run, ours first, and the peers' versions as text."""
+    kinds, versions = ["tandem"], []
+    if a.hosts or a.ranks:
+        kinds = ["tandem, ranks"] + (["tandem, one process"] if a.ranks else [])
+    torch = version_of(a.python, "torch,numpy")
     if torch:
-        kinds += ["PyTorch tuned", "PyTorch stock"]
+        kinds += ["PyTorch, ranks"] if a.hosts or a.ranks else ["PyTorch tuned", "PyTorch stock"]
+        versions.append("PyTorch " + torch)
     else:
         print(f"{a.python} has no torch with numpy: PyTorch is left out (--python names an interpreter that has it)", file=sys.stderr)
+    if a.hosts or a.ranks:
+        return kinds, ", ".join(versions)
+    onnx = version_of(a.onnxruntime, "onnxruntime,onnxruntime.training.api,onnx")
+    if onnx:
+        kinds.append("ONNX Runtime")
+        versions.append(f"ONNX Runtime {onnx} (training)")
+    else:
+        print(f"{a.onnxruntime} has no onnxruntime-training with onnx: ONNX Runtime is left out (--onnxruntime names an "
+              "interpreter that has them)", file=sys.stderr)
+    return kinds, ", ".join(versions)
+
+
+def main():
+    a = arguments()
+    kinds, versions = find_kinds(a)
     peak_of_machine = lambda: ask([a.program, "--peak", "--threads", a.threads], environment("tandem", a.threads, a.isa))
     before = peak_of_machine()
     with tempfile.TemporaryDirectory() as folder:
@@ -221,16 +308,18 @@ def main():
     peak = {p: max(before[p], after[p]) for p in ("float32", "bfloat16")}
     rows = list(rows_of(cases, peak))
     capped = f", capped to {a.isa.upper()}" if a.isa else ""
-    print(f"{cpu()[0]}{capped}, {a.threads} threads: {peak['float32'] / 1e9:.0f} GFLOP/s float32"
+    place = (f"{a.hosts} hosts with links of {a.rate}" if a.hosts else f"{a.ranks} ranks over loopback" if a.ranks
+             else f"{a.threads} threads")
+    print(f"{cpu()[0]}{capped}, {place}: {peak['float32'] / 1e9:.0f} GFLOP/s float32"
           + (f", {peak['bfloat16'] / 1e9:.0f} bfloat16" if peak["bfloat16"] else ", no bfloat16 products")
-          + f"; {'PyTorch ' + torch if torch else 'no PyTorch'}; {a.rounds} rounds of {a.steps} steps after {a.warm_up}\n")
+          + f"; {versions or 'no peers'}; {a.rounds} rounds of {a.steps} steps after {a.warm_up}\n")
     print_table(rows)
     a.out.mkdir(parents=True, exist_ok=True)
     with open(a.out / "training.csv", "w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-    write_svg(a.out / "training.svg", rows, f"Images a second in training, {a.threads} threads{capped}")
+    write_svg(a.out / "training.svg", rows, f"Images a second in training, {place}{capped}")
     print(f"\nwritten: {a.out / 'training.csv'}, {a.out / 'training.svg'}")
     problems = [text for case in cases for text in case.check()]
     for text in problems:

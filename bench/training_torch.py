@@ -4,6 +4,10 @@ bench_training does.
 
     training_torch.py NET.prototxt FOLDER [--mode stock|tuned] [--precision float32|bfloat16]
                       [--threads 2] [--steps 5] [--warm-up 3]
+                      [--master 10.77.0.1:29500] [--interface eth0]
+    mpirun -n 2 training_torch.py ...     as ranks of DistributedDataParallel over gloo: each trains on its share of
+                                          the batch, and rank 0 prints; the ranks meet at --master, the first
+                                          host, and send through --interface
 
 FOLDER has weights.safetensors and batch.safetensors, which `bench_training NET --write FOLDER` left. Stock is
 what PyTorch does by itself; bfloat16 is its autocast. Tuned by hand is channels_last, LRN as one autograd
@@ -13,6 +17,7 @@ says (threads, the allocator) is training.py's to set.
 import argparse
 import contextlib
 import json
+import os
 import pathlib
 import resource
 import sys
@@ -79,6 +84,48 @@ def groups_of(layers, weights):
     return groups
 
 
+class Ranks:
+    """The ranks that mpirun started, joined by gloo; alone without it."""
+
+    def __init__(self, master, interface):
+        self.rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
+        self.count = int(os.environ.get("OMPI_COMM_WORLD_SIZE", 1))
+        if self.count > 1:
+            os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = master.split(":")
+            os.environ["GLOO_SOCKET_IFNAME"] = interface
+            torch.distributed.init_process_group("gloo", rank=self.rank, world_size=self.count)
+
+    def share(self, tensor):
+        return tensor.chunk(self.count)[self.rank]
+
+    def mean(self, losses):
+        """Of the ranks, whose shares are equal; by step."""
+        if self.count == 1:
+            return losses
+        total = torch.tensor(losses)
+        torch.distributed.all_reduce(total)
+        torch.distributed.destroy_process_group()
+        return (total / self.count).tolist()
+
+    def wrapped(self, net):
+        """A function of a batch that gives its loss; its backward pass averages gradients over the ranks."""
+        if self.count == 1:
+            return net.loss
+        for name, weight in net.weights.items():
+            if weight.requires_grad:
+                net.weights[name] = torch.nn.Parameter(weight.detach())
+
+        class Module(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.trained = torch.nn.ParameterList(w for w in net.weights.values() if w.requires_grad)
+
+            def forward(self, data, labels):
+                return net.loss(data, labels)
+
+        return torch.nn.parallel.DistributedDataParallel(Module(), gradient_as_bucket_view=True, static_graph=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("net", type=pathlib.Path)
@@ -88,6 +135,8 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--warm-up", type=int, default=3)
+    parser.add_argument("--master", default="127.0.0.1:29500")
+    parser.add_argument("--interface", default="lo")
     a = parser.parse_args()
     tuned = a.mode == "tuned"
     torch.set_num_threads(a.threads)
@@ -95,13 +144,18 @@ def main():
     layers = [layer for layer in get_all(parse_prototxt(a.net.read_text()), "layer") if in_training(layer)]
     net = (Tuned if tuned else Reference)(layers, read_safetensors(a.folder / "weights.safetensors"), torch.float32)
     batch = read_safetensors(a.folder / "batch.safetensors")
-    data, labels = torch.tensor(batch["data"]), torch.tensor(batch["label"]).long()
+    ranks = Ranks(a.master, a.interface)
+    if len(batch["label"]) % ranks.count != 0:
+        raise SystemExit(f"a batch of {len(batch['label'])} cannot be divided among {ranks.count} ranks")
+    data, labels = (ranks.share(torch.tensor(batch[name])) for name in ("data", "label"))
+    labels = labels.long()
     if tuned:
         data = data.contiguous(memory_format=torch.channels_last)
         for name, weight in net.weights.items():
             if weight.dim() == 4 and weight.requires_grad:
                 layout = weight.detach().contiguous(memory_format=torch.channels_last)
                 net.weights[name] = layout.requires_grad_()
+    loss_of = ranks.wrapped(net)
     optimizer = torch.optim.SGD(groups_of(layers, net.weights), lr=RATE, momentum=0.9, **({"fused": True} if tuned else {}))
     cast = torch.autocast("cpu", torch.bfloat16) if a.precision == "bfloat16" else contextlib.nullcontext()
     seconds, losses = [], []
@@ -109,13 +163,17 @@ def main():
         begin = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
         with cast:
-            loss = net.loss(data, labels)
+            loss = loss_of(data, labels)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
         if step >= a.warm_up:
             seconds.append(time.perf_counter() - begin)
-    print(json.dumps({"program": f"torch {torch.__version__} {a.mode}", "batch": len(labels), "precision": a.precision,
+    losses = ranks.mean(losses)
+    if ranks.rank > 0:
+        return
+    print(json.dumps({"program": f"torch {torch.__version__} {a.mode}", "batch": len(labels) * ranks.count,
+                      "precision": a.precision, "strategy": "DistributedDataParallel, gloo" if ranks.count > 1 else "",
                       "weights": sum(w.numel() for w in net.weights.values() if w.requires_grad),
                       "seconds": seconds, "losses": losses,
                       "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
