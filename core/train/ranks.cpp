@@ -192,11 +192,10 @@ std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted,
 }
 
 void require_messages_from(const Registry& registry, const std::string& devices) {
-  if (is_host_addressable(registry.backend(parse_devices(devices, registry).kind))) return;
+  if (sends_messages(registry.backend(parse_devices(devices, registry).kind))) return;
   throw error(
-      "--devices {} is for one process, not for several ranks: their memory cannot be sent to "
-      "other "
-      "ranks; use cpu:N",
+      "--devices {} is for one process, not for several ranks: these devices send no messages; use "
+      "cpu:N",
       devices);
 }
 
