@@ -57,10 +57,11 @@ struct Job {
   const char* options;
 };
 
-// "cuda:0,1,0,1"
-std::string gpus(int devices) {
+// "cuda:0,0,0". One process asks two GPUs how they are connected and orders a ring by it; ranks do
+// not.
+std::string devices_of_one_gpu(int devices) {
   std::string text = "cuda:0";
-  for (int i = 1; i < devices; ++i) text += i % 2 == 0 ? ",0" : ",1";
+  for (int i = 1; i < devices; ++i) text += ",0";
   return text;
 }
 
@@ -71,7 +72,7 @@ TEST_F(GpuRanks, HaveTheBitsOfOneProcessForEveryStrategy) {
       {3, 1, "--strategy sequential"},
       {2, 2, "--strategy layerwise --reduce ring"},
       {2, 1, "--strategy layerwise --reduce tree --solver-option iter_size=2"},
-      {2, 2, "--strategy hybrid"},
+      {2, 2, "--strategy hybrid --conv-devices 2"},
       {4, 1, "--strategy asymmetric"},
       {2, 1, "--strategy fc_parallel"},
       {2, 2, "--strategy two_phase --solver-type LARS --mixup 0.4"},
@@ -81,8 +82,9 @@ TEST_F(GpuRanks, HaveTheBitsOfOneProcessForEveryStrategy) {
   for (const Job& job : jobs) {
     const std::string options = std::string(job.options) + " --steps 4 --devices ";
     const std::string name = "run" + std::to_string(number++);
-    EXPECT_TRUE(trained(desk, name, options + gpus(job.devices), job.ranks) ==
-                trained(desk, name + "alone", options + gpus(job.ranks * job.devices), 1))
+    EXPECT_TRUE(
+        trained(desk, name, options + devices_of_one_gpu(job.devices), job.ranks) ==
+        trained(desk, name + "alone", options + devices_of_one_gpu(job.ranks * job.devices), 1))
         << job.options << " on " << job.ranks << " ranks of " << job.devices;
   }
 }
