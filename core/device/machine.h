@@ -34,6 +34,10 @@ struct MachineOptions {
 [[nodiscard]] inline bool is_host_addressable(const tandem_backend& backend) {
   return backend.buffers->host_addressable != 0;
 }
+// Its streams can wait for messages of other processes.
+[[nodiscard]] inline bool sends_messages(const tandem_backend& backend) {
+  return backend.streams->messages != 0;
+}
 // Some of its kernels compute in that dtype, or round factors of products to TF32.
 [[nodiscard]] inline bool computes_in(const tandem_backend& backend, int32_t dtype) {
   return (backend.arithmetic->dtypes >> dtype & 1U) != 0;

@@ -27,7 +27,7 @@ bool is_auto(const SessionOptions& options) {
 }
 
 std::string choose_strategy(Registry& registry, const NetDefinition& definition,
-                            SessionOptions& options) {
+                            SessionOptions& options, const std::string& own_devices) {
   const DeviceSpec devices = parse_devices(options.devices, registry);
   SessionOptions simulated = options;
   const bool is_measured = options.costs && !options.costs->empty();
@@ -36,7 +36,9 @@ std::string choose_strategy(Registry& registry, const NetDefinition& definition,
   if (!is_measured && computes) measure_sequential(registry, definition, simulated);
   ForecastOptions how;
   {
-    const Machine machine(backend, devices, MachineOptions{});
+    const Machine machine(backend,
+                          own_devices.empty() ? devices : parse_devices(own_devices, registry),
+                          MachineOptions{});
     how.available_bytes = machine.device_info(0).available_bytes;
     how.is_shared_memory = machine.is_host_addressable();
     if (!simulated.costs) simulated.costs.emplace(roofline_of(machine));

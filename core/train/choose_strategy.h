@@ -13,8 +13,9 @@ namespace tandem {
 
 // With measured costs in `options` (and a link or topology) nothing runs; else a few steps of
 // `sequential` are measured first on the session's own devices, and the link from their copies.
-// Replaces strategy, strategy_options and costs. Returns the table and the choice, as text.
+// Replaces strategy, strategy_options and costs. `own_devices`: those of this process, if the
+// session's are of several. Returns the table and the choice, as text.
 std::string choose_strategy(Registry& registry, const NetDefinition& definition,
-                            SessionOptions& options);
+                            SessionOptions& options, const std::string& own_devices = "");
 
 }  // namespace tandem

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 
@@ -79,6 +80,13 @@ double end_of(const std::vector<TraceEvent>& step) {
   double end = 0;
   for (const TraceEvent& event : step) end = std::max(end, event.end);
   return end;
+}
+
+std::vector<TraceEvent> step_of(const std::vector<TraceEvent>& events, int64_t micro_batch) {
+  std::vector<TraceEvent> result;
+  std::copy_if(events.begin(), events.end(), std::back_inserter(result),
+               [&](const TraceEvent& event) { return event.micro_batch == micro_batch; });
+  return result;
 }
 
 StepParts parts_of(const std::vector<StageTime>& stages) {
@@ -172,6 +180,11 @@ Measurement measure(Session& session, int warm_up, int steps) {
   if (phase.executor == nullptr) return modelled(session, phase);
   StandingBatch batch(session, phase);
   if (!session.machine().has_virtual_time()) session.set_initial_weights(1);
+  const Communicator* ranks = session.options().ranks;
+  ClockShift shift;
+  if (ranks != nullptr) {
+    shift = compare_clocks(*ranks, [clock = MachineClock(session)] { return clock.now(); });
+  }
   const double first_step_at = session.machine().has_virtual_time() ? 0 : seconds_since_start();
   std::vector<std::vector<TraceEvent>> traces;
   std::vector<std::chrono::steady_clock::time_point> done_at;
@@ -212,7 +225,12 @@ Measurement measure(Session& session, int warm_up, int steps) {
   result.fastest = times.front().first;
   result.slowest = times.back().first;
   result.median_step = traces[median.second];
-  result.stages = stage_times(phase.plan, result.median_step);
+  if (ranks != nullptr) {
+    JointTrace joint = gather_traces(*ranks, {&phase.plan, result.events, {}, shift});
+    if (ranks->rank() == 0) result.of_ranks = std::move(joint);
+  }
+  result.stages = stage_times(result.shown_plan(phase.plan),
+                              step_of(result.shown_events(), static_cast<int64_t>(median.second)));
   result.parts = parts_of(result.stages);
   if (phase.executor->has_graphs()) {
     measure_graphs(phase, batch, warm_up + steps, steps, result);

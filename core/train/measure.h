@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/report/report.h"
+#include "core/train/rank_traces.h"
 #include "core/train/session.h"
 #include "include/tandem/profile.h"
 
@@ -20,8 +20,10 @@ struct Measurement {
   double wall_seconds = 0;
   std::vector<TraceEvent> events;  // of all measured steps
   std::vector<TraceEvent> median_step;
-  std::vector<StageTime> stages;  // of the step with the median time
+  std::vector<StageTime> stages;  // of the step with the median time, on rank 0 of all ranks
   StepParts parts;                // of that step
+  // On rank 0 of several: the events of all ranks; those above are its own.
+  std::optional<JointTrace> of_ranks;
   double images_per_second = 0;
   // Where steps run as captured graphs, the times of whole steps above are of graphs, and this is
   // the time of a step that is issued task by task, as the events are; else 0.
@@ -30,11 +32,23 @@ struct Measurement {
   // Of a session that models its plan: what step_seconds_without_communication() is of others.
   std::optional<double> without_communication_seconds;
   double first_step_at = 0;  // seconds_since_start() when the first step was issued; 0 on `sim`
+
+  // What reports show: of all ranks, or of the plan of the only one.
+  [[nodiscard]] const Plan& shown_plan(const Plan& own) const {
+    return of_ranks ? of_ranks->plan : own;
+  }
+  [[nodiscard]] const std::vector<TraceEvent>& shown_events() const {
+    return of_ranks ? of_ranks->events : events;
+  }
+  [[nodiscard]] std::vector<TraceRank> shown_ranks() const {
+    return of_ranks ? of_ranks->ranks : std::vector<TraceRank>();
+  }
 };
 
 // Runs `warm_up` steps, then `steps` measured ones of the session's training plan, on one batch of
 // synthetic data that stays in place (so no input is awaited). Works on every backend; on `sim` the
-// times are virtual. A session that models its plan has the times of one step.
+// times are virtual. A session that models its plan has the times of one step. Called by all ranks;
+// the times of whole steps are each rank's own.
 [[nodiscard]] Measurement measure(Session& session, int warm_up, int steps);
 
 // One step of the session's testing plan over such a batch, with the initial weights of seed 1: the

@@ -1,5 +1,6 @@
 #include "include/tandem/profile.h"
 
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -12,6 +13,7 @@
 #include "core/train/forecast.h"
 #include "core/train/measure.h"
 #include "core/train/net_choice.h"
+#include "core/train/ranks.h"
 #include "core/train/safetensors.h"
 
 namespace tandem {
@@ -38,24 +40,33 @@ std::vector<StageSpan> spans_of(const Plan& plan, const std::vector<TraceEvent>&
 
 }  // namespace
 
+constexpr double watchdog_seconds = 600;  // for other ranks
+
 struct Profile::Details {
   SessionOptions options;
-  Plan plan;
-  std::vector<TraceEvent> events;
+  Plan plan;  // of all ranks
+  Measurement measured;
+  Plan own;  // this rank's part
+  bool writes = true;
   CostTable costs;
   std::vector<std::string> measured_on;  // the head of a cost file
 };
 
 void Profile::write_timeline(const std::filesystem::path& file) const {
-  write_text_file(file, to_chrome_trace(details_->plan, details_->events));
+  if (!details_->writes) return;
+  const Measurement& measured = details_->measured;
+  write_text_file(file, to_chrome_trace(measured.shown_plan(details_->own), measured.shown_events(),
+                                        {}, measured.shown_ranks()));
 }
 
 void Profile::write_picture(const std::filesystem::path& file) const {
-  write_text_file(file, to_svg(details_->plan, details_->events));
+  if (!details_->writes) return;
+  const Measurement& measured = details_->measured;
+  write_text_file(file, to_svg(measured.shown_plan(details_->own), measured.shown_events()));
 }
 
 void Profile::write_costs(const std::filesystem::path& file) const {
-  details_->costs.write(file, details_->measured_on);
+  if (details_->writes) details_->costs.write(file, details_->measured_on);
 }
 
 struct Profiler::State {
@@ -71,10 +82,29 @@ struct Profiler::State {
     options.rule.momentum = 0.9F;
     options.rule.weight_decay = 0.0005F;
     devices = parse_devices(given.devices, registry).count();
-    if (given.paced.empty()) return;
-    options.machine.paced = true;
-    options.costs = CostTable::read(given.paced, Roofline{}, given.precision);
+    if (!given.paced.empty()) {
+      options.machine.paced = true;
+      options.costs = CostTable::read(given.paced, Roofline{}, given.precision);
+    }
+    options.strategy = "sequential";
+    ranks = open_measuring_ranks(registry, watchdog_seconds, options);
+    if (ranks != nullptr) devices *= ranks->size();
   }
+
+  // Calls function(). After an Error nobody waits for this rank.
+  template <class Function>
+  auto together(const Function& function) const {
+    try {
+      return function();
+    } catch (const Error& failure) {
+      if (ranks == nullptr) throw;
+      ranks->abort();
+      if (ranks->rank() == 0) throw;
+      throw error("rank {} of {}: {}", ranks->rank(), ranks->size(), failure.what());
+    }
+  }
+
+  Profile measure(const std::string& strategy, const StrategyOptions& strategy_options);
 
   [[nodiscard]] SessionOptions of(const std::string& strategy,
                                   const StrategyOptions& strategy_options) const {
@@ -87,12 +117,21 @@ struct Profiler::State {
   ProfileOptions given;
   mutable Registry registry = Registry::with_defaults();
   NetDefinition net;
-  SessionOptions options;  // without a strategy; its costs are those of the first one measured
+  SessionOptions options;  // the strategy aside; its costs are those of the first one measured
   int devices = 1;
+  std::unique_ptr<Communicator> ranks;  // null: this process alone
 };
 
 Profiler::Profiler(const ProfileOptions& options) : state_(new State(options)) {}
 Profiler::~Profiler() = default;
+
+int Profiler::rank() const {
+  return state_->ranks == nullptr ? 0 : state_->ranks->rank();
+}
+
+int Profiler::rank_count() const {
+  return state_->ranks == nullptr ? 1 : state_->ranks->size();
+}
 
 int Profiler::device_count() const {
   return state_->devices;
@@ -121,45 +160,59 @@ void Profiler::require(const std::string& strategy, const StrategyOptions& strat
 }
 
 Profile Profiler::measure(const std::string& strategy, const StrategyOptions& strategy_options) {
+  // What no rank can do all refuse before they wait for each other.
+  if (state_->ranks != nullptr) require(strategy, strategy_options);
+  return state_->together([&] { return state_->measure(strategy, strategy_options); });
+}
+
+Profile Profiler::State::measure(const std::string& strategy,
+                                 const StrategyOptions& strategy_options) {
   const auto details = std::make_shared<Profile::Details>();
-  details->options = state_->of(strategy, strategy_options);
-  Session session(state_->registry, state_->net, details->options);
-  const Plan& plan = session.training().plan;
-  const Measurement measured = tandem::measure(session, state_->given.warm_up, state_->given.steps);
+  details->options = of(strategy, strategy_options);
+  Session session(registry, net, details->options);
+  const Plan &whole = session.training().whole_plan(), &own = session.training().plan;
+  const Measurement measured = tandem::measure(session, given.warm_up, given.steps);
   details->options.strategy_options = session.options().strategy_options;
-  details->plan = plan;
-  details->events = measured.events;
-  details->costs = costs_of(session, session.net(), plan, measured.events);
+  details->plan = whole;
+  details->own = own;
+  details->measured = measured;
+  details->writes = ranks == nullptr || ranks->rank() == 0;
+  details->costs = costs_of(session, session.net(), own, measured.events);
   const tandem_device_info info = session.machine().device_info(0);
-  details->measured_on = {fmt::format("net {} batch {} devices {} strategy {} precision {}",
-                                      state_->given.net, details->options.batch,
-                                      details->options.devices, strategy, state_->given.precision),
-                          fmt::format("{}, {} cores a device", info.name, info.threads)};
-  if (!state_->options.costs) state_->options.costs = details->costs;
+  details->measured_on = {
+      fmt::format("net {} batch {} devices {} strategy {} precision {}", given.net,
+                  details->options.batch, details->options.devices, strategy, given.precision),
+      fmt::format("{}, {} cores a device", info.name, info.threads)};
+  if (!options.costs) options.costs = details->costs;
 
   Profile profile;
   profile.strategy = strategy;
-  profile.split = plan.split_layer;
-  profile.notes = plan.notes;
+  profile.split = whole.split_layer;
+  profile.notes = whole.notes;
   profile.memory = session.memory_forecast();
   profile.step_seconds = measured.step_seconds;
   profile.fastest = measured.fastest;
   profile.slowest = measured.slowest;
   profile.images_per_second = measured.images_per_second;
-  const double given = details->options.machine.link.bandwidth;
-  const double bandwidth = given > 0 ? given : link_of(plan, measured.events).bandwidth;
-  profile.bound_seconds = bounds_of(session.net(), plan, *state_->options.costs, bandwidth).step();
+  const double link = details->options.machine.link.bandwidth;
+  // What messages could do at best is not known from how long they were waited for.
+  const double bandwidth = ranks != nullptr ? std::numeric_limits<double>::infinity()
+                           : link > 0       ? link
+                                            : link_of(own, measured.events).bandwidth;
+  profile.bound_seconds = bounds_of(session.net(), whole, *options.costs, bandwidth).step();
   profile.parts = measured.parts;
   profile.stage_table = stage_table(measured.stages);
-  profile.stages = spans_of(plan, measured.events);
+  profile.stages = spans_of(measured.shown_plan(own), measured.shown_events());
   profile.details_ = details;
   return profile;
 }
 
 double Profiler::seconds_without_communication(const Profile& profile) const {
-  return step_seconds_without_communication(state_->registry, state_->net,
-                                            profile.details_->options, profile.details_->plan,
-                                            state_->given.warm_up, state_->given.steps);
+  return state_->together([&] {
+    return step_seconds_without_communication(state_->registry, state_->net,
+                                              profile.details_->options, profile.details_->plan,
+                                              state_->given.warm_up, state_->given.steps);
+  });
 }
 
 }  // namespace tandem

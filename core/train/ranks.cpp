@@ -192,11 +192,10 @@ std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted,
 }
 
 void require_messages_from(const Registry& registry, const std::string& devices) {
-  if (is_host_addressable(registry.backend(parse_devices(devices, registry).kind))) return;
+  if (sends_messages(registry.backend(parse_devices(devices, registry).kind))) return;
   throw error(
-      "--devices {} is for one process, not for several ranks: their memory cannot be sent to "
-      "other "
-      "ranks; use cpu:N",
+      "--devices {} is for one process, not for several ranks: these devices send no messages; use "
+      "cpu:N",
       devices);
 }
 
@@ -213,6 +212,34 @@ int threads_of_rank(const RankHosts& hosts) {
   return std::max(1, processor_count() / hosts.sharing);
 }
 
+std::unique_ptr<Communicator> open_measuring_ranks(const Registry& registry,
+                                                   double watchdog_seconds,
+                                                   SessionOptions& options) {
+  auto ranks = open_ranks(registry, 0, watchdog_seconds);
+  if (ranks == nullptr) return ranks;
+  try {
+    const LinkSpec& link = options.machine.link;
+    if (link.bandwidth > 0 || link.latency > 0 || options.machine.topology != nullptr) {
+      throw error(
+          "--link and --topology are for one process, not for several ranks: their messages have "
+          "real links");
+    }
+    if (options.strategy == "auto") {
+      throw error("--strategy auto is for one process here, not for several ranks: name one");
+    }
+    require_messages_from(registry, options.devices);
+  } catch (const Error&) {
+    ranks->abort();
+    if (ranks->rank() > 0) let_root_report();
+    throw;
+  }
+  options.ranks = ranks.get();
+  options.executor.watchdog_seconds = watchdog_seconds;
+  options.finds_links = false;
+  if (options.machine.threads == 0) options.machine.threads = threads_of_rank(ranks->hosts());
+  return ranks;
+}
+
 namespace {
 
 constexpr const char* setup_message = "the options, the net and what it has read of the data";
@@ -225,6 +252,7 @@ void send_setup(const Communicator& ranks, const TrainSetup& setup) {
       {"net", write_net(setup.net)},
       {"solver", write_solver(setup.solver)},
       {"test_samples", setup.test_samples},
+      {"timeline", setup.record.options.timeline},
       {"validates", setup.validation_data != nullptr},
       {"validation_samples", setup.validation_data == nullptr ? 0 : setup.validation_data->size()}};
   static_cast<void>(ranks.broadcast_text(tree.dump(), setup_message));
@@ -241,7 +269,7 @@ TrainSetup receive_setup(const Communicator& ranks, Registry& registry, const Tr
   setup.test_samples = tree.at("test_samples");
   TrainOptions& chosen = setup.record.options;
   chosen.watchdog_seconds = options.watchdog_seconds;
-  chosen.timeline = false;
+  chosen.timeline = tree.at("timeline");
   setup.record.machine.delay_seed = options.machine.delay_seed;
   setup.record.machine.delay_seconds = options.machine.delay_seconds;
   open_datasets(registry, setup);

@@ -12,6 +12,7 @@
 #include "core/device/communicator.h"
 #include "core/plugin/registry.h"
 #include "core/train/checkpoint.h"
+#include "core/train/session.h"
 #include "core/train/setup.h"
 
 namespace tandem {
@@ -29,10 +30,16 @@ void require_same_version(const Communicator& ranks, const std::string& version)
 // The number of processes that the launcher of this one has started; 1 if it was started alone.
 [[nodiscard]] int launched_ranks();
 
-// Error if the memory of these devices cannot be sent to other ranks.
+// Error if these devices send no messages to other ranks.
 void require_messages_from(const Registry& registry, const std::string& devices);
 // Error that names the first option that one process supports and several do not.
 void require_supported_by_ranks(const Registry& registry, const TrainOptions& options);
+
+// The job whose ranks measure together, as open_ranks(); adds what a rank needs to the options of
+// its session, which have the machine of DeviceOptions. Errors: what only one process can do.
+[[nodiscard]] std::unique_ptr<Communicator> open_measuring_ranks(const Registry& registry,
+                                                                 double watchdog_seconds,
+                                                                 SessionOptions& options);
 
 // Only rank 0 should report an error that all ranks have: the others call this first. The launcher
 // ends them when rank 0 has ended.

@@ -102,12 +102,16 @@ void measure_costs_alone(Registry& registry, const TrainSetup& setup, SessionOpt
 }
 
 void choose_strategy_of_ranks(Registry& registry, TrainSetup& setup, SessionOptions& options) {
-  const DeviceSpec spec = parse_devices(options.devices, registry);
+  const DeviceSpec mine = parse_devices(options.devices, registry);
+  DeviceSpec all = mine;
+  for (int rank = 1; rank < options.ranks->size(); ++rank) {
+    all.ordinals.insert(all.ordinals.end(), mine.ordinals.begin(), mine.ordinals.end());
+  }
   SessionOptions whole = options;
   whole.ranks = nullptr;
-  whole.devices = fmt::format("{}:{}", spec.kind, spec.count() * options.ranks->size());
+  whole.devices = to_string(all);
   whole.machine.topology = options.rank_topology;
-  setup.messages.push_back(choose_strategy(registry, setup.net, whole));
+  setup.messages.push_back(choose_strategy(registry, setup.net, whole, options.devices));
   setup.record.strategy = whole.strategy;
   setup.record.options.strategy = whole.strategy;
   setup.record.options.strategy_options = whole.strategy_options;

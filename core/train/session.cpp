@@ -139,7 +139,7 @@ void Session::divide(Phase& phase) {
         &phase == &training_ ? "training" : "testing");
   }
   const DeviceRanks ranks = equal_ranks(options_.ranks->size(), machine_->device_count());
-  Plan part = localize(phase.plan, ranks, options_.ranks->rank());
+  Plan part = localize(phase.plan, ranks, options_.ranks->rank(), !machine_->is_host_addressable());
   phase.plan_of_all = std::move(phase.plan);
   phase.plan = std::move(part);
 }

@@ -70,7 +70,7 @@ TrainResult TrainingRun::go() {
   loader_ = std::make_unique<Loader>(*setup_.training_data, loading(), session_.allocator());
   try {
     require_sample(phase_.net, loader_->layout().sample);
-    timeline_->compare_clocks();
+    if (chosen_.timeline) timeline_->compare_clocks();
     phase_.executor->trace_only(timeline_->begin(), timeline_->end());
     if (phase_.executor->has_graphs()) {
       recorder_.on_message("steps run as captured graphs (--graphs off: task by task)");

@@ -24,10 +24,10 @@ void TrainingTimeline::ask(LoaderOptions* loading) const {
 }
 
 void TrainingTimeline::compare_clocks() {
-  const Event event(session_.machine());
-  session_.runtime().stream({0, StreamKind::copy}).record(event);
-  event.synchronize(-1);
-  same_time_ = {std::chrono::steady_clock::now(), event.time()};
+  clock_.emplace(session_);
+  if (const Communicator* ranks = session_.options().ranks) {
+    shift_ = tandem::compare_clocks(*ranks, [this] { return clock_->now(); });
+  }
 }
 
 void TrainingTimeline::add(int64_t batch, const Loader& loader) {
@@ -38,20 +38,28 @@ void TrainingTimeline::add(int64_t batch, const Loader& loader) {
 }
 
 std::vector<HostSpan> TrainingTimeline::loading_spans(const Loader& loader) const {
-  const auto machine_time = [&](std::chrono::steady_clock::time_point at) {
-    return same_time_.second + std::chrono::duration<double>(at - same_time_.first).count();
-  };
   std::vector<HostSpan> spans;
   for (const LoadSpan& one : loader.spans()) {
     spans.push_back({fmt::format("decoder {}", one.thread), fmt::format("load batch {}", one.batch),
-                     machine_time(one.begin), machine_time(one.end)});
+                     clock_->at(one.begin), clock_->at(one.end)});
   }
   return spans;
 }
 
 void TrainingTimeline::write(const Loader& loader) {
-  if (events_.empty() || file_.empty()) return;
-  write_text_file(file_, to_chrome_trace(session_.training().plan, events_, loading_spans(loader)));
+  if (events_.empty()) return;
+  const Plan& plan = session_.training().plan;
+  const std::vector<HostSpan> host = loading_spans(loader);
+  std::string text;
+  if (const Communicator* ranks = session_.options().ranks) {
+    const JointTrace joint = gather_traces(*ranks, {&plan, events_, host, shift_});
+    if (!file_.empty()) {
+      text = to_chrome_trace(joint.plan, joint.events, joint.host, joint.ranks);
+    }
+  } else {
+    text = to_chrome_trace(plan, events_, host);
+  }
+  if (!file_.empty()) write_text_file(file_, text);
   events_.clear();
 }
 

@@ -1,23 +1,22 @@
-// The trace of a few batches of a training run, with the loader's threads beside the streams, as
-// Chrome's trace viewer reads it. The first batches are slower and are left out, except in a short
-// run.
+// The trace of a few batches of a training run, of all ranks, with the loader's threads beside the
+// streams, as Chrome's trace viewer reads it. The first batches are slower and are left out, except
+// in a short run.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/data/loader.h"
-#include "core/schedule/report/report.h"
+#include "core/train/rank_traces.h"
 #include "core/train/session.h"
 
 namespace tandem {
 
 class TrainingTimeline {
  public:
-  // `first` and `end`: the micro-batches of the run. `file` is empty where nothing is written.
+  // `first` and `end`: the micro-batches of the run. `file` is empty on ranks other than 0.
   TrainingTimeline(Session& session, int64_t first, int64_t end, std::string file);
 
   // The batches that are traced: [begin, end).
@@ -25,9 +24,11 @@ class TrainingTimeline {
   [[nodiscard]] int64_t end() const;
   // Asks the loader for the times of these batches and of those that are decoded meanwhile.
   void ask(LoaderOptions* loading) const;
-  // Compares the host's clock with the machine's. Called while nothing else is on the stream.
+  // Compares the host's clock with the machine's and with those of other ranks; called by all,
+  // while nothing else is on the stream.
   void compare_clocks();
-  // Takes the trace of a batch that is done, and writes the file after the last one.
+  // Takes the trace of a batch that is done, and writes the file after the last one. This and
+  // write() are called by all ranks.
   void add(int64_t batch, const Loader& loader);
   // What was traced, if it was not written yet.
   void write(const Loader& loader);
@@ -39,8 +40,8 @@ class TrainingTimeline {
   int64_t begin_;
   std::string file_;
   std::vector<TraceEvent> events_;
-  // The same moment on the host's clock and on the machine's.
-  std::pair<std::chrono::steady_clock::time_point, double> same_time_;
+  std::optional<MachineClock> clock_;
+  ClockShift shift_;
 };
 
 }  // namespace tandem

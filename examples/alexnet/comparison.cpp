@@ -48,6 +48,7 @@ void measure_one(tandem::Profiler& profiler, const Options& options, StrategyRes
 
 std::vector<StrategyResult> compare_strategies(const Options& options) {
   tandem::Profiler profiler(profile_options(options));
+  begin_as_rank(profiler, options);
   std::vector<StrategyResult> results;
   for (const tandem::StrategyInfo& strategy : tandem::list_strategies()) {
     StrategyResult& result = results.emplace_back();

@@ -1,6 +1,7 @@
 #include "pipeline.h"
 
 #include <fmt/format.h>
+#include <tandem/error.h>
 
 #include <algorithm>
 #include <cmath>
@@ -141,9 +142,21 @@ void announce(const std::string& what, const Options& options) {
   std::fflush(stdout);
 }
 
+void begin_as_rank(const Profiler& profiler, const Options& options) {
+  if (profiler.rank_count() == 1) return;
+  if (profiler.rank() > 0 && std::freopen("/dev/null", "w", stdout) == nullptr) {
+    throw tandem::Error("/dev/null cannot be opened");
+  }
+  if (options.data.empty()) return;
+  throw tandem::Error(
+      "--data " + options.data +
+      ": several ranks only measure here; they train with: tandem train --net alexnet --data DIR");
+}
+
 PipelineReport measure_pipeline(const Options& options) {
   PipelineReport report;
   Profiler profiler(profile_options(options));
+  begin_as_rank(profiler, options);
   report.devices = profiler.device_count();
   profiler.require(options.strategy, options.strategy_options);
   if (options.strategy != "sequential") {

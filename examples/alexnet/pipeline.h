@@ -30,6 +30,9 @@ struct PipelineReport {
   int devices = 1;
 };
 
+// Of several ranks only the first one prints. Throws tandem::Error if they are to train, too.
+void begin_as_rank(const tandem::Profiler& profiler, const Options& options);
+
 // `options.classes` fit the data. Writes the timeline and, if requested, the picture and the costs.
 // Throws tandem::Error for whatever does not fit.
 [[nodiscard]] PipelineReport measure_pipeline(const Options& options);

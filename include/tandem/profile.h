@@ -76,14 +76,18 @@ class Profile {
 };
 
 // Measures strategies on the same work. Without a cost file, the times of the first strategy are
-// the costs from which later ones choose their options.
+// the costs from which later ones choose their options. In a job of several ranks (mpirun) the
+// devices are those of each, and all ranks make the same calls; what they return is about all ranks
+// on rank 0, where alone a Profile writes its files. A process has one such Profiler.
 class Profiler {
  public:
   // Throws Error for a net, devices or a cost file that cannot be used.
   explicit Profiler(const ProfileOptions& options);
   ~Profiler();
 
-  [[nodiscard]] int device_count() const;
+  [[nodiscard]] int rank() const;  // of this process; 0: the only one, or the first
+  [[nodiscard]] int rank_count() const;
+  [[nodiscard]] int device_count() const;  // of all ranks
   // Throws Error for a strategy or an option that cannot be used here. Measures nothing.
   void require(const std::string& strategy, const StrategyOptions& strategy_options) const;
   // Options that the strategy does not take are ignored.

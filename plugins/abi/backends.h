@@ -71,7 +71,10 @@ typedef struct tandem_device_info {
 
 enum {
   TANDEM_WORK_COMPUTE = 0,
-  TANDEM_WORK_HOST = 1 /* always runs; it is never paced and never virtual */
+  TANDEM_WORK_HOST = 1, /* always runs; it is never paced and never virtual */
+  /* Waits for other processes, for any time, while other streams go on. As HOST otherwise; it calls
+   * nothing of the device. Only where tandem_streams.messages is 1. */
+  TANDEM_WORK_MESSAGE = 2
 };
 
 typedef struct tandem_work {
@@ -207,6 +210,7 @@ typedef struct tandem_streams {
   tandem_status (*event_time)(tandem_event*, double* seconds);
   /* Like copy(), for all rows at once. NULL: the host copies row by row. */
   tandem_status (*copy_rows)(tandem_stream*, const char* label, const tandem_rows*);
+  int32_t messages; /* 1: works of kind MESSAGE */
 } tandem_streams;
 
 /* Arithmetic on device memory. Its functions are called inside a submitted work. */

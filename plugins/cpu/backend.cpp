@@ -172,10 +172,20 @@ tandem_status convert_pixels(const tandem_call* call, const tandem_pixels* pixel
 }
 
 constexpr tandem_buffers buffers{sizeof(tandem_buffers), 1, &allocate, &release};
-constexpr tandem_streams streams{
-    sizeof(tandem_streams), 0,           &create_stream, &destroy_stream, &create_event,
-    &destroy_event,         &submit,     &copy,          &wait,           &record,
-    &synchronize,           &event_time, nullptr};
+constexpr tandem_streams streams{sizeof(tandem_streams),
+                                 0,
+                                 &create_stream,
+                                 &destroy_stream,
+                                 &create_event,
+                                 &destroy_event,
+                                 &submit,
+                                 &copy,
+                                 &wait,
+                                 &record,
+                                 &synchronize,
+                                 &event_time,
+                                 nullptr,
+                                 1};
 constexpr tandem_arithmetic arithmetic{sizeof(tandem_arithmetic),
                                        1U << TANDEM_FLOAT32 | 1U << TANDEM_BFLOAT16,
                                        0,

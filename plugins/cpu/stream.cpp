@@ -25,7 +25,7 @@ Stream::~Stream() {
 }
 
 void Stream::submit(const tandem_work& work) {
-  const bool is_run = !is_paced() || work.kind == TANDEM_WORK_HOST;
+  const bool is_run = !is_paced() || work.kind != TANDEM_WORK_COMPUTE;
   if (is_run && work.run == nullptr) throw sdk::invalid("a work without a function");
   issue(work);
 }

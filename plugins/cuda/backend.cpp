@@ -64,6 +64,7 @@ constexpr tandem_buffers buffers = [] {
 constexpr tandem_streams streams = [] {
   tandem_streams table{};
   table.struct_size = sizeof table;
+  table.messages = 1;
   table.create_stream = [](tandem_machine* machine, int32_t device, int32_t priority,
                            const char* name, tandem_stream** stream) {
     return guarded([&] {

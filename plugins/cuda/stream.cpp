@@ -1,6 +1,7 @@
 #include "plugins/cuda/stream.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "plugins/cuda/arithmetic.h"
 #include "plugins/cuda/libraries.h"
@@ -60,6 +61,7 @@ void Stream::give_blas_workspace() {
 }
 
 Stream::~Stream() {
+  queue_.drain();
   static_cast<void>(cudaSetDevice(ordinal_));
   const cudaError_t error = cudaStreamSynchronize(stream_);
   if (error != cudaSuccess) machine_.fail(error, "cudaStreamSynchronize", nullptr, ordinal_);
@@ -77,9 +79,58 @@ void Stream::destroy() noexcept {
 
 void Stream::submit(const tandem_work& work) {
   if (work.run == nullptr) throw sdk::invalid("a work without a function");
-  if (work.kind == TANDEM_WORK_HOST && Capture::current() != nullptr) {
-    throw sdk::invalid("a work of kind HOST cannot be captured: it waits for its stream");
+  if (work.kind != TANDEM_WORK_COMPUTE && Capture::current() != nullptr) {
+    throw sdk::invalid("a work of kind ", work.kind == TANDEM_WORK_HOST ? "HOST" : "MESSAGE",
+                       " cannot be captured: it waits for its stream");
   }
+  if (work.kind == TANDEM_WORK_MESSAGE) return later([this, work] { run_message(work); });
+  in_order([this, work] { run(work); });
+}
+
+bool Stream::is_idle() {
+  if (Capture::current() != nullptr) queue_.drain();
+  return queue_.is_idle();
+}
+
+void Stream::later(std::function<void()> issue) {
+  queue_.push([this, issue = std::move(issue)] {
+    try {
+      issue();
+    } catch (const sdk::Refusal& refusal) {
+      machine_.failing().keep_whole(refusal.status(), refusal.what());
+    } catch (const std::exception& failure) {
+      machine_.failing().keep_whole(TANDEM_FAILED, failure.what());
+    }
+  });
+}
+
+void Stream::run_message(const tandem_work& work) {
+  if (machine_.failing().happened()) return;
+  machine_.make_current(device_);
+  delay();
+  if (reached_ == nullptr) reached_ = std::make_unique<Event>(machine_);
+  reached_->record(device_, stream_);
+  static_cast<void>(reached_->wait_for(-1));
+  if (machine_.failing().happened()) return;
+  machine_.failing().run(work, {sizeof(tandem_call), device_, 1, stream_, nullptr, nullptr});
+}
+
+void Stream::wait(const Event& event) {
+  const std::shared_ptr<const Recording> recording = event.latest();
+  if (recording == nullptr) return;
+  if (is_idle() && recording->is_issued()) return recording->wait_on(machine_, device_, stream_);
+  later([this, recording] {
+    recording->await_issue();
+    recording->wait_on(machine_, device_, stream_);
+  });
+}
+
+void Stream::record(Event& event) {
+  if (is_idle()) return event.record(device_, stream_);
+  later([this, recording = event.renew(device_)] { recording->issue(machine_, device_, stream_); });
+}
+
+void Stream::run(const tandem_work& work) {
   if (machine_.failing().happened()) return;
   machine_.make_current(device_);
   delay();
@@ -104,6 +155,7 @@ void Stream::submit(const tandem_work& work) {
 }
 
 void Stream::begin_capture() {
+  queue_.drain();
   const tandem_status status = machine_.failure().report();
   if (status != TANDEM_OK) throw sdk::Refusal(status, sdk::explained());
   machine_.make_current(device_);
@@ -117,6 +169,10 @@ std::unique_ptr<Graph> Stream::end_capture() {
 
 void Stream::launch(const char* label, const Graph& graph) {
   if (Capture::current() != nullptr) throw sdk::invalid("a graph cannot be launched in a capture");
+  in_order([this, label, &graph] { launch_now(label, graph); });
+}
+
+void Stream::launch_now(const char* label, const Graph& graph) {
   if (machine_.failure().happened()) return;
   machine_.make_current(device_);
   delay();

@@ -1,6 +1,7 @@
 // A stream: a CUDA stream, which gets its own cuBLAS and cuDNN handles when the first kernel is
 // prepared on it. Streams that only copy and add have none, since handles take memory. A work is
-// run by the thread that submits it, with the stream's GPU current, and only issues kernels. A
+// run by the thread that submits it, with the stream's GPU current, and only issues kernels. After
+// a message the stream's own thread runs and issues all that follows, until the message is done. A
 // failed work fails the machine: from then on works and copies are skipped, but events are still
 // recorded.
 #pragma once
@@ -8,11 +9,14 @@
 #include <cublas_v2.h>
 #include <cudnn.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "plugins/cuda/capture.h"
 #include "plugins/cuda/event.h"
+#include "plugins/cuda/issue_queue.h"
 #include "plugins/cuda/machine.h"
 #include "plugins/cuda/workspace.h"
 
@@ -31,24 +35,37 @@ class Stream {
   [[nodiscard]] Machine& machine() const { return machine_; }
 
   // A TANDEM_WORK_HOST work (a kernel is prepared or released) runs when the stream is idle and has
-  // its handles.
+  // its handles. So does a TANDEM_WORK_MESSAGE work, without handles and on the stream's thread.
   void submit(const tandem_work& work);
   // Throws Refusal for unknown devices, null memory or a negative size.
   void copy(const char* label, int32_t target_device, void* target, int32_t source_device,
             const void* source, int64_t bytes);
   // The same, also for rows that would overlap.
   void copy_rows(const char* label, const tandem_rows& rows);
-  void wait(Event& event) { event.wait_on(device_, stream_); }
-  void record(Event& event) { event.record(device_, stream_); }
+  void wait(const Event& event);
+  void record(Event& event);
   // See abi/backends.h. They throw Refusal.
   void begin_capture();
   [[nodiscard]] std::unique_ptr<Graph> end_capture();
   void launch(const char* label, const Graph& graph);
 
  private:
+  // Issues now, or after the messages that the stream waits for.
+  template <class Function>
+  void in_order(Function&& issue) {
+    if (is_idle()) return issue();
+    later(std::forward<Function>(issue));
+  }
+  // Whether what comes now is issued at once. A capture is of one thread, so it waits until it is.
+  [[nodiscard]] bool is_idle();
+  void later(std::function<void()> issue);
+  void run(const tandem_work& work);
+  void run_message(const tandem_work& work);
   void create_handles();  // if there are none yet; throws Refusal
   void give_blas_workspace();
   void destroy() noexcept;
+  // When it is its turn.
+  void launch_now(const char* label, const Graph& graph);
   void delay();
   // A call to CUDA and its result.
   struct Issued {
@@ -73,6 +90,8 @@ class Stream {
   void* blas_workspace_ = nullptr;
   cudnnHandle_t dnn_ = nullptr;
   Workspace workspace_;
+  std::unique_ptr<Event> reached_;  // the message that comes next
+  IssueQueue queue_;
 };
 
 }  // namespace tandem::cuda

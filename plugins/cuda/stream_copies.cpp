@@ -32,11 +32,13 @@ void Stream::require_places(int32_t target_device, const void* target, int32_t s
 void Stream::copy(const char* label, int32_t target_device, void* target, int32_t source_device,
                   const void* source, int64_t bytes) {
   require_places(target_device, target, source_device, source, bytes);
-  if (machine_.failing().happened()) return;
-  machine_.make_current(device_);
-  delay();
-  if (bytes == 0) return;
-  report(issue_copy(target_device, target, source_device, source, bytes), label);
+  in_order([=, this] {
+    if (machine_.failing().happened()) return;
+    machine_.make_current(device_);
+    delay();
+    if (bytes == 0) return;
+    report(issue_copy(target_device, target, source_device, source, bytes), label);
+  });
 }
 
 void Stream::copy_rows(const char* label, const tandem_rows& rows) {
@@ -47,11 +49,13 @@ void Stream::copy_rows(const char* label, const tandem_rows& rows) {
                        std::min(rows.target_stride, rows.source_stride),
                        " bytes apart: they would overlap");
   }
-  if (machine_.failing().happened()) return;
-  machine_.make_current(device_);
-  delay();
-  if (rows.row_count == 0 || rows.row_bytes == 0) return;
-  report(issue_rows(rows), label);
+  in_order([this, label, rows] {
+    if (machine_.failing().happened()) return;
+    machine_.make_current(device_);
+    delay();
+    if (rows.row_count == 0 || rows.row_bytes == 0) return;
+    report(issue_rows(rows), label);
+  });
 }
 
 void Stream::report(const Issued& issued, const char* label) {

@@ -175,10 +175,20 @@ tandem_status convert_pixels(const tandem_call*, const tandem_pixels*) {
 }
 
 constexpr tandem_buffers buffers{sizeof(tandem_buffers), 0, &allocate, &release};
-constexpr tandem_streams streams{
-    sizeof(tandem_streams), 1,           &create_stream, &destroy_stream, &create_event,
-    &destroy_event,         &submit,     &copy,          &wait,           &record,
-    &synchronize,           &event_time, nullptr};
+constexpr tandem_streams streams{sizeof(tandem_streams),
+                                 1,
+                                 &create_stream,
+                                 &destroy_stream,
+                                 &create_event,
+                                 &destroy_event,
+                                 &submit,
+                                 &copy,
+                                 &wait,
+                                 &record,
+                                 &synchronize,
+                                 &event_time,
+                                 nullptr,
+                                 0};
 constexpr tandem_arithmetic arithmetic{
     sizeof(tandem_arithmetic), 1U << TANDEM_FLOAT32, 0, &fill, &add, &update, &check_finite,
     &sum_of_squares,           &convert_pixels};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -303,6 +304,92 @@ TEST_F(Ranks, ThatAreStoppedWhileTheyWriteACheckpointAreNamed) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.errors, HasSubstr("tandem: rank 1 of 2: waited 11 seconds"));
   EXPECT_THAT(outcome.errors, names_rank(0, "send the size of a batch"));
+}
+
+// The tasks of a timeline, by what the process is called that has them.
+std::map<std::string, std::vector<nlohmann::json>> tasks_of(const std::string& timeline) {
+  const nlohmann::json tree = nlohmann::json::parse(timeline);
+  std::map<int, std::string> names;
+  std::map<std::string, std::vector<nlohmann::json>> tasks;
+  for (const auto& event : tree.at("traceEvents")) {
+    if (event["name"] == "process_name") {
+      const std::string name = event["args"]["name"];
+      names[event["pid"]] = name.substr(0, name.find(" on "));
+    } else if (event["ph"] == "X") {
+      tasks[names.at(event["pid"])].push_back(event);
+    }
+  }
+  return tasks;
+}
+
+// A message is not received before it is sent, as far as the clocks agree.
+TEST_F(Ranks, AreAllInTheTimelineOnOneClock) {
+  const Desk desk;
+  (void)trained(desk, "run", "--strategy layerwise --steps 4 --devices cpu:1", 2);
+  const std::string timeline = desk.read("run/timeline.json");
+  auto tasks = tasks_of(timeline);
+  ASSERT_THAT(tasks, testing::UnorderedElementsAre(testing::Key("rank 0"), testing::Key("rank 1")));
+  const nlohmann::json clocks = nlohmann::json::parse(timeline).at("otherData").at("clocks");
+  ASSERT_EQ(clocks.size(), 2U);
+  const double uncertain = clocks[1].at("uncertainty_seconds").get<double>() * 1e6;
+  EXPECT_GT(uncertain, 0);
+  int messages = 0, loads = 0;
+  for (const auto& [sender, receiver] : {std::pair("rank 0", "rank 1"), {"rank 1", "rank 0"}}) {
+    for (const nlohmann::json& sent : tasks[sender]) {
+      const std::string name = sent["name"];
+      loads += sent["cat"] == "loading" ? 1 : 0;
+      if (!name.starts_with("send ") || name.find(" to rank ") == std::string::npos) continue;
+      const std::string copy = name.substr(5, name.rfind(" to rank ") - 5);
+      for (const nlohmann::json& received : tasks[receiver]) {
+        if (received["name"] != "receive " + copy + " from " + sender) continue;
+        if (received["args"]["step"] != sent["args"]["step"]) continue;
+        EXPECT_GT(received["ts"].get<double>() + received["dur"].get<double>() + uncertain,
+                  sent["ts"].get<double>())
+            << copy;
+        ++messages;
+      }
+    }
+  }
+  EXPECT_GT(messages, 0);
+  EXPECT_GT(loads, 0);
+}
+
+TEST_F(Ranks, AreMeasuredTogether) {
+  const Desk desk;
+  const std::string options =
+      "profile --net tiny.prototxt --batch 4 --steps 2 --warm-up 1 --threads 1 "
+      "--strategy layerwise --devices cpu:1 --trace trace.json ";
+  const Outcome outcome = desk.tandem(options, mpirun(2));
+  ASSERT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("stages of one step (layerwise on 2 ranks of cpu:1, on the "
+                                        "clock of rank 0 within"));
+  EXPECT_EQ(outcome.output.find("stages of one step"), outcome.output.rfind("stages of one step"))
+      << "one rank speaks";
+  EXPECT_THAT(outcome.output, testing::ContainsRegex("forward +0  compute"));
+  EXPECT_THAT(outcome.output, testing::ContainsRegex("forward +1  compute"));
+  EXPECT_THAT(outcome.output, HasSubstr("exposed communication"));
+  EXPECT_THAT(tasks_of(desk.read("trace.json")),
+              testing::UnorderedElementsAre(testing::Key("rank 0"), testing::Key("rank 1")));
+  const Outcome refused = desk.tandem(options + "--link bandwidth=1GB/s", mpirun(2));
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.errors, HasSubstr("--link and --topology are for one process"));
+}
+
+TEST_F(Ranks, ShowTheStagesOfAlexNetOnAllDevices) {
+  const Desk desk;
+  const Outcome outcome = desk.alexnet(
+      "--size 67 --classes 10 --batch 4 --steps 2 --warm-up 1 --devices cpu:1", mpirun(2));
+  ASSERT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+  for (const char* stage :
+       {"broadcast", "forward", "backward_fc", "backward_conv", "send_fc_gradients", "update_fc",
+        "send_conv_gradients", "update_conv"}) {
+    EXPECT_THAT(outcome.output, testing::ContainsRegex(std::string(stage) + " +[01]  "));
+  }
+  EXPECT_THAT(outcome.output, testing::ContainsRegex("backward_conv +0  "));
+  EXPECT_THAT(outcome.output, testing::ContainsRegex("backward_conv +1  "));
+  EXPECT_EQ(outcome.output.find("peak memory"), outcome.output.rfind("peak memory"));
+  EXPECT_THAT(tasks_of(desk.read("alexnet_timeline.json")),
+              testing::UnorderedElementsAre(testing::Key("rank 0"), testing::Key("rank 1")));
 }
 
 TEST_F(Ranks, RefuseWhatOnlyOneProcessCanDo) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <future>
 
 #include "tests/cuda/machines.h"
 
@@ -185,6 +186,108 @@ TEST_P(Streams, AHostWorkRunsAfterEarlierWork) {
   }));
   stream.synchronize();
   EXPECT_TRUE(was_filled);
+}
+
+// A message of another process, which arrives when the test says so.
+class Message {
+ public:
+  tandem_work work(Works& works) {
+    return works.message("receive", [this](const tandem_call&) {
+      arrived_.get_future().wait();
+      return status_;
+    });
+  }
+  void arrive(tandem_status status = TANDEM_OK) {
+    status_ = status;
+    arrived_.set_value();
+  }
+
+ private:
+  std::promise<void> arrived_;
+  tandem_status status_ = TANDEM_OK;
+};
+
+TEST_P(Streams, WaitForAMessageWhileTheHostAndOtherStreamsGoOn) {
+  const Machine machine = open(delayed(0.001));
+  const DeviceArray<> array(machine, 0, Floats(1000, 1)), other(machine, 1, Floats(1000, 1));
+  const Stream stream(machine, 0, 0, "communication"), free(machine, 1, 1, "compute");
+  Message message;
+  const Event before(machine), after(machine);
+  stream.submit(fill(machine, array, 2));
+  stream.record(before);
+  stream.submit(message.work(works_));
+  stream.submit(fill(machine, array, 3));
+  stream.record(after);
+  free.submit(fill(machine, other, 5));
+  free.synchronize();
+  EXPECT_EQ(other.values(), Floats(1000, 5));
+  EXPECT_TRUE(before.synchronize(-1));
+  EXPECT_FALSE(after.synchronize(0.05));
+  EXPECT_THAT(message_of([&] { static_cast<void>(after.time()); }), HasSubstr("not yet reached"));
+  EXPECT_EQ(array.values(), Floats(1000, 2));
+  message.arrive();
+  after.synchronize(-1);
+  EXPECT_GT(after.time(), before.time());
+  EXPECT_EQ(array.values(), Floats(1000, 3));
+}
+
+TEST_P(Streams, WaitForEventsThatComeAfterAMessage) {
+  const Machine machine = open(delayed(0.001));
+  const DeviceArray<> array(machine, 0, Floats(1000, 1)), seen(machine, 1, Floats(1000, 1)),
+      seen_again(machine, 1, Floats(1000, 1));
+  const Stream stream(machine, 0, 0, "communication"), second(machine, 1, 1, "compute"),
+      third(machine, 1, 0, "copy");
+  Message message;
+  const Event ready(machine), read(machine), again(machine);
+  stream.submit(message.work(works_));
+  stream.submit(fill(machine, array, 2));
+  stream.record(ready);
+  second.wait(ready);
+  second.copy("see", 1, seen.data(), 0, array.data(), array.bytes());
+  second.record(read);
+  third.wait(read);
+  third.copy("see again", 1, seen_again.data(), 1, seen.data(), array.bytes());
+  third.record(again);
+  EXPECT_FALSE(again.synchronize(0.02));
+  message.arrive();
+  again.synchronize(-1);
+  EXPECT_EQ(seen.values(), Floats(1000, 2));
+  EXPECT_EQ(seen_again.values(), Floats(1000, 2));
+}
+
+TEST_P(Streams, WaitForTheRecordThatWasTheLatestWhenTheyAskedThoughAMessageHoldsThemUp) {
+  const Machine machine = open();
+  const DeviceArray<> array(machine, 0, Floats(10, 1));
+  const Stream held(machine, 0, 0, "communication"), recorded(machine, 1, 1, "compute");
+  Message first, second;
+  const Event event(machine), passed(machine);
+  recorded.record(event);
+  held.submit(first.work(works_));
+  held.wait(event);
+  held.record(passed);
+  recorded.submit(second.work(works_));
+  recorded.record(event);  // comes when the second message has
+  first.arrive();
+  EXPECT_TRUE(passed.synchronize(10));
+  EXPECT_FALSE(event.synchronize(0));
+  second.arrive();
+  EXPECT_TRUE(event.synchronize(-1));
+}
+
+TEST_P(Streams, AFailingMessageFailsTheMachineAndReleasesWhoeverWaits) {
+  const Machine machine = open();
+  const DeviceArray<> array(machine, 0, Floats(10, 1));
+  {
+    const Stream stream(machine, 0, 0, "communication"), other(machine, 1, 1, "compute");
+    Message message;
+    const Event event(machine);
+    stream.submit(message.work(works_));
+    stream.submit(fill(machine, array, 2));
+    stream.record(event);
+    other.wait(event);
+    message.arrive(TANDEM_FAILED);
+    EXPECT_THAT(message_of([&] { other.synchronize(); }), HasSubstr("task 'receive'"));
+  }
 }
 
 TEST_P(Streams, RefuseInvalidArguments) {

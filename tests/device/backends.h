@@ -45,6 +45,9 @@ class Works {
   tandem_work host(const char* label, Body body) {
     return make(TANDEM_WORK_HOST, label, std::move(body), -1);
   }
+  tandem_work message(const char* label, Body body) {
+    return make(TANDEM_WORK_MESSAGE, label, std::move(body), -1);
+  }
   // A body that cannot fail.
   tandem_work action(const char* label, std::function<void()> body, double predicted = -1) {
     return work(

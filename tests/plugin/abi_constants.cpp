@@ -73,6 +73,7 @@ static_assert(TANDEM_ACCUMULATE == 1 << 0);
 // ---- plugins/abi/backends.h
 static_assert(TANDEM_WORK_COMPUTE == 0);
 static_assert(TANDEM_WORK_HOST == 1);
+static_assert(TANDEM_WORK_MESSAGE == 2);
 
 static_assert(TANDEM_MEMORY_DEVICE == 0);
 static_assert(TANDEM_MEMORY_PINNED == 1);

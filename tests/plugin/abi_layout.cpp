@@ -378,7 +378,8 @@ static_assert(offsetof(tandem_streams, record) == 64);
 static_assert(offsetof(tandem_streams, synchronize) == 72);
 static_assert(offsetof(tandem_streams, event_time) == 80);
 static_assert(offsetof(tandem_streams, copy_rows) == 88);
-static_assert(sizeof(tandem_streams) == 96);
+static_assert(offsetof(tandem_streams, messages) == 96);
+static_assert(sizeof(tandem_streams) == 104);
 
 static_assert(offsetof(tandem_arithmetic, struct_size) == 0);
 static_assert(offsetof(tandem_arithmetic, dtypes) == 4);

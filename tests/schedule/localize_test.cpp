@@ -104,6 +104,38 @@ TEST(Localize, NumbersARanksDevicesAmongThemselves) {
   EXPECT_THAT(local.weights_at, testing::ElementsAre(Placement{1, {8, 16}}));
 }
 
+// Two streams of device 1 get messages of device 0, and one sends one.
+TEST(Localize, StagesTheMessagesOfAStreamInOneBufferOfTheHostAsLargeAsTheLargest) {
+  Maker maker(2);
+  const Region a = maker.persistent("a", 0, 100), b = maker.persistent("b", 1, 100),
+               c = maker.persistent("c", 1, 3), d = maker.persistent("d", 0, 3);
+  maker.copy("all", {communication(1), communication(0)}, b, a);
+  maker.copy("some", {communication(1), communication(0)}, {c.buffer, 0, 8}, {a.buffer, 0, 8});
+  maker.copy("apart", {copies(1), communication(0)}, {c.buffer, 8, 4}, {a.buffer, 0, 4});
+  maker.copy("back", {communication(1), communication(0)}, d, c);
+  const Plan& plan = maker.derived();
+  const Plan direct = localize(plan, equal_ranks(2, 1), 1),
+             staged = localize(plan, equal_ranks(2, 1), 1, true);
+  EXPECT_EQ(direct.buffers.size(), 2U);
+  ASSERT_EQ(staged.buffers.size(), 4U);
+  std::vector<int64_t> bytes;
+  for (size_t i = 2; i < 4; ++i) {
+    EXPECT_EQ(staged.buffers[i].device, TANDEM_HOST);
+    bytes.push_back(staged.buffers[i].bytes);
+  }
+  EXPECT_THAT(bytes, testing::ElementsAre(400, 4));
+  expect_no_race(staged);
+  EXPECT_EQ(plan_memory(staged).host_bytes[0], 448 + 64);
+}
+
+TEST(Localize, RanksOfRandomPlansHaveNoRaceWithStagedMessages) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    for (int rank = 0; rank < 2; ++rank) {
+      expect_no_race(localize(random_plan(seed, 4), equal_ranks(2, 2), rank, true));
+    }
+  }
+}
+
 TEST(Fingerprint, DiffersBetweenPlans) {
   Plan plan = random_plan(1, 4);
   const uint64_t before = fingerprint(plan);

@@ -13,6 +13,7 @@
 #include "core/train/choose_strategy.h"
 #include "core/train/device_options.h"
 #include "core/train/measure.h"
+#include "core/train/ranks.h"
 #include "core/train/safetensors.h"
 
 namespace tandem::cli {
@@ -90,11 +91,22 @@ void print_layers(const std::vector<LayerRow>& rows) {
   }
 }
 
+// Of all ranks, whose clocks agree to within this.
+std::string devices_text(const ProfileArguments& arguments, const Measurement& m) {
+  if (!m.of_ranks) return arguments.devices;
+  double uncertainty = 0;
+  for (const TraceRank& rank : m.of_ranks->ranks) {
+    uncertainty = std::max(uncertainty, rank.uncertainty);
+  }
+  return fmt::format("{} ranks of {}, on the clock of rank 0 within {}", m.of_ranks->ranks.size(),
+                     arguments.devices, human_seconds(uncertainty));
+}
+
 void print_step(const ProfileArguments& arguments, const Measurement& m, const Plan& plan,
                 double alone) {
   const StepParts& p = m.parts;
-  fmt::print("\nstages of one step ({} on {}), ms:\n{}", arguments.strategy, arguments.devices,
-             stage_table(m.stages));
+  fmt::print("\nstages of one step ({} on {}), ms:\n{}", arguments.strategy,
+             devices_text(arguments, m), stage_table(m.stages));
   fmt::print("\nstep: {} (from {} to {}), {:.1f} images/s\n", human_seconds(m.step_seconds),
              human_seconds(m.fastest), human_seconds(m.slowest), m.images_per_second);
   if (m.live_step_seconds > 0) {
@@ -123,32 +135,10 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
   if (!plan.split_layer.empty()) fmt::print("FC part from layer '{}' on\n", plan.split_layer);
 }
 
-int run_profile(ProfileArguments& a, const Command& command) {
-  // The AlexNet-like test depends on the net alone and is shown with every strategy.
-  require_strategy_options(command, a.strategy, threshold_options().options());
-  if (a.steps < 1) throw error("--steps {}: there must be at least 1", a.steps);
-  if (a.warm_up < 1) throw error("--warm-up {}: there must be at least 1", a.warm_up);
-  Registry registry = Registry::with_defaults();
-  const NetDefinition definition = a.net.definition();
-  SessionOptions options;
-  options.devices = a.devices;
-  options.precision = parse_precision(a.precision);
-  options.strategy = a.strategy;
-  options.strategy_options = built_in_strategies().options_of(a.strategy, a.strategy_options);
-  options.machine = machine_options(a.machine);
-  options.batch = a.net.batch_of(definition);
-  options.data = a.net.data(definition);
-  options.testing = false;
-  const std::string kind = parse_devices(a.devices, registry).kind;
-  choose_made_up_pixels(a.pixels, prefers_bytes(registry.backend(kind)), options);
-  options.tuning.measures = a.tune;
-  options.executor.graphs = a.graphs;
-  options.rule.momentum = 0.9F;
-  options.rule.weight_decay = 0.0005F;
-  if (!a.paced.empty()) {
-    options.machine.paced = true;
-    options.costs = CostTable::read(a.paced, Roofline{}, a.precision);
-  }
+int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefinition& definition,
+                      SessionOptions& options) {
+  const bool speaks = options.ranks == nullptr || options.ranks->rank() == 0;
+  const int rank_count = options.ranks == nullptr ? 1 : options.ranks->size();
   const bool tries_first = is_auto(options);  // steps run before those measured here
   if (tries_first) {
     const std::string table = choose_strategy(registry, definition, options);
@@ -169,13 +159,17 @@ int run_profile(ProfileArguments& a, const Command& command) {
     if (tries_first) measured.first_step_at = 0;
     options.tuning = session.options().tuning;  // the same algorithms without communication
     tuned = tuning_text(options.tuning, {}, session.machine().kind());
-    plan = session.training().plan;
-    costs = costs_of(session, session.training().net, plan, measured.events);
+    plan = session.training().whole_plan();
+    const Plan& own = session.training().plan;
+    costs = costs_of(session, session.training().net, own, measured.events);
     rows = layer_rows(session, costs);
     alexnet = test_alexnet_like(session.training().net, costs,
                                 threshold_options().read(a.strategy_options));
-    if (!a.trace.empty()) write_output(a.trace, to_chrome_trace(plan, measured.events));
-    if (!a.costs.empty()) {
+    if (!a.trace.empty() && speaks) {
+      write_output(a.trace, to_chrome_trace(measured.shown_plan(own), measured.shown_events(), {},
+                                            measured.shown_ranks()));
+    }
+    if (!a.costs.empty() && speaks) {
       const tandem_device_info info = session.machine().device_info(0);
       costs.write(a.costs,
                   {fmt::format("net {} batch {} devices {} strategy {} precision {}", a.net.net,
@@ -184,13 +178,15 @@ int run_profile(ProfileArguments& a, const Command& command) {
     }
   }
   double alone = 0;
-  if (a.without_communication && parse_devices(a.devices, registry).count() > 1) {
+  if (a.without_communication && rank_count * parse_devices(a.devices, registry).count() > 1) {
     alone =
         step_seconds_without_communication(registry, definition, options, plan, a.warm_up, a.steps);
   }
+  if (!speaks) return 0;
   if (a.as_json) {
     json tree = {{"net", a.net.net},
                  {"devices", a.devices},
+                 {"ranks", rank_count},
                  {"strategy", a.strategy},
                  {"precision", a.precision},
                  {"pixels", pixels_word(options)},
@@ -243,6 +239,38 @@ int run_profile(ProfileArguments& a, const Command& command) {
     fmt::print("timeline written to {} (open it in ui.perfetto.dev or chrome://tracing)\n",
                a.trace);
   return 0;
+}
+
+int run_profile(ProfileArguments& a, const Command& command) {
+  constexpr double watchdog_seconds = 600;  // for other ranks
+  // The AlexNet-like test depends on the net alone and is shown with every strategy.
+  require_strategy_options(command, a.strategy, threshold_options().options());
+  if (a.steps < 1) throw error("--steps {}: there must be at least 1", a.steps);
+  if (a.warm_up < 1) throw error("--warm-up {}: there must be at least 1", a.warm_up);
+  Registry registry = Registry::with_defaults();
+  const NetDefinition definition = a.net.definition();
+  SessionOptions options;
+  options.devices = a.devices;
+  options.precision = parse_precision(a.precision);
+  options.strategy = a.strategy;
+  options.strategy_options = built_in_strategies().options_of(a.strategy, a.strategy_options);
+  options.machine = machine_options(a.machine);
+  options.batch = a.net.batch_of(definition);
+  options.data = a.net.data(definition);
+  options.testing = false;
+  const std::string kind = parse_devices(a.devices, registry).kind;
+  choose_made_up_pixels(a.pixels, prefers_bytes(registry.backend(kind)), options);
+  options.tuning.measures = a.tune;
+  options.executor.graphs = a.graphs;
+  options.rule.momentum = 0.9F;
+  options.rule.weight_decay = 0.0005F;
+  if (!a.paced.empty()) {
+    options.machine.paced = true;
+    options.costs = CostTable::read(a.paced, Roofline{}, a.precision);
+  }
+  const std::unique_ptr<Communicator> ranks =
+      open_measuring_ranks(registry, watchdog_seconds, options);
+  return as_rank(ranks.get(), [&] { return measure_and_print(a, registry, definition, options); });
 }
 
 }  // namespace

@@ -25,6 +25,11 @@ std::vector<std::vector<int>> direct_predecessors(const Plan& plan) {
   return result;
 }
 
+bool is_message(const Task& task) {
+  return std::holds_alternative<SendWork>(task.work) ||
+         std::holds_alternative<ReceiveWork>(task.work);
+}
+
 // The copy stream brings a batch while the micro-batch before computes. A captured task on it would
 // make it wait for the whole graph, so tasks that only prepare the batch are issued with its copy.
 bool travels_with_batch(const Task& task, const std::vector<int>& predecessors) {
@@ -67,6 +72,9 @@ CaptureSplit split_for_capture(const Plan& plan) {
   // Tasks stand in a valid order, so those that a task comes after are known already.
   for (size_t i = 0; i < plan.tasks.size(); ++i) {
     const Task& task = plan.tasks[i];
+    if (is_message(task)) {
+      return none(plan, fmt::format("task '{}' waits for another rank", task.label));
+    }
     Part last = Part::before;  // of those it comes after
     for (const int other : predecessors[i])
       last = std::max(last, parts[static_cast<size_t>(other)]);

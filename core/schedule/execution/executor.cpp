@@ -317,11 +317,15 @@ void Executor::State::issue_on_streams(int index, int64_t micro_batch, bool is_c
 
 void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
   const char* label = plan.tasks[static_cast<size_t>(task)].label.c_str();
-  for (const tandem_rows& rows : work.copies) stream.copy_rows(label, rows);
+  const auto copy = [&] {
+    for (const tandem_rows& rows : work.copies) stream.copy_rows(label, rows);
+  };
+  if (!work.copies_last) copy();
   if (!work.run) return;
   stream.submit({sizeof(tandem_work), work.kind, label,
                  varied_seconds(task, work.micro_batch, work.predicted_seconds),
                  &Lowered::trampoline, &work});
+  if (work.copies_last) copy();
 }
 
 // What the task takes in this micro-batch on a device of that speed, by what the costs say.

@@ -16,6 +16,7 @@
 #include "core/schedule/execution/joined_rows.h"
 #include "core/schedule/execution/layer_pointers.h"
 #include "core/schedule/execution/merged_updates.h"
+#include "core/schedule/execution/messages.h"
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
@@ -180,12 +181,7 @@ Lowered Lowering::lower(int task_index, int64_t micro_batch,
                  [&](const UpdateWork& work) { lower_update(work, at, result); },
                  [&](const CheckWork& work) { lower_check(work, at, result); },
                  [&](const ConvertWork& work) { lower_conversion(work, at, result); },
-                 [&](const SendWork& work) {
-                   lower_message(task, work, &tandem_transport::send, at, result);
-                 },
-                 [&](const ReceiveWork& work) {
-                   lower_message(task, work, &tandem_transport::receive, at, result);
-                 },
+                 [&](const RankMessage& work) { lower_message(task, work, at, result); },
              },
              task.work);
   if (!result.run) return result;
@@ -219,14 +215,15 @@ void Lowering::lower_rows(const CopyWork& work, const Resolver& at, Lowered& res
   };
 }
 
+int Lowering::device_of(const Region& region) const {
+  const Buffer& buffer = plan_.buffers[static_cast<size_t>(region.buffer)];
+  return buffer.is_extended ? TANDEM_HOST : buffer.device;
+}
+
 void Lowering::lower_copies(const CopyWork& work, const Resolver& at, Lowered& result) const {
   if (copies_on_host(work)) return lower_rows(work, at, result);
-  const auto device = [&](const Region& region) {
-    const Buffer& buffer = plan_.buffers[static_cast<size_t>(region.buffer)];
-    return buffer.is_extended ? TANDEM_HOST : buffer.device;
-  };
   for (const CopySegment& segment : work.segments) {
-    const int source = device(segment.source), target = device(segment.target);
+    const int source = device_of(segment.source), target = device_of(segment.target);
     if (!communication_ && source >= 0 && target >= 0 && source != target) continue;
     const int64_t bytes = plan_.bytes(segment.source);
     if (bytes == 0) continue;
@@ -235,24 +232,29 @@ void Lowering::lower_copies(const CopyWork& work, const Resolver& at, Lowered& r
   if (rearranges(plan_, work)) result.copies = joined_rows(result.copies);
 }
 
-void Lowering::lower_message(const Task& task, const RankMessage& work,
-                             MessageFunction tandem_transport::*call, const Resolver& at,
+void Lowering::lower_message(const Task& task, const RankMessage& work, const Resolver& at,
                              Lowered& result) const {
   if (!communication_) return;
-  if (ranks_ == nullptr || !runtime_.machine().is_host_addressable()) {
-    throw error("task '{}': devices '{}' send no messages to other ranks", task.label,
-                runtime_.machine().kind());
-  }
-  std::vector<tandem_part> parts;
+  std::vector<MessagePart> parts;
   for (const Region& region : work.regions) {
-    if (const int64_t bytes = plan_.bytes(region); bytes > 0) parts.push_back({at(region), bytes});
+    const int64_t bytes = plan_.bytes(region);
+    if (bytes > 0) parts.push_back({device_of(region), at(region), bytes});
   }
-  result.kind = TANDEM_WORK_HOST;
-  result.run = [function = ranks_->transport().*call, ranks = ranks_->handle(), peer = work.peer,
-                channel = Communicator::channel_of(work.channel),
-                parts = std::move(parts)](const tandem_call&) {
-    return function(ranks, peer, channel, parts.data(), static_cast<uint32_t>(parts.size()));
-  };
+  const Machine& machine = runtime_.machine();
+  std::byte* staging = at(work.staging);
+  const bool is_reached = staging != nullptr || machine.is_host_addressable() || is_of_host(parts);
+  if (ranks_ == nullptr || !sends_messages(machine.backend()) || !is_reached) {
+    throw error("task '{}': devices '{}' send no messages to other ranks", task.label,
+                machine.kind());
+  }
+  const bool is_received = std::holds_alternative<ReceiveWork>(task.work);
+  if (staging != nullptr) {
+    result.copies = staging_copies(parts, staging, is_received);
+    result.copies_last = is_received;
+    parts = {{TANDEM_HOST, staging, plan_.bytes(work.staging)}};
+  }
+  result.kind = TANDEM_WORK_MESSAGE;
+  result.run = message_call(*ranks_, work, is_received, parts);
 }
 
 void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolver& at,

@@ -34,6 +34,7 @@ struct Lowered {
     bool writes = false;
   };
   std::vector<tandem_rows> copies;
+  bool copies_last = false;  // after `run`: out of where a message arrives
   std::function<tandem_status(const tandem_call&)> run;  // empty: only copies
   int32_t kind = TANDEM_WORK_COMPUTE;                    // of tandem_work
   double predicted_seconds = -1;
@@ -80,8 +81,8 @@ class Lowering {
   void lower_check(const CheckWork& work, const Resolver& at, Lowered& result) const;
   void lower_conversion(const ConvertWork& work, const Resolver& at, Lowered& result) const;
   using MessageFunction = decltype(tandem_transport::send);
-  void lower_message(const Task& task, const RankMessage& work,
-                     MessageFunction tandem_transport::*call, const Resolver& at,
+  [[nodiscard]] int device_of(const Region& region) const;  // of a copy: TANDEM_HOST or a device
+  void lower_message(const Task& task, const RankMessage& work, const Resolver& at,
                      Lowered& result) const;
   void note_touches(const Task& task, const Resolver& at, Lowered& result) const;
 

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/overloaded.h"
 #include "core/schedule/plan/dependencies.h"
+#include "core/schedule/plan/staging.h"
 
 namespace tandem {
 
@@ -57,7 +58,7 @@ class Localizer {
     local_.notes = whole.notes;
   }
 
-  Plan take() {
+  Plan take(bool stages) {
     take_buffers();
     take_bindings();
     for (const Task& task : whole_.tasks) take_task(task);
@@ -69,6 +70,7 @@ class Localizer {
       part.device = local(part.device);
       local_.state_at.push_back(part);
     }
+    if (stages) stage_messages(local_);
     derive_dependencies(local_);
     validate(local_);
     return std::move(local_);
@@ -337,8 +339,8 @@ class Fingerprint {
 
 }  // namespace
 
-Plan localize(const Plan& plan, const DeviceRanks& ranks, int rank) {
-  return Localizer(plan, ranks, rank).take();
+Plan localize(const Plan& plan, const DeviceRanks& ranks, int rank, bool stages) {
+  return Localizer(plan, ranks, rank).take(stages);
 }
 
 uint64_t fingerprint(const Plan& plan) {

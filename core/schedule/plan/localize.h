@@ -26,9 +26,11 @@ struct DeviceRanks {
 // source's rank and a receive on those of the target's. On every channel both sides have the same
 // messages in the same order, that of the plan; so the order of all messages is one order, and
 // ranks that wait for each other's messages never wait in a circle. `weights_at` and `state_at`
-// keep the entries of the rank's devices. Dependencies are derived anew. Error if a task that is no
-// copy touches memory of two ranks, or if a rank has no device.
-[[nodiscard]] Plan localize(const Plan& plan, const DeviceRanks& ranks, int rank);
+// keep the entries of the rank's devices. Dependencies are derived anew. With `stages` messages of
+// device memory go through the host's (staging.h). Error if a task that is no copy touches memory
+// of two ranks, or if a rank has no device.
+[[nodiscard]] Plan localize(const Plan& plan, const DeviceRanks& ranks, int rank,
+                            bool stages = false);
 
 // A number that differs, but for an accident, between plans that are not the same.
 [[nodiscard]] uint64_t fingerprint(const Plan& plan);

@@ -238,7 +238,18 @@ void validate_norms(const Plan& plan, const Task& task, const NormWork& work) {
 }
 
 void validate_message(const Plan& plan, const Task& task, const RankMessage& message) {
-  for (const Region& region : message.regions) validate_region(plan, task, region);
+  int64_t bytes = 0;
+  for (const Region& region : message.regions) {
+    validate_region(plan, task, region);
+    bytes += plan.bytes(region);
+  }
+  if (message.staging.buffer >= 0) {
+    validate_region(plan, task, message.staging);
+    if (plan.bytes(message.staging) != bytes) {
+      throw error("task '{}' has a message of {} bytes, which goes through {}", task.label, bytes,
+                  plan.bytes(message.staging));
+    }
+  }
   if (message.peer >= 0 && message.channel >= 0) return;
   throw error("task '{}' is a message with rank {} on channel {}: both count from 0", task.label,
               message.peer, message.channel);

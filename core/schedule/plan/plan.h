@@ -171,6 +171,7 @@ struct RankMessage {
   int peer = -1;  // the other rank
   int channel = -1;
   std::vector<Region> regions;
+  Region staging{};  // of the host's memory, through which the bytes go; buffer -1: none
 };
 struct SendWork : RankMessage {};
 struct ReceiveWork : RankMessage {};

@@ -108,41 +108,79 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The events of a Chrome trace; a device is a process of it, a stream a thread.
+// Processes and threads of a Chrome trace.
+struct TraceTrack {
+  int process, thread;
+};
+
+// Which track is whose. A device is a process with a thread for each stream, and the host is the
+// one after the devices; of several ranks each is one process with all of these.
+class TraceTracks {
+ public:
+  TraceTracks(const Plan& plan, const std::vector<TraceRank>& ranks)
+      : devices_(plan.devices),
+        each_(ranks.empty() ? 0 : plan.devices / static_cast<int>(ranks.size())) {}
+
+  [[nodiscard]] bool has_ranks() const { return each_ > 0; }
+  [[nodiscard]] TraceTrack of(const StreamId& stream) const {
+    const int kind = static_cast<int>(stream.kind);
+    if (!has_ranks()) return {stream.device, kind};
+    return {stream.device / each_, stream.device % each_ * stream_kinds + kind};
+  }
+  [[nodiscard]] TraceTrack of_host(int rank, int number) const {
+    if (!has_ranks()) return {devices_, number};
+    return {rank, each_ * stream_kinds + number};
+  }
+
+ private:
+  int devices_, each_;
+};
+
 class ChromeTrace {
  public:
-  void name(const char* what, int process, int thread, const std::string& name) {
+  void name(const char* what, const TraceTrack& track, const std::string& name) {
     events_.push_back({{"name", what},
                        {"ph", "M"},
-                       {"pid", process},
-                       {"tid", thread},
+                       {"pid", track.process},
+                       {"tid", track.thread},
                        {"args", {{"name", name}}}});
   }
-  Json& add(const std::string& name, const char* category, int process, int thread, double start,
+  Json& add(const std::string& name, const char* category, const TraceTrack& track, double start,
             double end) {
     events_.push_back({{"name", name},
                        {"cat", category},
                        {"ph", "X"},
-                       {"pid", process},
-                       {"tid", thread},
+                       {"pid", track.process},
+                       {"tid", track.thread},
                        {"ts", start * microseconds},
                        {"dur", (end - start) * microseconds}});
     return events_.back();
   }
+  void add_clocks(const std::vector<TraceRank>& ranks) {
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
+      clocks_.push_back({{"rank", rank},
+                         {"host", ranks[rank].host},
+                         {"shift_seconds", ranks[rank].shift},
+                         {"uncertainty_seconds", ranks[rank].uncertainty}});
+    }
+  }
   // Names come from users' files, whose bytes need not be UTF-8.
   [[nodiscard]] std::string text() const {
-    return Json{{"traceEvents", events_}, {"displayTimeUnit", "ms"}}.dump(
-        -1, ' ', false, Json::error_handler_t::replace);
+    Json tree{{"traceEvents", events_}, {"displayTimeUnit", "ms"}};
+    if (!clocks_.empty()) tree["otherData"] = {{"clocks", clocks_}};
+    return tree.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
  private:
-  Json events_ = Json::array();
+  Json events_ = Json::array(), clocks_ = Json::array();
 };
 
-void name_streams(const Plan& plan, ChromeTrace& trace) {
+void name_streams(const Plan& plan, const TraceTracks& tracks, ChromeTrace& trace) {
   std::set<std::pair<int, StreamKind>> streams;
   for (int device = 0; device < plan.devices; ++device) {
-    trace.name("process_name", device, 0, fmt::format("device {}", device));
+    if (!tracks.has_ranks()) {
+      trace.name("process_name", {device, 0}, fmt::format("device {}", device));
+    }
     for (const auto kind : {StreamKind::compute, StreamKind::communication, StreamKind::copy}) {
       streams.emplace(device, kind);
     }
@@ -151,45 +189,59 @@ void name_streams(const Plan& plan, ChromeTrace& trace) {
     for (const StreamId& stream : task.streams) streams.emplace(stream.device, stream.kind);
   }
   for (const auto& [device, kind] : streams) {
-    trace.name("thread_name", device, static_cast<int>(kind), to_string(kind));
+    const std::string name = to_string(kind);
+    trace.name("thread_name", tracks.of({device, kind}),
+               tracks.has_ranks() ? fmt::format("device {} {}", device, name) : name);
   }
 }
 
-// The host is the process after the devices.
-void add_host(const std::vector<HostSpan>& host, int process, ChromeTrace& trace) {
+void name_ranks(const std::vector<TraceRank>& ranks, ChromeTrace& trace) {
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    const std::string& host = ranks[rank].host;
+    trace.name("process_name", {static_cast<int>(rank), 0},
+               fmt::format("rank {}{}", rank, host.empty() ? "" : " on " + host));
+  }
+  trace.add_clocks(ranks);
+}
+
+void add_host(const std::vector<HostSpan>& host, const TraceTracks& tracks, ChromeTrace& trace) {
   if (host.empty()) return;
-  std::map<std::string, int> tracks;
-  for (const HostSpan& span : host) tracks.emplace(span.track, 0);
-  trace.name("process_name", process, 0, "host");
-  int number = 0;
-  for (auto& [track, thread] : tracks) {
-    thread = number++;
-    trace.name("thread_name", process, thread, track);
+  std::map<std::pair<int, std::string>, TraceTrack> of_spans;
+  std::map<int, int> counts;  // by rank
+  for (const HostSpan& span : host)
+    of_spans.emplace(std::pair{span.rank, span.track}, TraceTrack{});
+  if (!tracks.has_ranks()) trace.name("process_name", tracks.of_host(0, 0), "host");
+  for (auto& [key, track] : of_spans) {
+    track = tracks.of_host(key.first, counts[key.first]++);
+    trace.name("thread_name", track, key.second);
   }
   for (const HostSpan& span : host) {
-    trace.add(span.name, "loading", process, tracks[span.track], span.start, span.end);
+    trace.add(span.name, "loading", of_spans.at({span.rank, span.track}), span.start, span.end);
   }
 }
 
 }  // namespace
 
 std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& events,
-                            const std::vector<HostSpan>& host) {
+                            const std::vector<HostSpan>& host,
+                            const std::vector<TraceRank>& ranks) {
+  const TraceTracks tracks(plan, ranks);
   ChromeTrace trace;
-  name_streams(plan, trace);
+  name_ranks(ranks, trace);
+  name_streams(plan, tracks, trace);
   for (const TraceEvent& event : events) {
     const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
     const int64_t per_step = plan.micro_batches_per_step;
     for (const StreamId& stream : task.streams) {
-      Json& args = trace.add(task.label, to_string(task.stage), stream.device,
-                             static_cast<int>(stream.kind), event.start, event.end)["args"];
+      Json& args = trace.add(task.label, to_string(task.stage), tracks.of(stream), event.start,
+                             event.end)["args"];
       args = {{"stage", to_string(task.stage)},
               {"layer", task.layer},
               {"step", event.micro_batch / per_step}};
       if (per_step > 1) args["micro_batch"] = event.micro_batch % per_step;
     }
   }
-  add_host(host, plan.devices, trace);
+  add_host(host, tracks, trace);
   return trace.text();
 }
 

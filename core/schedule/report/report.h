@@ -16,10 +16,18 @@ namespace tandem {
 struct HostSpan {
   std::string track, name;
   double start = 0, end = 0;
+  int rank = 0;
+};
+// One of several ranks with as many devices each. Its times were shifted to the clock of rank 0.
+struct TraceRank {
+  std::string host;  // "": not known
+  double shift = 0, uncertainty = 0;
 };
 // One track for each stream and for each track of the host; opens in Perfetto and chrome://tracing.
+// A process has the tracks of a device, those of the host, or all of one rank.
 [[nodiscard]] std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& events,
-                                          const std::vector<HostSpan>& host = {});
+                                          const std::vector<HostSpan>& host = {},
+                                          const std::vector<TraceRank>& ranks = {});
 
 // The file for a strategy's picture, trace or graph where there are several strategies:
 // "plan.json" and "layerwise --reduce ring" -> "plan.layerwise-ring.json".

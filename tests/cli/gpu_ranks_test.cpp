@@ -1,0 +1,137 @@
+// Training by several processes with GPUs, on the stand-in for CUDA: messages go through pinned
+// memory, and the bits are those of one process with all devices.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+#include "tests/support/folders.h"
+
+namespace tandem {
+namespace {
+
+using test::Desk;
+using test::Outcome;
+using testing::HasSubstr;
+
+class GpuRanks : public testing::Test {
+ protected:
+  void SetUp() override {
+#if !defined(TANDEM_HAS_MPI) || !defined(TANDEM_HAS_CUDA)
+    GTEST_SKIP() << "built without MPI or CUDA, or with a sanitizer, which would have to be loaded "
+                    "before the stand-in";
+#endif
+  }
+
+  // Text before a program. The processes see two GPUs.
+  static std::string before(int ranks) {
+    const std::string fake =
+        fmt::format("LD_PRELOAD='{}' TANDEM_PLUGIN_PATH='{}' TANDEM_FAKE_GPUS=2 ",
+                    (test::build_folder() / "lib/libtandem_fake_cuda.so").string(),
+                    (test::build_folder() / "lib/tandem/fake_cuda").string());
+    if (ranks == 1) return fake;
+    return fake +
+           "OMPI_MCA_btl=^tcp OMPI_MCA_btl_vader_single_copy_mechanism=none mpirun "
+           "--allow-run-as-root --oversubscribe --bind-to none -n " +
+           std::to_string(ranks);
+  }
+  // Trains in the folder `name`; both files of its checkpoint.
+  static std::string trained(const Desk& desk, const std::string& name, const std::string& options,
+                             int ranks) {
+    const Outcome outcome = desk.tandem(
+        "train --net tiny.prototxt --data synthetic --data-option size=40 --batch 12 --seed 3 "
+        "--graphs off --out " +
+            name + " " + options,
+        before(ranks));
+    EXPECT_EQ(outcome.code, 0) << options << " on " << ranks << " ranks\n"
+                               << outcome.output << outcome.errors;
+    return outcome.code == 0 ? checkpoint(desk, name) : name;
+  }
+  static std::string checkpoint(const Desk& desk, const std::string& name) {
+    return desk.read(name + "/last.safetensors") + desk.read(name + "/last.state.safetensors");
+  }
+};
+
+struct Job {
+  int ranks, devices;
+  const char* options;
+};
+
+// "cuda:0,0,0". One process asks two GPUs how they are connected and orders a ring by it; ranks do
+// not.
+std::string devices_of_one_gpu(int devices) {
+  std::string text = "cuda:0";
+  for (int i = 1; i < devices; ++i) text += ",0";
+  return text;
+}
+
+TEST_F(GpuRanks, HaveTheBitsOfOneProcessForEveryStrategy) {
+  const Desk desk;
+  const std::vector<Job> jobs{
+      {2, 1, "--strategy two_phase"},
+      {3, 1, "--strategy sequential"},
+      {2, 2, "--strategy layerwise --reduce ring"},
+      {2, 1, "--strategy layerwise --reduce tree --solver-option iter_size=2"},
+      {2, 2, "--strategy hybrid --conv-devices 2"},
+      {4, 1, "--strategy asymmetric"},
+      {2, 1, "--strategy fc_parallel"},
+      {2, 2, "--strategy two_phase --solver-type LARS --mixup 0.4"},
+      {2, 1, "--strategy layerwise --precision bfloat16"},
+  };
+  int number = 0;
+  for (const Job& job : jobs) {
+    const std::string options = std::string(job.options) + " --steps 4 --devices ";
+    const std::string name = "run" + std::to_string(number++);
+    EXPECT_TRUE(
+        trained(desk, name, options + devices_of_one_gpu(job.devices), job.ranks) ==
+        trained(desk, name + "alone", options + devices_of_one_gpu(job.ranks * job.devices), 1))
+        << job.options << " on " << job.ranks << " ranks of " << job.devices;
+  }
+}
+
+TEST_F(GpuRanks, ResumeWithAnyNumberOfRanks) {
+  const Desk desk;
+  const std::string options = "--strategy layerwise --solver-type Adam --steps ";
+  (void)trained(desk, "run", options + "3 --devices cuda:0", 2);
+  (void)trained(desk, "alone", options + "3 --devices cuda:0,1", 1);
+  const std::string more = "train --resume --steps 6 --graphs off --devices ";
+  const Outcome two = desk.tandem(more + "cuda:0,1 --out run", before(2));
+  EXPECT_EQ(two.code, 0) << two.output << two.errors;
+  EXPECT_THAT(two.output, HasSubstr("resumed after step 3"));
+  EXPECT_EQ(desk.tandem(more + "cuda:0,1,0,1 --out alone", before(1)).code, 0);
+  EXPECT_TRUE(checkpoint(desk, "run") == checkpoint(desk, "alone"));
+}
+
+TEST_F(GpuRanks, EvaluateAndTestWithTheFiguresOfOneProcess) {
+  const Desk desk;
+  desk.draw_two_classes("data");
+  const std::string options =
+      "train --net tiny.prototxt --data data --batch 5 --epochs 2 --graphs off --out ";
+  const Outcome two = desk.tandem(options + "two --devices cuda:0", before(2));
+  const Outcome one = desk.tandem(options + "one --devices cuda:0,1", before(1));
+  ASSERT_EQ(two.code, 0) << two.output << two.errors;
+  ASSERT_EQ(one.code, 0) << one.errors;
+  const auto validation = [](const std::string& text) {
+    const size_t at = text.find("best validation");
+    return at == std::string::npos ? text : text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_EQ(validation(two.output), validation(one.output));
+  EXPECT_TRUE(checkpoint(desk, "two") == checkpoint(desk, "one"));
+  const std::string test = "test --run one --data data --json --no-report --devices ";
+  const Outcome together = desk.tandem(test + "cuda:1", before(2));
+  EXPECT_EQ(together.code, 0) << together.errors;
+  EXPECT_EQ(together.output, desk.tandem(test + "cuda:0,1", before(1)).output);
+}
+
+TEST_F(GpuRanks, ChooseAStrategyForTheDevicesOfAllRanks) {
+  const Desk desk;
+  const Outcome outcome = desk.tandem(
+      "train --net tiny.prototxt --data synthetic --data-option size=40 --batch 12 --steps 2 "
+      "--strategy auto --devices cuda:0,1 --out run",
+      before(2));
+  EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("chosen: "));
+}
+
+}  // namespace
+}  // namespace tandem
