@@ -7,7 +7,9 @@
 
 #include <exception>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "core/base/strings.h"
 #include "core/model/models.h"
@@ -43,9 +45,10 @@ class PacedNet {
     return o;
   }
 
-  [[nodiscard]] ForecastList forecasts(int devices, int64_t batch_per_device,
-                                       const LinkSpec& link) {
+  [[nodiscard]] ForecastList forecasts(int devices, int64_t batch_per_device, const LinkSpec& link,
+                                       std::function<void(Forecast&)> inspect = {}) {
     ForecastOptions how;
+    how.inspect = std::move(inspect);
     how.batch_per_device = batch_per_device;
     how.kernel_devices = DeviceSpec{"cpu", {}};  // memory is not looked at
     return forecast_strategies(

@@ -7,6 +7,8 @@
 // threads as a device has.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "bench/paced_frame.h"
 
@@ -46,7 +48,12 @@ class Bench {
   void rows(int devices, const std::string& bandwidth) {
     const LinkSpec link{parse_bandwidth(bandwidth, "--links"),
                         parse_latency(arguments_.latency, "--latency")};
-    ForecastList list = net_.forecasts(devices, arguments_.batch_per_device, link);
+    std::map<std::string, StepBounds> bounds_by_name;
+    ForecastList list =
+        net_.forecasts(devices, arguments_.batch_per_device, link, [&](const Forecast& forecast) {
+          bounds_by_name[forecast.name] = bounds_of(net_.net(arguments_.batch_per_device * devices),
+                                                    forecast.plan, net_.costs(), link.bandwidth);
+        });
     std::stable_partition(
         list.forecasts.begin(), list.forecasts.end(),
         [](const Forecast& forecast) { return forecast.strategy == "sequential"; });
@@ -57,8 +64,7 @@ class Bench {
       const std::string load = bench::load();
       const double seconds = measured(forecast, link);
       if (forecast.strategy == "sequential") sequential = seconds;
-      const StepBounds bounds =
-          bounds_of(net_.net(list.batch), forecast.plan, net_.costs(), link.bandwidth);
+      const StepBounds& bounds = bounds_by_name.at(forecast.name);
       fmt::print(
           "| {} | {} | {} | {:.1f} | {:.1f} | {:+.1f} % | {:.1f} | {:.1f} | {:+.1f} % | {:.1f} % | "
           "{:.2f} | {} |\n",

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <queue>
 #include <span>
 #include <tuple>
@@ -30,6 +31,9 @@ constexpr double default_link_bandwidth = 4e9, host_bandwidth = 12e9, memory_ban
   return source == target ? 2 * count / memory_bandwidth : count / host_bandwidth;
 }
 
+// Operations that follow another one: a ring, whose owner points to the last.
+struct Follower;
+
 struct Operation {
   uint32_t stream = 0;              // of copies that become ready together the lowest goes first
   double seconds = 0;               // after its copies
@@ -43,7 +47,12 @@ struct Operation {
  private:
   friend class Simulation;
   uint32_t missing = 1;  // operations that it follows and that are not done; 1 more until issued
-  std::vector<Operation*> followers;
+  Follower* last_follower = nullptr;
+};
+
+struct Follower {
+  Operation* operation = nullptr;
+  Follower* next = nullptr;
 };
 
 class Simulation {
@@ -51,14 +60,18 @@ class Simulation {
   explicit Simulation(Links links) : links_(std::move(links)) {}
 
   // `later`, which is not yet issued, begins when `earlier` is done.
-  static void follow(Operation& later, Operation& earlier) {
+  void follow(Operation& later, Operation& earlier) {
     if (earlier.is_done) {
       later.begin = std::max(later.begin, earlier.end);
-    } else {
-      ++later.missing;
-      if (earlier.followers.empty()) earlier.followers.reserve(8);  // most have a few
-      earlier.followers.push_back(&later);
+      return;
     }
+    ++later.missing;
+    Follower* const added = take_follower();
+    added->operation = &later;
+    Follower*& last = earlier.last_follower;
+    added->next = last == nullptr ? added : last->next;
+    if (last != nullptr) last->next = added;
+    last = added;
   }
   // The operation must stay where it is until it is done.
   void issue(Operation& operation) { release(operation); }
@@ -100,11 +113,25 @@ class Simulation {
     }
     operation.end += operation.seconds;
     operation.is_done = true;
-    for (Operation* follower : operation.followers) {
-      follower->begin = std::max(follower->begin, operation.end);
-      release(*follower);
+    Follower* const last = std::exchange(operation.last_follower, nullptr);
+    if (last == nullptr) return;
+    Follower* const first = last->next;
+    for (Follower* at = first;; at = at->next) {
+      at->operation->begin = std::max(at->operation->begin, operation.end);
+      release(*at->operation);
+      if (at == last) break;
     }
-    operation.followers = {};
+    last->next = std::exchange(free_followers_, first);
+  }
+  // Of a store that grows with the operations under way.
+  Follower* take_follower() {
+    if (free_followers_ == nullptr) {
+      constexpr size_t chunk = 1024;
+      Follower* const added = followers_.emplace_back(std::make_unique<Follower[]>(chunk)).get();
+      for (size_t i = 0; i + 1 < chunk; ++i) added[i].next = &added[i + 1];
+      free_followers_ = added;
+    }
+    return std::exchange(free_followers_, free_followers_->next);
   }
   // When a copy is done.
   double serve(int32_t source, int32_t target, int64_t bytes, double ready) {
@@ -117,6 +144,8 @@ class Simulation {
 
   Links links_;
   std::map<std::pair<int32_t, int32_t>, double> host_free_;  // when the host's channels are free
+  std::vector<std::unique_ptr<Follower[]>> followers_;
+  Follower* free_followers_ = nullptr;
   std::vector<Operation*> runnable_;
   std::priority_queue<ReadyCopy, std::vector<ReadyCopy>, std::greater<>> ready_;
 };

@@ -30,12 +30,22 @@ KernelUse use_of(const PlanBinding& b) {
           b.input_slice.end, b.adds_to_output, b.activation};
 }
 
-// Writes into the plan's buffers what its kernels keep, as one device finds it that has one thread:
-// so do all where there are more devices than processors. Equal uses are asked for once.
-void prepare_on_one_device(Registry& registry, const DeviceSpec& devices, const Net& net,
-                           Plan& plan) {
+// Their kernels keep the same then. Of more devices than processors each has one.
+bool have_equal_threads(const Machine& machine) {
+  if (machine.device_count() > processor_count()) return true;
+  const int threads = machine.device_info(0).threads;
+  for (int device = 1; device < machine.device_count(); ++device) {
+    if (machine.device_info(device).threads != threads) return false;
+  }
+  return true;
+}
+
+// Writes into the plan's buffers what its kernels keep, as one device finds it that has so many
+// threads. Equal uses are asked for once.
+void prepare_on_one_device(Registry& registry, const DeviceSpec& devices, int threads,
+                           const Net& net, Plan& plan) {
   MachineOptions options;
-  options.threads = 1;
+  options.threads = threads;
   Machine machine(registry.backend(devices.kind), {devices.kind, {devices.ordinals.front()}},
                   options);
   Runtime runtime(machine);
@@ -69,29 +79,38 @@ void prepare_on_one_device(Registry& registry, const DeviceSpec& devices, const 
   }
 }
 
+// The sizes of a plan's buffers, to be put back.
+class BufferSizes {
+ public:
+  explicit BufferSizes(const Plan& plan) {
+    bytes_.reserve(plan.buffers.size());
+    for (const Buffer& buffer : plan.buffers) bytes_.push_back(buffer.bytes);
+  }
+  void restore(Plan& plan) const {
+    for (size_t i = 0; i < bytes_.size(); ++i) plan.buffers[i].bytes = bytes_[i];
+  }
+
+ private:
+  std::vector<int64_t> bytes_;
+};
+
 // Writes into the plan's buffers what its kernels keep. A CPU that cannot do what is planned is no
 // reason not to plan it: then the buffers stay as they are, and the kernel's refusal is returned.
 std::string prepare_kernels(Registry& registry, const DeviceSpec& devices, const Net& net,
                             Plan& plan) {
   if (devices.ordinals.empty()) return "";
-  if (is_host_addressable(registry.backend(devices.kind)) && devices.count() > processor_count()) {
-    const std::vector<Buffer> unwritten = plan.buffers;
-    try {
-      prepare_on_one_device(registry, devices, net, plan);
-    } catch (const Unsupported& refused) {
-      plan.buffers = unwritten;
-      return refused.what();
-    }
-    return "";
-  }
   Machine machine(registry.backend(devices.kind), devices, MachineOptions{});
-  Runtime runtime(machine);
-  const std::vector<Buffer> unwritten = plan.buffers;
+  const BufferSizes unwritten(plan);
   try {
-    const Kernels kernels(plan, net, registry, runtime);
+    if (machine.is_host_addressable() && have_equal_threads(machine)) {
+      prepare_on_one_device(registry, devices, machine.device_info(0).threads, net, plan);
+    } else {
+      Runtime runtime(machine);
+      const Kernels kernels(plan, net, registry, runtime);
+    }
   } catch (const Unsupported& refused) {
     if (!machine.is_host_addressable()) throw;
-    plan.buffers = unwritten;
+    unwritten.restore(plan);
     return refused.what();
   }
   // The threads of the devices have made the kernels, each in a heap of its own that keeps what is
@@ -108,26 +127,26 @@ class KernelMemory {
       : registry_(registry), devices_(std::move(devices)) {}
 
   MemoryPlan plan(const Net& net, Plan& plan) {
-    const std::vector<Buffer> unwritten = plan.buffers;
+    const BufferSizes unwritten(plan);
     if (!fill(plan)) {
-      plan.buffers = unwritten;
+      unwritten.restore(plan);
       return memory_on(registry_, devices_, net, plan);
     }
     MemoryPlan memory = plan_memory(plan);
-    plan.buffers = unwritten;
+    unwritten.restore(plan);
     return memory;
   }
   // Prepares the kernels of a plan once for all that use them alike. What prepare_kernels()
   // returns.
   std::string learn(const Net& net, Plan& plan) {
-    const std::vector<Buffer> unwritten = plan.buffers;
+    const BufferSizes unwritten(plan);
     std::string refusal = prepare_kernels(registry_, devices_, net, plan);
     for (const PlanBinding& use : plan.bindings) {
       const auto bytes = [&](int buffer) { return plan.buffers[size_t(buffer)].bytes; };
       saved_[key(use)] = bytes(use.saved);
       scratch_[key(use)] = bytes(use.scratch);
     }
-    plan.buffers = unwritten;
+    unwritten.restore(plan);
     return refusal;
   }
 
@@ -224,6 +243,12 @@ class Forecaster {
     } catch (const Error& refused) {
       forecast.refusal = refused.what();
     }
+    if (how_.inspect && forecast.refusal.empty()) how_.inspect(forecast);
+    Plan& plan = forecast.plan;
+    plan.tasks = {};
+    plan.buffers = {};
+    plan.bindings = {};
+    forecast.measured.events = forecast.measured.median_step = {};
     list_.forecasts.push_back(std::move(forecast));
   }
 
@@ -235,12 +260,16 @@ class Forecaster {
       Session session(registry_, definition_, options);
       const SimulatedSteps amount = steps_of(session.training().plan);
       forecast.measured = measure(session, amount.warm_up, amount.measured);
-      session.training().executor.reset();  // which uses the plan
-      forecast.plan = std::move(session.training().plan);
-      set_memory(forecast, session.training().net);
-      forecast.path = critical_path(forecast.plan, forecast.measured.events);
-      const CostSources sources =
-          sources_of(session.training().net, forecast.plan, *options_.costs);
+      Phase& phase = session.training();
+      const std::vector<TraceEvent>& events = forecast.measured.events;
+      forecast.path = phase.model == nullptr
+                          ? critical_path(phase.plan, events)
+                          : critical_path(phase.plan, events, phase.model->before());
+      phase.executor.reset();  // these two use the plan
+      phase.model.reset();
+      forecast.plan = std::move(phase.plan);
+      set_memory(forecast, phase.net);
+      const CostSources sources = sources_of(phase.net, forecast.plan, *options_.costs);
       list_.measured_costs = std::max(list_.measured_costs, sources.measured);
       list_.estimated_costs = std::max(list_.estimated_costs, sources.estimated);
     }
@@ -313,11 +342,11 @@ SimulatedSteps simulated_steps(const Plan& plan, int wanted, bool vary) {
 
 MemoryPlan memory_on(Registry& registry, const DeviceSpec& devices, const Net& net, Plan& plan,
                      std::string* refusal) {
-  const std::vector<Buffer> unwritten = plan.buffers;
+  const BufferSizes unwritten(plan);
   const std::string reason = prepare_kernels(registry, devices, net, plan);
   if (refusal != nullptr) *refusal = reason;
   MemoryPlan memory = plan_memory(plan);
-  plan.buffers = unwritten;
+  unwritten.restore(plan);
   return memory;
 }
 

@@ -4,6 +4,7 @@
 // there are.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,12 +14,15 @@
 
 namespace tandem {
 
+struct Forecast;
 struct ForecastOptions {
   int64_t available_bytes = 0;               // of one device; 0: not known, everything fits
   bool is_shared_memory = false;             // the devices share them
   int64_t batch_per_device = 0;              // what one device alone takes; 0: the whole batch
   std::optional<DeviceSpec> kernel_devices;  // else kernel_devices() of the session's
   int steps = 6;
+  // Called with each forecast that can be, while it has all of its plan and its events.
+  std::function<void(Forecast&)> inspect{};
 };
 
 // How many steps of a plan are simulated: `wanted` if it has few tasks or if steps `vary`. Else
@@ -33,6 +37,8 @@ struct Forecast {
   std::string strategy;
   StrategyOptions options;
   std::string refusal;  // why it cannot be; then nothing below is set
+  // In a list plans are without tasks, buffers and bindings, and measurements without events: those
+  // of all strategies together would take much memory.
   Plan plan;
   Measurement measured;
   double alone_seconds = 0;  // the step with copies between devices left out

@@ -151,14 +151,19 @@ void measure_graphs(Phase& phase, StandingBatch& batch, int64_t first, int steps
 
 namespace {
 
-Measurement modelled(const Session& session, const Phase& phase) {
+Measurement modelled(const Session& session, Phase& phase) {
   const MachineOptions& machine = session.options().machine;
-  StepModel model(phase.net, phase.plan, session.costs(), machine.link, machine.topology.get());
-  if (!session.options().executor.communication) model.remove_transfers();
+  if (phase.model == nullptr) {
+    phase.model = std::make_unique<StepModel>(phase.net, phase.plan, session.costs(), machine.link,
+                                              machine.topology.get());
+  }
+  const StepModel& model = *phase.model;
   Measurement result;
   {
-    const StepTimes times = model.in_order(model.given_order());
+    const StepTimes times =
+        model.in_order(model.given_order(), session.options().executor.communication);
     result.step_seconds = result.fastest = result.slowest = times.step_seconds;
+    result.median_step.reserve(times.tasks.size());
     for (size_t task = 0; task < times.tasks.size(); ++task) {
       result.median_step.push_back(
           {static_cast<int>(task), 0, times.tasks[task].start, times.tasks[task].end});
@@ -168,8 +173,7 @@ Measurement modelled(const Session& session, const Phase& phase) {
   result.stages = stage_times(phase.plan, result.median_step);
   result.parts = parts_of(result.stages);
   result.images_per_second = static_cast<double>(phase.net.batch) / result.step_seconds;
-  model.remove_transfers();
-  result.without_communication_seconds = model.in_order(model.given_order()).step_seconds;
+  result.without_communication_seconds = model.in_order(model.given_order(), false).step_seconds;
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include "core/model/initial_weights.h"
 #include "core/plugin/host.h"
 #include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/dependencies.h"
 #include "core/schedule/plan/localize.h"
 #include "core/schedule/strategies/fastest_variant.h"
 #include "core/schedule/strategies/testing_plan.h"
@@ -96,10 +97,7 @@ Session::Session(Registry& registry, const NetDefinition& definition, const Sess
   share_costs();
   if (options_.training) prepare(training_, definition, TANDEM_TRAIN);
   if (options_.testing) prepare(testing_, definition, TANDEM_TEST);
-  if (options_.models_large_plans && machine_->has_virtual_time() && !options_.testing &&
-      training_.plan.tasks.size() >= large_plan && options_.executor.variation <= 0) {
-    return;
-  }
+  if (options_.training && models(training_.plan)) return;
   // Kernels have measured their algorithms by now, which takes memory that is not reserved yet.
   if (options_.training) reserve(training_);
   if (options_.testing) reserve(testing_);
@@ -161,6 +159,11 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
   if (!machine_->has_virtual_time()) make_kernels(phase);
 }
 
+bool Session::models(const Plan& plan) const {
+  return options_.models_large_plans && machine_->has_virtual_time() && !options_.testing &&
+         plan.tasks.size() >= large_plan && options_.executor.variation <= 0;
+}
+
 void Session::make_plan(Phase& phase, const NetDefinition& definition, int32_t which) {
   const bool computes = !machine_->has_virtual_time();
   NetOptions net_options;
@@ -199,7 +202,9 @@ void Session::make_plan(Phase& phase, const NetDefinition& definition, int32_t w
     const Strategies& known = *options_.strategies;
     FastestVariant choice = fastest_variant(known.at(options_.strategy), inputs);
     inputs.options = options_.strategy_options = choice.options;
-    phase.plan = build_plan(options_.strategy, inputs, known);
+    phase.plan = build_plan_without_waits(options_.strategy, inputs, known);
+    if (!models(phase.plan)) derive_dependencies(phase.plan);
+    validate(phase.plan);
     if (!choice.note.empty()) phase.plan.notes.push_back(std::move(choice.note));
   } else {
     // Without training set_weights() alone changes them, on every device.

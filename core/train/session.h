@@ -13,6 +13,7 @@
 #include "core/device/machine.h"
 #include "core/model/net.h"
 #include "core/plugin/registry.h"
+#include "core/schedule/cost/step_model.h"
 #include "core/schedule/execution/executor.h"
 #include "core/schedule/execution/kernels.h"
 #include "core/schedule/execution/runtime.h"
@@ -47,8 +48,8 @@ struct SessionOptions {
   bool finds_links = true;
   bool training = true;  // false: only the testing plan
   bool testing = true;
-  // In virtual time a large plan gets no executor: measure() takes its step from StepModel, and
-  // nothing else may be asked of it. For forecasts.
+  // In virtual time a large plan gets no executor and no waits: measure() takes its step from
+  // StepModel, and nothing else may be asked of it. For forecasts.
   bool models_large_plans = false;
   std::optional<CostTable> costs;  // else a roofline of the devices
   // The training plan, if another Session has made it of the same net and options.
@@ -70,9 +71,10 @@ struct Phase {
   PixelForm pixels = PixelForm::floats;  // in the batches it is given
   std::optional<Kernels> kernels;
   std::unique_ptr<Executor> executor;
-  int batch_buffer = -1;         // the external buffer of the plan
-  std::vector<int> input_tasks;  // the copies that read it
-  std::vector<Interval> rows;    // of the batch, that this rank reads; empty: all
+  std::unique_ptr<const StepModel> model;  // of a plan without waits, made by measure()
+  int batch_buffer = -1;                   // the external buffer of the plan
+  std::vector<int> input_tasks;            // the copies that read it
+  std::vector<Interval> rows;              // of the batch, that this rank reads; empty: all
 
   [[nodiscard]] const Plan& whole_plan() const { return plan_of_all ? *plan_of_all : plan; }
   // The rest on rank 0 only; on others it is zeros, true and nullptr.
@@ -126,6 +128,7 @@ class Session {
   void divide(Phase& phase);
   void make_kernels(Phase& phase);
   void prepare(Phase& phase, const NetDefinition& definition, int32_t which);
+  [[nodiscard]] bool models(const Plan& plan) const;
   void make_plan(Phase& phase, const NetDefinition& definition, int32_t which);
   void reserve(Phase& phase);
   void finish(Phase& phase);

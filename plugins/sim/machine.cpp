@@ -62,7 +62,7 @@ void Machine::wait(Stream& stream, const Event& event) {
   const auto operation = std::make_shared<Issued>();
   const Lock lock(mutex_);
   if (event.latest == nullptr) return;
-  timing::Simulation::follow(*operation, *event.latest);
+  simulation_.follow(*operation, *event.latest);
   issue(stream, operation);
 }
 
@@ -121,7 +121,7 @@ void Machine::issue(Stream& stream, const std::shared_ptr<Issued>& operation) {
   operation->stream = stream.number;
   operation->device = stream.device;
   operation->begin = std::max(operation->begin, host_time_);
-  if (!stream.queue.empty()) timing::Simulation::follow(*operation, *stream.queue.back());
+  if (!stream.queue.empty()) simulation_.follow(*operation, *stream.queue.back());
   while (!stream.queue.empty() && stream.queue.front()->is_done) stream.queue.pop_front();
   stream.queue.push_back(operation);
   simulation_.issue(*operation);

@@ -92,17 +92,17 @@ TEST(Links, LetSmallCopiesPassLargeOnesThatTheyDelay) {
 TEST(Simulation, AnOperationBeginsWhenAllThatItFollowsAreDone) {
   Simulation simulation(links(1, 0, 0));
   Operation a = taking(1), b = taking(3), c = taking(2), d = taking(1);
-  Simulation::follow(c, a);
-  Simulation::follow(c, b);
+  simulation.follow(c, a);
+  simulation.follow(c, b);
   d.begin = 10;
-  Simulation::follow(d, c);
+  simulation.follow(d, c);
   for (Operation* operation : {&d, &c, &b, &a}) simulation.issue(*operation);
   ASSERT_TRUE(run(simulation, d));
   EXPECT_DOUBLE_EQ(c.begin, 3);
   EXPECT_DOUBLE_EQ(c.end, 5);
   EXPECT_DOUBLE_EQ(d.begin, 10);
   Operation late = taking(1);
-  Simulation::follow(late, b);  // which is done
+  simulation.follow(late, b);  // which is done
   simulation.issue(late);
   ASSERT_TRUE(run(simulation, late));
   EXPECT_DOUBLE_EQ(late.end, 4);
@@ -114,8 +114,8 @@ TEST(Simulation, ServesCopiesInTheOrderInWhichTheyBecomeReady) {
     Simulation simulation(links(2, 1e6, 0));
     Operation before = taking(0.5), first = copying(7, 0, 1, bytes),
               second = copying(3, 0, 1, bytes), third = copying(4, 0, 1, bytes);
-    Simulation::follow(second, before);
-    Simulation::follow(third, before);  // ready together with `second`, whose stream is lower
+    simulation.follow(second, before);
+    simulation.follow(third, before);  // ready together with `second`, whose stream is lower
     std::vector<Operation*> all{&before, &first, &second, &third};
     if (is_reversed) std::reverse(all.begin(), all.end());
     for (Operation* operation : all) simulation.issue(*operation);
@@ -154,7 +154,7 @@ TEST(Simulation, TheHostHasAChannelToAndFromEachDevice) {
 TEST(Simulation, ReturnsFalseWhenNothingCanBegin) {
   Simulation simulation(links(1, 0, 0));
   Operation never = taking(1), waiting = taking(1);
-  Simulation::follow(waiting, never);
+  simulation.follow(waiting, never);
   simulation.issue(waiting);
   EXPECT_FALSE(run(simulation, waiting));
   simulation.issue(never);
@@ -169,7 +169,7 @@ TEST(Simulation, AnOperationThatBeginsMayIssueOthersAndDecideWhatItTakes) {
                              [&](Operation& operation) {
                                if (&operation != &first) return;
                                operation.seconds = 2;
-                               Simulation::follow(second, first);
+                               simulation.follow(second, first);
                                simulation.issue(second);
                              }));
   EXPECT_DOUBLE_EQ(second.end, 3);

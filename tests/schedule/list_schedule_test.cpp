@@ -10,6 +10,7 @@
 
 #include "core/schedule/cost/bounds.h"
 #include "core/schedule/cost/topology_file.h"
+#include "core/schedule/report/critical_path.h"
 #include "tests/schedule/simulate.h"
 #include "tests/support/folders.h"
 
@@ -54,6 +55,59 @@ TEST(StepModel, GivesTheStepThatSimGives) {
       EXPECT_NEAR(seconds, step_on_sim(strategy, inputs, topology), 0.01 * seconds) << strategy;
     }
   }
+}
+
+// The events of a step that was simulated without an executor.
+std::vector<TraceEvent> events_of(const StepTimes& times) {
+  std::vector<TraceEvent> events;
+  for (size_t i = 0; i < times.tasks.size(); ++i) {
+    events.push_back({static_cast<int>(i), 0, times.tasks[i].start, times.tasks[i].end});
+  }
+  return events;
+}
+
+TEST(CriticalPath, OfAPlanWithoutWaitsIsThatOfThePlanWithWaits) {
+  const CostTable costs(Roofline{5e11, 5e10});
+  for (const Strategy& strategy : built_in_strategies()) {
+    const StrategyInputs inputs = inputs_for(4, costs);
+    const std::vector<StrategyOptions> cases = strategy.lossless_cases(4);
+    if (strategy.name == "hybrid") continue;  // this net has no convolution
+    for (const StrategyOptions& options : cases) {
+      StrategyInputs of_case = inputs;
+      of_case.options = options;
+      const Plan plan = build_plan(strategy.name, of_case);
+      const StepModel model = model_of(of_case, plan);
+      const std::vector<TraceEvent> events = events_of(model.in_order(model.given_order()));
+      const auto with = critical_path(plan, events);
+      const auto without = critical_path(plan, events, model.before());
+      ASSERT_EQ(with.size(), without.size()) << strategy.name;
+      for (size_t i = 0; i < with.size(); ++i) {
+        EXPECT_EQ(with[i].stage, without[i].stage) << strategy.name;
+        EXPECT_EQ(with[i].seconds, without[i].seconds) << strategy.name;
+      }
+    }
+  }
+}
+
+TEST(StepModel, WithoutTransfersLeavesOutTheTimeOfCopiesBetweenDevices) {
+  const CostTable costs(Roofline{5e11, 5e10});
+  StrategyInputs inputs = inputs_for(4, costs);
+  const Plan plan = build_plan("sequential", inputs);
+  const StepModel slow = model_of(inputs, plan);
+  inputs.link = {2e9, 20e-6};
+  const StepModel slower = model_of(inputs, plan);
+  const auto seconds = [](const StepModel& model, bool has_transfers) {
+    return model.in_order(model.given_order(), has_transfers).step_seconds;
+  };
+  EXPECT_LT(seconds(slow, true), seconds(slower, true));
+  EXPECT_EQ(seconds(slow, false), seconds(slower, false));
+}
+
+// What a large plan takes is what its tasks take.
+TEST(StepModel, TakesFewBytesATask) {
+  EXPECT_LE(sizeof(StepModel::TimedTask), 64U);
+  EXPECT_LE(sizeof(timing::Operation), 72U) << "three for each task, of the steps under way";
+  EXPECT_LE(sizeof(timing::Follower), 16U);
 }
 
 // A large copy that no device waits for comes before a small one that a device waits for.
@@ -114,7 +168,7 @@ TEST(ListSchedule, KeepsTheOrderOfTasksThatTouchTheSameMemory) {
     for (size_t i = 0; i < found.order.size(); ++i) place[size_t(found.order[i])] = i;
     int kept = 0;
     for (size_t task = 0; task < plan.tasks.size(); ++task) {
-      for (const Dependency& wait : model.tasks()[task].before) {
+      for (const Dependency& wait : model.before()[task]) {
         if (wait.micro_batches_back > 0) continue;
         EXPECT_LT(place[size_t(wait.task)], place[task]) << plan.tasks[task].label;
         ++kept;

@@ -60,6 +60,7 @@ TEST(Measuring, OfALargePlanIsThatOfTheModelAndTakesTheSameTime) {
   Session modelled(registry, small_net(), options);
   ASSERT_GE(modelled.training().plan.tasks.size(), large_plan);
   EXPECT_EQ(modelled.training().executor, nullptr);
+  for (const Task& task : modelled.training().plan.tasks) ASSERT_TRUE(task.after.empty());
   const Measurement of_sim = measure(run, 4, 4), of_model = measure(modelled, 4, 4);
   EXPECT_NEAR(of_model.step_seconds, of_sim.step_seconds, 1e-9);
   EXPECT_EQ(of_model.stages.size(), of_sim.stages.size());

@@ -117,11 +117,20 @@ TEST_F(OwnStrategy, IsForecastWithTheOthers) {
   options.data = net.input_shape();
   options.data.n = 1;
   options.costs.emplace(Roofline{1e9, 1e9});
-  const ForecastList list = forecast_strategies(registry, net, options, {});
+  std::vector<std::string> inspected;
+  ForecastOptions how;
+  how.inspect = [&](const Forecast& forecast) {
+    EXPECT_FALSE(forecast.plan.tasks.empty()) << forecast.name;
+    EXPECT_FALSE(forecast.measured.events.empty()) << forecast.name;
+    inspected.push_back(forecast.name);
+  };
+  const ForecastList list = forecast_strategies(registry, net, options, how);
   std::vector<std::string> names;
   for (const Forecast& forecast : list.forecasts) {
     if (forecast.refusal.empty()) names.push_back(forecast.name);
+    EXPECT_TRUE(forecast.plan.tasks.empty()) << "the plans of all would take much memory";
   }
+  EXPECT_THAT(inspected, testing::UnorderedElementsAreArray(names));
   EXPECT_THAT(names, Contains("in_messages"));
   EXPECT_THAT(names, Contains("sequential"));
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -8,6 +9,7 @@
 #include "core/cli/strategy_arguments.h"
 #include "core/device/find_topology.h"
 #include "core/schedule/cost/topology_file.h"
+#include "core/schedule/plan/dependencies.h"
 #include "core/schedule/report/svg.h"
 #include "core/train/device_options.h"
 #include "core/train/forecast.h"
@@ -137,19 +139,26 @@ std::string missing_memory_text(const DeviceSpec& kernels, const std::string& re
                      kernels.kind, refusal.empty() ? "" : ": ", refusal);
 }
 
+// Those of a large plan are not derived before they are shown.
+void add_missing_waits(Plan& plan) {
+  const auto waits = [](const Task& task) { return !task.after.empty(); };
+  if (std::none_of(plan.tasks.begin(), plan.tasks.end(), waits)) derive_dependencies(plan);
+}
+
 int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& definition,
-            const SessionOptions& options, const ForecastOptions& how) {
-  const ForecastList list = forecast_strategies(registry, definition, options, how);
-  for (const Forecast& forecast : list.forecasts) {
-    if (!forecast.refusal.empty()) continue;
+            const SessionOptions& options, ForecastOptions how) {
+  how.inspect = [&a](Forecast& forecast) {
     const std::vector<TraceEvent>& events = forecast.measured.events;
     if (!a.trace.empty())
       write_output(file_of_strategy(a.trace, forecast.name),
                    to_chrome_trace(forecast.plan, events));
     if (!a.svg.empty())
       write_output(file_of_strategy(a.svg, forecast.name), to_svg(forecast.plan, events));
-    if (!a.dot.empty()) write_output(file_of_strategy(a.dot, forecast.name), to_dot(forecast.plan));
-  }
+    if (a.dot.empty()) return;
+    add_missing_waits(forecast.plan);
+    write_output(file_of_strategy(a.dot, forecast.name), to_dot(forecast.plan));
+  };
+  const ForecastList list = forecast_strategies(registry, definition, options, how);
   if (a.as_json) {
     json tree = {{"devices", list.devices},
                  {"batch", list.batch},
@@ -207,10 +216,13 @@ int run_plan(PlanArguments& a, const Command& command) {
   const StepBounds bounds =
       bounds_of(phase.net, phase.plan, *options.costs, options.machine.link.bandwidth,
                 options.machine.topology.get());
-  const ChainBound chain =
-      chain_bound(StepModel(phase.net, phase.plan, *options.costs, options.machine.link,
-                            options.machine.topology.get()),
-                  phase.plan);
+  if (phase.model == nullptr) {
+    phase.model = std::make_unique<StepModel>(phase.net, phase.plan, *options.costs,
+                                              options.machine.link, options.machine.topology.get());
+  }
+  const ChainBound chain = chain_bound(*phase.model, phase.plan);
+  phase.model.reset();
+  if (a.as_json || a.tasks || !a.dot.empty()) add_missing_waits(phase.plan);
   if (!a.dot.empty()) write_output(a.dot, to_dot(phase.plan));
   if (!a.trace.empty()) write_output(a.trace, to_chrome_trace(phase.plan, predicted.events));
   if (!a.svg.empty()) write_output(a.svg, to_svg(phase.plan, predicted.events));

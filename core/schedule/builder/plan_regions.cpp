@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/model/loss_scale.h"
@@ -44,6 +46,7 @@ PlanRegions::PlanRegions(const StrategyInputs& inputs, const std::string& strate
   for (size_t device = 0; device < rows.size(); ++device) {
     shards_.push_back({static_cast<int>(device), rows[device], ""});
   }
+  weight_buffers_.resize(size_t(devices()));
   find_scalars();
   number_outputs();
   find_last_users();
@@ -108,10 +111,17 @@ std::string PlanRegions::output_name(int tensor) const {
 }
 
 int PlanRegions::buffer(const Buffer& description) {
-  const auto [found, is_new] = buffers_.try_emplace({description.device, description.name},
-                                                    static_cast<int>(plan_.buffers.size()));
-  if (is_new) plan_.buffers.push_back(description);
-  return found->second;
+  const size_t hash = std::hash<std::string>()(description.name) +
+                      0x9e3779b97f4a7c15 * static_cast<size_t>(description.device + 1);
+  const auto [first, last] = buffers_.equal_range(hash);
+  for (auto known = first; known != last; ++known) {
+    const Buffer& other = plan_.buffers[size_t(known->second)];
+    if (other.device == description.device && other.name == description.name) return known->second;
+  }
+  const int index = static_cast<int>(plan_.buffers.size());
+  plan_.buffers.push_back(description);
+  buffers_.emplace(hash, index);
+  return index;
 }
 
 Region PlanRegions::transient(int device, const std::string& name, int64_t bytes) {
@@ -151,8 +161,10 @@ BatchLayout PlanRegions::global_layout() const {
 }
 
 Region PlanRegions::input(int shard) {
+  Region& known = shards_[size_t(shard)].input;
+  if (known.buffer >= 0) return known;
   const int64_t bytes = batch_layout(rows(shard).count()).bytes;
-  return {buffer(at(shard, buffers::input, bytes, 2)), 0, bytes};
+  return known = {buffer(at(shard, buffers::input, bytes, 2)), 0, bytes};
 }
 
 Region PlanRegions::step(int shard) {
@@ -160,10 +172,12 @@ Region PlanRegions::step(int shard) {
 }
 
 Region PlanRegions::weights(int device, Interval range) {
-  return {
-      buffer(
-          {buffers::weights, device, BufferKind::persistent, buffers::weight_bytes(net()), 1, {}}),
-      range.begin, range.count()};
+  int& known = weight_buffers_[size_t(device)].weights;
+  if (known < 0) {
+    known = buffer(
+        {buffers::weights, device, BufferKind::persistent, buffers::weight_bytes(net()), 1, {}});
+  }
+  return {known, range.begin, range.count()};
 }
 
 // Gradients that several batches add to outlive a step.
@@ -179,7 +193,9 @@ Region PlanRegions::weight_array(const std::string& name, int device, BufferKind
 }
 
 Region PlanRegions::gradients(int device, Interval range) {
-  return weight_array(buffers::gradients, device, gradients_kind(), range);
+  int& known = weight_buffers_[size_t(device)].gradients;
+  if (known < 0) known = weight_array(buffers::gradients, device, gradients_kind(), range).buffer;
+  return {known, range.begin, range.count()};
 }
 
 Region PlanRegions::received_gradients(int sender, Interval range, int root) {
@@ -210,8 +226,10 @@ std::vector<Region> PlanRegions::norms(int device, const std::vector<int>& array
 }
 
 Region PlanRegions::metrics(int shard) {
+  Region& known = shards_[size_t(shard)].metrics;
+  if (known.buffer >= 0) return known;
   const int64_t bytes = static_cast<int64_t>(net().scalars.size()) * buffers::scalar_bytes;
-  return {buffer(at(shard, buffers::metrics, bytes)), 0, bytes};
+  return known = {buffer(at(shard, buffers::metrics, bytes)), 0, bytes};
 }
 
 Region PlanRegions::metric(int shard, int scalar) {
@@ -235,7 +253,8 @@ Region PlanRegions::tensor(int shard, int index) {
   const int root = net().values_of(index);
   const int64_t bytes = tensor_bytes(shard, root);
   if (net().tensors[size_t(root)].producer >= 0) {
-    return {buffer(at(shard, output_name(root), bytes)), 0, bytes};
+    const auto describe = [&] { return at(shard, output_name(root), bytes); };
+    return {known_buffer(shards_[size_t(shard)].tensors, root, describe), 0, bytes};
   }
   const BatchLayout layout = batch_layout(rows(shard).count());
   const Region all = input(shard);
@@ -248,10 +267,11 @@ Region PlanRegions::tensor(int shard, int index) {
 Region PlanRegions::tensor_gradient(int shard, int index) {
   const int root = net().gradient_of(index);
   const int64_t bytes = tensor_bytes(shard, root);
-  const std::string of = net().tensors[size_t(root)].producer >= 0
-                             ? output_name(root)
-                             : net().tensors[size_t(root)].name;
-  return {buffer(at(shard, of + " gradient", bytes)), 0, bytes};
+  const auto describe = [&] {
+    const Tensor& of = net().tensors[size_t(root)];
+    return at(shard, (of.producer >= 0 ? output_name(root) : of.name) + " gradient", bytes);
+  };
+  return {known_buffer(shards_[size_t(shard)].gradients, root, describe), 0, bytes};
 }
 
 namespace {
@@ -363,15 +383,28 @@ PlanBinding PlanRegions::describe(int shard, int layer) {
   if (goes_backward) {
     use.backward_statistics = statistics(use.device, layer, LayerPass::backward_statistics);
   }
+  const KernelBuffers of_kernel = kernel_buffers(shard, layer, goes_backward);
+  use.saved = of_kernel.saved;
+  use.scratch = of_kernel.forward_scratch;
+  use.backward_scratch = of_kernel.backward_scratch;
+  return use;
+}
+
+PlanRegions::KernelBuffers PlanRegions::kernel_buffers(int shard, int layer, bool goes_backward) {
+  std::vector<KernelBuffers>& list = shards_[size_t(shard)].kernel_buffers;
+  if (list.empty()) list.resize(net().layers.size());
+  KernelBuffers& known = list[size_t(layer)];
+  if (known.saved >= 0) return known;
+  const std::string& name = net().layers[size_t(layer)].name;
   // The kernel says how many bytes, also where nothing is read backward.
-  use.saved = buffer(at(shard, l.name + " saved", 0));
+  known.saved = buffer(at(shard, name + " saved", 0));
   // One for each pass, so that a large one can share memory with what is not in use yet.
   const auto scratch = [&](const char* pass) {
-    return transient(use.device, fmt::format("{} {} scratch", l.name, pass), 0).buffer;
+    return transient(device_of(shard), fmt::format("{} {} scratch", name, pass), 0).buffer;
   };
-  use.scratch = scratch("forward");
-  use.backward_scratch = goes_backward ? scratch("backward") : use.scratch;
-  return use;
+  known.forward_scratch = scratch("forward");
+  known.backward_scratch = goes_backward ? scratch("backward") : known.forward_scratch;
+  return known;
 }
 
 int PlanRegions::add_binding(PlanBinding use) {
@@ -380,10 +413,11 @@ int PlanRegions::add_binding(PlanBinding use) {
 }
 
 int PlanRegions::binding(int shard, int layer) {
-  if (const auto found = bindings_.find({shard, layer}); found != bindings_.end()) {
-    return found->second;
-  }
-  return bindings_[{shard, layer}] = add_binding(describe(shard, layer));
+  std::vector<int>& bindings = shards_[size_t(shard)].bindings;
+  if (bindings.empty()) bindings.assign(net().layers.size(), -1);
+  int& known = bindings[size_t(layer)];
+  if (known < 0) known = add_binding(describe(shard, layer));
+  return known;
 }
 
 Region PlanRegions::constant(int device, int scalar) {

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/interval.h"
@@ -115,16 +115,40 @@ class PlanRegions {
   void pack();
 
  private:
+  // The buffers of a use of a layer whose sizes the kernel says.
+  struct KernelBuffers {
+    int saved = -1, forward_scratch = -1, backward_scratch = -1;
+  };
+  // Some rows of the batch on a device, and which of its buffers are known by what they are of (-1:
+  // not yet): to find one by its name takes longer.
   struct Shard {
     int device = 0;
     Interval rows;
     std::string name;
+    Region input{}, metrics{};
+    std::vector<int> tensors{}, gradients{};      // by tensor
+    std::vector<int> bindings{};                  // by layer
+    std::vector<KernelBuffers> kernel_buffers{};  // by layer
+  };
+  struct WeightBuffers {
+    int weights = -1, gradients = -1;
   };
 
   void find_scalars();
   void number_outputs();
   void find_last_users();
   [[nodiscard]] std::string output_name(int tensor) const;
+  [[nodiscard]] KernelBuffers kernel_buffers(int shard, int layer, bool goes_backward);
+  // The buffer in such a list, made at the first call.
+  template <class Describe>
+  [[nodiscard]] int known_buffer(std::vector<int>& list, int index, const Describe& describe) {
+    if (list.empty()) list.assign(net().tensors.size(), -1);
+    if (list[size_t(index)] < 0) {
+      const int made = buffer(describe());
+      list[size_t(index)] = made;
+    }
+    return list[size_t(index)];
+  }
   // Where the binding's tensors, weights and their gradients lie.
   void describe_tensors(PlanBinding& use, int shard);
   [[nodiscard]] const std::vector<Shape>& shapes(int shard);
@@ -141,12 +165,12 @@ class PlanRegions {
   Purpose purpose_;
   Plan plan_;
   std::vector<Shard> shards_;
-  std::map<std::pair<int, std::string>, int> buffers_;  // (device, name)
-  std::set<int> weight_arrays_;                         // buffers
-  std::map<std::pair<int, int>, int> bindings_;         // (shard, layer)
-  std::map<int64_t, std::vector<Shape>> shapes_;        // by row count
-  std::vector<int> scalar_of_tensor_;                   // index in net().scalars; -1: none
-  std::vector<int> number_of_output_;                   // by tensor, of its producer's; -1: none
+  std::vector<WeightBuffers> weight_buffers_;     // by device
+  std::unordered_multimap<size_t, int> buffers_;  // by hash of device and name
+  std::set<int> weight_arrays_;                   // buffers
+  std::map<int64_t, std::vector<Shape>> shapes_;  // by row count
+  std::vector<int> scalar_of_tensor_;             // index in net().scalars; -1: none
+  std::vector<int> number_of_output_;             // by tensor, of its producer's; -1: none
   std::vector<int> last_users_;  // of each weight array: whose backward pass is first
 };
 

@@ -52,60 +52,119 @@ double shortest(std::vector<Job> jobs) {
   return end;
 }
 
+// The longest chains between a task of a step and the same task of the next one. A node is a task
+// of a step; all nodes between the two have numbers between theirs.
 class Chains {
  public:
-  explicit Chains(const StepModel& model)
-      : model_(model), count_(model.tasks().size()), followers_(model.followers()) {}
-
-  // By device: the computations between the task and the same task of the next step.
-  [[nodiscard]] std::map<int, std::vector<Job>> jobs_between(size_t task) const {
-    const std::vector<double> heads = heads_from(task), tails = tails_to(count_ + task);
-    std::map<int, std::vector<Job>> result;
-    for (size_t node = 0; node < heads.size(); ++node) {
-      const StepModel::TimedTask& timed = model_.tasks()[node % count_];
-      if (node == task || heads[node] == unreached || tails[node] == unreached) continue;
-      if (model_.kind_of(timed.streams[0]) != StreamKind::compute) continue;
-      result[timed.streams[0] / stream_kinds].push_back({heads[node], timed.seconds, tails[node]});
+  explicit Chains(const StepModel& model) : count_(model.tasks().size()), nodes_(count_ * steps) {
+    const DependencyLists followers = model.followers();
+    begins_.reserve(count_ + 1);
+    for (size_t task = 0; task < count_; ++task) {
+      const StepModel::TimedTask& timed = model.tasks()[task];
+      const bool computes = model.kind_of(timed.streams[0]) == StreamKind::compute;
+      tasks_.push_back({timed.seconds, computes ? timed.streams[0] / stream_kinds : -1});
+      begins_.push_back(distances_.size());
+      for (const Dependency& follower : followers[task]) {
+        distances_.push_back(size_t(follower.micro_batches_back) * count_ + size_t(follower.task) -
+                             task);
+      }
     }
-    return result;
+    begins_.push_back(distances_.size());
+  }
+
+  void go_to(size_t task) {
+    first_ = task;
+    last_ = task + count_;
+    find_heads();
+    find_tails();
+  }
+  // By device: what the computations take in the order in which they are listed, so that no best
+  // order takes longer; 0: there are none.
+  [[nodiscard]] std::vector<double> listed() const {
+    std::vector<double> now, end;
+    for_each_job([&](size_t device, const Job& job) {
+      if (device >= now.size()) {
+        now.resize(device + 1, 0);
+        end.resize(device + 1, 0);
+      }
+      now[device] = std::max(now[device], job.head) + job.seconds;
+      end[device] = std::max(end[device], now[device] + job.tail);
+    });
+    return end;
+  }
+  [[nodiscard]] std::vector<Job> jobs_of(size_t device) const {
+    std::vector<Job> jobs;
+    for_each_job([&](size_t of, const Job& job) {
+      if (of == device) jobs.push_back(job);
+    });
+    return jobs;
   }
 
  private:
-  // By node, which is a task of a step: the longest chain from the end of `from` to its begin.
-  [[nodiscard]] std::vector<double> heads_from(size_t from) const {
-    std::vector<double> heads(count_ * steps, unreached);
-    heads[from] = -model_.tasks()[from].seconds;
-    for (size_t node = 0; node < heads.size(); ++node) {
-      if (heads[node] == unreached) continue;
-      const double end = heads[node] + model_.tasks()[node % count_].seconds;
-      for (const Dependency& follower : followers_[node % count_]) {
-        const size_t at = node / count_ + size_t(follower.micro_batches_back);
-        if (at >= steps) continue;
-        double& head = heads[at * count_ + size_t(follower.task)];
-        head = std::max(head, end);
-      }
-    }
-    return heads;
+  struct TaskWork {
+    double seconds = 0;
+    int device = -1;  // that computes; -1: none
+  };
+  struct Node {
+    double head = unreached, tail = unreached;
+  };
+
+  // Nodes between the two tasks, as (node, task).
+  template <class Visit>
+  void for_each_node(const Visit& visit) const {
+    for (size_t node = first_; node < count_; ++node) visit(node, node);
+    for (size_t node = count_; node < last_; ++node) visit(node, node - count_);
   }
-  // The longest chain from its end to the end of `to`.
-  [[nodiscard]] std::vector<double> tails_to(size_t to) const {
-    std::vector<double> tails(count_ * steps, unreached);
-    tails[to] = 0;
-    for (size_t node = tails.size(); node-- > 0;) {
-      for (const Dependency& follower : followers_[node % count_]) {
-        const size_t at = node / count_ + size_t(follower.micro_batches_back);
-        if (at >= steps) continue;
-        const size_t next = at * count_ + size_t(follower.task);
-        if (tails[next] == unreached) continue;
-        tails[node] = std::max(tails[node], tails[next] + model_.tasks()[next % count_].seconds);
-      }
+  template <class Visit>
+  void for_each_job(const Visit& visit) const {
+    const auto visit_job = [&](size_t node, size_t task) {
+      const auto& [head, tail] = nodes_[node];
+      if (head == unreached || tail == unreached || tasks_[task].device < 0) return;
+      visit(size_t(tasks_[task].device), Job{head, tasks_[task].seconds, tail});
+    };
+    for_each_node([&](size_t node, size_t task) {
+      if (node != first_) visit_job(node, task);
+    });
+    visit_job(last_, first_);
+  }
+  // The nodes that wait for this one.
+  template <class Visit>
+  void for_each_follower(size_t node, size_t task, const Visit& visit) const {
+    for (size_t i = begins_[task]; i < begins_[task + 1]; ++i) {
+      if (node + distances_[i] <= last_) visit(node + distances_[i]);
     }
-    return tails;
+  }
+  // By node: the longest chain from the end of the task to its begin.
+  void find_heads() {
+    std::fill(nodes_.begin() + std::ptrdiff_t(first_), nodes_.begin() + std::ptrdiff_t(last_) + 1,
+              Node{});
+    nodes_[first_].head = -tasks_[first_].seconds;
+    for_each_node([&](size_t node, size_t task) {
+      if (nodes_[node].head == unreached) return;
+      const double end = nodes_[node].head + tasks_[task].seconds;
+      for_each_follower(node, task,
+                        [&](size_t next) { nodes_[next].head = std::max(nodes_[next].head, end); });
+    });
+  }
+  // From its end to the end of the same task of the next step.
+  void find_tails() {
+    nodes_[last_].tail = 0;
+    for (size_t node = last_; node-- > first_;) {
+      if (nodes_[node].head == unreached) continue;
+      double& tail = nodes_[node].tail;
+      for_each_follower(node, node < count_ ? node : node - count_, [&](size_t next) {
+        if (nodes_[next].tail == unreached) return;
+        const size_t task = next < count_ ? next : next - count_;
+        tail = std::max(tail, nodes_[next].tail + tasks_[task].seconds);
+      });
+    }
   }
 
-  const StepModel& model_;
   size_t count_;
-  std::vector<std::vector<Dependency>> followers_;
+  std::vector<TaskWork> tasks_;
+  std::vector<size_t> begins_, distances_;  // by task: from a node to those that wait for it
+  size_t first_ = 0, last_ = 0;
+  std::vector<Node> nodes_;
 };
 
 }  // namespace
@@ -189,17 +248,22 @@ StepBounds bounds_of(const Net& net, const Plan& plan, const CostTable& costs, d
 }
 
 ChainBound chain_bound(const StepModel& model, const Plan& plan) {
-  const Chains chains(model);
+  constexpr double rounding = 1e-9;  // of sums: what is shorter by more is shorter
+  Chains chains(model);
   ChainBound bound;
   std::set<int> layers;
   for (size_t i = 0; i < plan.tasks.size(); ++i) {
     const auto* update = std::get_if<UpdateWork>(&plan.tasks[i].work);
     if (update == nullptr || update->arrays.empty()) continue;
     if (!layers.insert(update->arrays.front().weight).second) continue;
-    for (const auto& [device, jobs] : chains.jobs_between(i)) {
+    chains.go_to(i);
+    const std::vector<double> listed = chains.listed();
+    for (size_t device = 0; device < listed.size(); ++device) {
+      if (listed[device] <= (1 - rounding) * bound.seconds) continue;
+      const std::vector<Job> jobs = chains.jobs_of(device);
       const double seconds = shortest(jobs);
       if (seconds <= bound.seconds) continue;
-      bound = {seconds, device, 0, plan.tasks[i].label};
+      bound = {seconds, static_cast<int>(device), 0, plan.tasks[i].label};
       for (const Job& job : jobs) bound.computes += job.seconds;
     }
   }

@@ -10,16 +10,14 @@ namespace tandem {
 
 namespace {
 
-// The tasks that wait for a task directly, so many micro-batches later.
-using Followers = std::vector<std::vector<Dependency>>;
-
 // By task: the seconds from its begin to the end of a few micro-batches, on the longest chain of
 // tasks that wait for it or, except copies, follow it on its stream. The order of copies is what
 // the search is for; `copies` is how much longer than alone these take.
-std::vector<double> needs(const StepModel& model, Followers followers,
+std::vector<double> needs(const StepModel& model, const DependencyLists& followers,
                           const std::vector<int>& order, double copies) {
   constexpr size_t micro_batches = 4;
   std::vector<int> last(size_t(model.streams()), -1), first(last);
+  std::vector<DependencyLists::Entry> entries;
   for (const int task : order) {
     if (model.tasks()[size_t(task)].takes_links()) continue;
     for (const int stream : model.tasks()[size_t(task)].streams) {
@@ -27,22 +25,25 @@ std::vector<double> needs(const StepModel& model, Followers followers,
       if (before < 0) {
         first[size_t(stream)] = task;
       } else {
-        followers[size_t(before)].push_back({task, 0});
+        entries.push_back({before, {task, 0}});
       }
       before = task;
     }
   }
   for (size_t stream = 0; stream < last.size(); ++stream) {
-    if (last[stream] >= 0) followers[size_t(last[stream])].push_back({first[stream], 1});
+    if (last[stream] >= 0) entries.push_back({last[stream], {first[stream], 1}});
   }
+  const DependencyLists on_streams(model.tasks().size(), entries);
   const size_t count = model.tasks().size();
   std::vector<double> tails(count * micro_batches, 0);
   for (size_t micro_batch = micro_batches; micro_batch-- > 0;) {
     for (auto task = order.rbegin(); task != order.rend(); ++task) {
       double most = 0;
-      for (const Dependency& follower : followers[size_t(*task)]) {
-        const size_t at = micro_batch + size_t(follower.micro_batches_back);
-        if (at < micro_batches) most = std::max(most, tails[at * count + size_t(follower.task)]);
+      for (const auto& list : {followers[size_t(*task)], on_streams[size_t(*task)]}) {
+        for (const Dependency& follower : list) {
+          const size_t at = micro_batch + size_t(follower.micro_batches_back);
+          if (at < micro_batches) most = std::max(most, tails[at * count + size_t(follower.task)]);
+        }
       }
       const StepModel::TimedTask& timed = model.tasks()[size_t(*task)];
       tails[micro_batch * count + size_t(*task)] =
@@ -57,8 +58,8 @@ std::vector<double> needs(const StepModel& model, Followers followers,
 // micro-batch that can begin, the one with the greatest need.
 class Dispatching {
  public:
-  Dispatching(const StepModel& model, const Followers& before, const Followers& followers,
-              const std::vector<double>& needs, double patience)
+  Dispatching(const StepModel& model, const DependencyLists& before,
+              const DependencyLists& followers, const std::vector<double>& needs, double patience)
       : model_(model),
         followers_(followers),
         needs_(needs),
@@ -113,7 +114,7 @@ class Dispatching {
   void make_ready(size_t node) { ready_.emplace(node / count_, -needs_[node % count_], node); }
   // Its streams are free, and done with the micro-batches before.
   [[nodiscard]] bool has_streams(size_t node) const {
-    const std::vector<int>& streams = model_.tasks()[node % count_].streams;
+    const std::span<const int> streams = model_.tasks()[node % count_].streams;
     return std::all_of(streams.begin(), streams.end(), [&](int stream) {
       return stream_free_[size_t(stream)] && !held_[size_t(stream)] &&
              stream_micro_batch_[size_t(stream)] == node / count_;
@@ -192,7 +193,7 @@ class Dispatching {
   }
 
   const StepModel& model_;
-  const Followers& followers_;
+  const DependencyLists& followers_;
   const std::vector<double>& needs_;
   double patience_;
   size_t count_;
@@ -214,9 +215,8 @@ class Dispatching {
 }  // namespace
 
 OrderedStep list_schedule(const StepModel& model, int attempts, double bound) {
-  const Followers followers = model.followers();
-  Followers before;
-  for (const StepModel::TimedTask& task : model.tasks()) before.push_back(task.before);
+  const DependencyLists followers = model.followers();
+  const DependencyLists& before = model.before();
   OrderedStep best{model.given_order(), {}};
   best.times = model.in_order(best.order);
   const std::vector<int> given = best.order;

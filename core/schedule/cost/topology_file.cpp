@@ -1,9 +1,13 @@
 #include "core/schedule/cost/topology_file.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
+#include <queue>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
@@ -164,7 +168,7 @@ class Reader {
   void find_paths() {
     for (size_t source = 0; source < device_count_; ++source) {
       std::vector<Topology::Path> paths = paths_from(static_cast<int>(source));
-      topology_.paths.insert(topology_.paths.end(), paths.begin(), paths.end());
+      std::move(paths.begin(), paths.end(), std::back_inserter(topology_.paths));
     }
   }
 
@@ -173,24 +177,22 @@ class Reader {
     constexpr double never = std::numeric_limits<double>::infinity();
     std::vector<double> seconds(nodes_.size(), never);
     std::vector<Topology::Path> paths(nodes_.size());
-    std::vector<bool> done(nodes_.size(), false);
+    using Reached = std::pair<double, int>;  // seconds, node
+    std::priority_queue<Reached, std::vector<Reached>, std::greater<>> next;
     seconds[size_t(source)] = 0;
-    for (;;) {
-      int nearest = -1;
-      for (size_t i = 0; i < nodes_.size(); ++i) {
-        if (done[i] || seconds[i] == never) continue;
-        if (nearest < 0 || seconds[i] < seconds[size_t(nearest)]) nearest = static_cast<int>(i);
-      }
-      if (nearest < 0) break;
-      done[size_t(nearest)] = true;
-      if (nodes_[size_t(nearest)].is_device && nearest != source)
-        continue;  // no copy passes through
+    next.emplace(0, source);
+    while (!next.empty()) {
+      const auto [reached, nearest] = next.top();
+      next.pop();
+      if (reached > seconds[size_t(nearest)]) continue;  // there was a faster path
       for (const Edge& edge : edges_[size_t(nearest)]) {
         Topology::Path path = extended(paths[size_t(nearest)], edge);
         const double time = topology_.seconds(path, typical_bytes);
         if (time >= seconds[size_t(edge.target)]) continue;
         seconds[size_t(edge.target)] = time;
         paths[size_t(edge.target)] = std::move(path);
+        // No copy passes through another device.
+        if (!nodes_[size_t(edge.target)].is_device) next.emplace(time, edge.target);
       }
     }
     for (size_t target = 0; target < device_count_; ++target) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/schedule/plan/dependency_lists.h"
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {
@@ -19,42 +20,37 @@ bool share_a_stream(const Task& a, const Task& b) {
 
 // For each task its conflicts with earlier instances, nearest first. Of one task only the nearest
 // instance: those farther back come before it on the streams they share.
-std::vector<std::vector<Dependency>> conflicts(const Plan& plan) {
-  std::vector<std::vector<Dependency>> result(plan.tasks.size());
+DependencyLists conflicts(const Plan& plan) {
+  std::vector<DependencyLists::Entry> found;
   for_each_conflict(plan, [&](int earlier, int later, int micro_batches_back) {
     if (share_a_stream(plan.tasks[size_t(earlier)], plan.tasks[size_t(later)])) return;
-    result[size_t(later)].push_back({earlier, micro_batches_back});
+    found.push_back({later, {earlier, micro_batches_back}});
   });
-  for (std::vector<Dependency>& list : result) {
-    std::sort(list.begin(), list.end(), [](const Dependency& a, const Dependency& b) {
-      return a.micro_batches_back != b.micro_batches_back
-                 ? a.micro_batches_back < b.micro_batches_back
-                 : a.task > b.task;
-    });
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-  }
+  DependencyLists result(plan.tasks.size(), found);
+  result.sort(&is_nearer);
   return result;
 }
 
 // By task: those that no later node asks for after it, with the micro-batches from them to it.
-std::vector<std::vector<Dependency>> last_users(
-    const std::vector<std::vector<Dependency>>& predecessors,
-    const std::vector<std::vector<Dependency>>& candidates) {
-  std::vector<std::pair<int, size_t>> last(predecessors.size());  // micro-batches later, task
-  for (size_t task = 0; task < last.size(); ++task) last[task] = {0, task};
-  for (const auto* lists : {&predecessors, &candidates}) {
-    for (size_t task = 0; task < lists->size(); ++task) {
-      for (const Dependency& dependency : (*lists)[task]) {
-        std::pair<int, size_t>& of_earlier = last[size_t(dependency.task)];
-        of_earlier = std::max(of_earlier, {dependency.micro_batches_back, task});
-      }
+DependencyLists last_users(const std::vector<std::vector<Dependency>>& predecessors,
+                           const DependencyLists& candidates) {
+  std::vector<std::pair<int, int>> last(predecessors.size());  // micro-batches later, task
+  for (size_t task = 0; task < last.size(); ++task) last[task] = {0, static_cast<int>(task)};
+  const auto use = [&](size_t task, const auto& list) {
+    for (const Dependency& dependency : list) {
+      std::pair<int, int>& of_earlier = last[size_t(dependency.task)];
+      of_earlier = std::max(of_earlier, {dependency.micro_batches_back, static_cast<int>(task)});
     }
-  }
-  std::vector<std::vector<Dependency>> result(last.size());
+  };
+  std::vector<DependencyLists::Entry> result;
   for (size_t task = 0; task < last.size(); ++task) {
-    result[last[task].second].push_back({static_cast<int>(task), last[task].first});
+    use(task, predecessors[task]);
+    use(task, candidates[task]);
   }
-  return result;
+  for (size_t task = 0; task < last.size(); ++task) {
+    result.push_back({last[task].second, {static_cast<int>(task), last[task].first}});
+  }
+  return {last.size(), result};
 }
 
 }  // namespace

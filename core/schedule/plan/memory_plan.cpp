@@ -39,7 +39,7 @@ struct Life {
 
 std::vector<Life> lives(const Plan& plan) {
   std::vector<Life> result(plan.buffers.size());
-  for (const Access& access : accesses(plan)) {
+  for_each_access(plan, [&](const Access& access) {
     Life& life = result[static_cast<size_t>(access.buffer)];
     const Task& task = plan.tasks[static_cast<size_t>(access.task)];
     const int64_t bytes = plan.buffers[static_cast<size_t>(access.buffer)].bytes;
@@ -56,7 +56,7 @@ std::vector<Life> lives(const Plan& plan) {
     } else if (!life.written.contains(used)) {
       life.carried_over = true;
     }
-  }
+  });
   return result;
 }
 

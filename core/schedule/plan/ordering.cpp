@@ -10,26 +10,9 @@
 
 namespace tandem {
 
-namespace {
-
-void append(const Plan& plan, int task, const std::vector<Region>& regions, bool writes,
-            std::vector<Access>& result) {
-  for (const Region& region : regions) {
-    if (region.buffer < 0) continue;
-    const int64_t end = region.bytes == whole_buffer ? far_end : region.offset + plan.bytes(region);
-    const Interval bytes{region.offset, end};
-    if (!bytes.is_empty()) result.push_back({task, region.buffer, bytes, writes});
-  }
-}
-
-}  // namespace
-
 std::vector<Access> accesses(const Plan& plan) {
   std::vector<Access> result;
-  for (size_t i = 0; i < plan.tasks.size(); ++i) {
-    append(plan, static_cast<int>(i), plan.tasks[i].reads, false, result);
-    append(plan, static_cast<int>(i), plan.tasks[i].writes, true, result);
-  }
+  for_each_access(plan, [&](const Access& access) { result.push_back(access); });
   return result;
 }
 
@@ -144,15 +127,15 @@ void visit_all_conflicts(std::span<const Access> list, Used& used, int slots,
 }  // namespace
 
 void for_each_conflict(const Plan& plan, const VisitConflict& visit) {
-  const std::vector<Access> all = accesses(plan);
   std::vector<size_t> ends(plan.buffers.size() + 1);  // in a list by buffer
-  for (const Access& access : all) ++ends[size_t(access.buffer) + 1];
+  for_each_access(plan, [&](const Access& access) { ++ends[size_t(access.buffer) + 1]; });
   std::partial_sum(ends.begin(), ends.end(), ends.begin());
-  std::vector<Access> by_buffer(all.size());
+  std::vector<Access> by_buffer(ends.back());
   std::vector<size_t> next(ends.begin(), ends.end() - 1);
-  for (const Access& access : all) by_buffer[next[size_t(access.buffer)]++] = access;
+  for_each_access(plan,
+                  [&](const Access& access) { by_buffer[next[size_t(access.buffer)]++] = access; });
   for (size_t buffer = 0; buffer < plan.buffers.size(); ++buffer) {
-    const std::span<const Access> list(&by_buffer[0] + ends[buffer],
+    const std::span<const Access> list(by_buffer.data() + ends[buffer],
                                        ends[buffer + 1] - ends[buffer]);
     if (list.empty()) continue;
     const auto is_same = [&](const Access& access) { return access.bytes == list[0].bytes; };

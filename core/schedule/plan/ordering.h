@@ -24,7 +24,22 @@ struct Access {
 };
 // Beyond the end of every buffer: the end of a whole buffer whose size is not known yet.
 constexpr int64_t far_end = int64_t{1} << 48;
-// All of the plan's, in the order of the tasks, reads before writes; empty regions are left out.
+// Calls visit(access) for all of the plan's, in the order of the tasks, reads before writes; empty
+// regions are left out.
+template <class Visit>
+void for_each_access(const Plan& plan, const Visit& visit) {
+  for (size_t i = 0; i < plan.tasks.size(); ++i) {
+    for (const bool writes : {false, true}) {
+      for (const Region& region : writes ? plan.tasks[i].writes : plan.tasks[i].reads) {
+        if (region.buffer < 0) continue;
+        const int64_t end =
+            region.bytes == whole_buffer ? far_end : region.offset + plan.bytes(region);
+        const Interval bytes{region.offset, end};
+        if (!bytes.is_empty()) visit(Access{static_cast<int>(i), region.buffer, bytes, writes});
+      }
+    }
+  }
+}
 [[nodiscard]] std::vector<Access> accesses(const Plan& plan);
 
 // Calls visit(earlier, later, micro_batches_back) for tasks of which one must be done before the

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <functional>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/overloaded.h"
@@ -115,8 +118,26 @@ double slice_fraction(const Net& net, const PlanBinding& binding) {
 
 namespace {
 
+// The first of so many things that equals one before it. By their hashes: a set of the names would
+// take much memory beside a large plan.
+template <class Hash, class IsEqual>
+std::optional<size_t> find_twice(size_t count, const Hash& hash, const IsEqual& is_equal) {
+  std::vector<std::pair<size_t, size_t>> hashes;  // and which
+  hashes.reserve(count);
+  for (size_t i = 0; i < count; ++i) hashes.emplace_back(hash(i), i);
+  std::sort(hashes.begin(), hashes.end());
+  std::optional<size_t> first;
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t j = i + 1; j < count && hashes[j].first == hashes[i].first; ++j) {
+      if (!is_equal(hashes[i].second, hashes[j].second)) continue;
+      first = std::min(first.value_or(count), hashes[j].second);
+      break;
+    }
+  }
+  return first;
+}
+
 void validate_buffers(const Plan& plan) {
-  std::set<std::pair<int, std::string>> names;
   for (const Buffer& buffer : plan.buffers) {
     if (buffer.device < -1 || buffer.device >= plan.devices) {
       throw error("buffer '{}': device {} is not one of the plan's {}", buffer.name, buffer.device,
@@ -129,10 +150,19 @@ void validate_buffers(const Plan& plan) {
     if (buffer.is_extended && (buffer.kind != BufferKind::persistent || buffer.device < 0)) {
       throw error("buffer '{}' is extended memory, but not a device's persistent one", buffer.name);
     }
-    if (!names.emplace(buffer.device, buffer.name).second) {
-      throw error("buffer '{}' of device {} occurs twice", buffer.name, buffer.device);
-    }
   }
+  const auto twice = find_twice(
+      plan.buffers.size(),
+      [&](size_t i) {
+        return std::hash<std::string>()(plan.buffers[i].name) + size_t(plan.buffers[i].device + 1);
+      },
+      [&](size_t i, size_t j) {
+        const Buffer &a = plan.buffers[i], &b = plan.buffers[j];
+        return a.device == b.device && a.name == b.name;
+      });
+  if (!twice) return;
+  const Buffer& buffer = plan.buffers[*twice];
+  throw error("buffer '{}' of device {} occurs twice", buffer.name, buffer.device);
 }
 
 void validate_region(const Plan& plan, const Task& task, const Region& region) {
@@ -276,6 +306,15 @@ void validate_work(const Plan& plan, const Task& task) {
              task.work);
 }
 
+void validate_labels(const Plan& plan) {
+  const auto label = [&](size_t i) -> const std::string& { return plan.tasks[i].label; };
+  const auto twice = find_twice(
+      plan.tasks.size(), [&](size_t i) { return std::hash<std::string>()(label(i)); },
+      [&](size_t i, size_t j) { return label(i) == label(j); });
+  if (!twice) return;
+  throw error("the label '{}' occurs twice: labels name one task of a plan", label(*twice));
+}
+
 }  // namespace
 
 void validate(const Plan& plan) {
@@ -283,12 +322,9 @@ void validate(const Plan& plan) {
     throw error("a plan with {} micro-batches a step: at least 1", plan.micro_batches_per_step);
   }
   validate_buffers(plan);
-  std::set<std::string> labels;
+  validate_labels(plan);
   for (size_t i = 0; i < plan.tasks.size(); ++i) {
     const Task& task = plan.tasks[i];
-    if (!labels.insert(task.label).second) {
-      throw error("the label '{}' occurs twice: labels name one task of a plan", task.label);
-    }
     validate_streams(plan, task);
     for (const Region& region : task.reads) validate_region(plan, task, region);
     for (const Region& region : task.writes) validate_region(plan, task, region);

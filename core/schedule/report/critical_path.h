@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/schedule/plan/dependency_lists.h"
 #include "core/schedule/plan/plan.h"
 #include "core/schedule/plan/trace.h"
 
@@ -19,5 +20,11 @@ struct PathPart {
 // events.
 [[nodiscard]] std::vector<PathPart> critical_path(const Plan& plan,
                                                   const std::vector<TraceEvent>& events);
+// The same for a plan whose waits are not derived, with what each task comes after instead, the
+// nearest first. What others of these imply changes nothing: it ended before the nearer task that
+// implies it began.
+[[nodiscard]] std::vector<PathPart> critical_path(const Plan& plan,
+                                                  const std::vector<TraceEvent>& events,
+                                                  const DependencyLists& before);
 
 }  // namespace tandem

@@ -198,6 +198,14 @@ std::string to_text(const Strategy& strategy, const StrategyOptions& options) {
 
 Plan build_plan(const std::string& strategy, const StrategyInputs& inputs,
                 const Strategies& known) {
+  Plan plan = build_plan_without_waits(strategy, inputs, known);
+  derive_dependencies(plan);
+  validate(plan);
+  return plan;
+}
+
+Plan build_plan_without_waits(const std::string& strategy, const StrategyInputs& inputs,
+                              const Strategies& known) {
   static const CostTable unmeasured;
   const Strategy& wanted = known.at(strategy);
   known.require_options_of(strategy, inputs.options);
@@ -205,10 +213,7 @@ Plan build_plan(const std::string& strategy, const StrategyInputs& inputs,
   require_weights_to_train(*inputs.net);
   StrategyInputs completed = inputs;
   if (completed.costs == nullptr) completed.costs = &unmeasured;
-  Plan plan = wanted.build(completed);
-  derive_dependencies(plan);
-  validate(plan);
-  return plan;
+  return wanted.build(completed);
 }
 
 }  // namespace tandem

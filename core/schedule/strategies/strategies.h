@@ -73,5 +73,10 @@ class Strategies {
 // net that the strategy does not support.
 [[nodiscard]] Plan build_plan(const std::string& strategy, const StrategyInputs& inputs,
                               const Strategies& known = built_in_strategies());
+// The same without the waits, which take time and memory and which a forecast may do without. What
+// is run must have them: derive_dependencies(), then validate().
+[[nodiscard]] Plan build_plan_without_waits(const std::string& strategy,
+                                            const StrategyInputs& inputs,
+                                            const Strategies& known = built_in_strategies());
 
 }  // namespace tandem

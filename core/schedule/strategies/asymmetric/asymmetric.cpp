@@ -208,6 +208,7 @@ Plan build_asymmetric(const StrategyInputs& inputs) {
   for (Tried& close : tried) {
     const Plan& plan = close.of->plan;
     if (close.of->bound >= tried.front().step.times.step_seconds) continue;
+    if (thorough_attempts(plan) == quick_attempts(plan)) continue;  // they were the same ones
     close.step = list_schedule(model_of(plan), thorough_attempts(plan), close.of->bound);
   }
   const Tried& best = *std::min_element(tried.begin(), tried.end(), is_faster);
