@@ -40,7 +40,8 @@ class ConvolutionCpu : public Needs {
   static LayoutOptions layouts(const Binding& binding) {
     LayoutOptions options = Direct::layouts(binding);
     if (!WinogradConvolution::suits(binding)) return options;
-    const double bytes = 4 * static_cast<double>(count(binding.input(0).shape));
+    const int64_t element = binding.input(0).dtype == TANDEM_BFLOAT16 ? 2 : 4;
+    const auto bytes = static_cast<double>(element * count(binding.input(0).shape));
     const bool folds = WinogradConvolution::folds(binding);
     for (tandem_layout_option& option : options) {
       const bool plain = (option.input == TANDEM_NCHW && !folds) || option.output == TANDEM_NCHW;

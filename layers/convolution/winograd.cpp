@@ -69,8 +69,8 @@ double savings(const Choice& choice, const sdk::Shape& in, const ConvolutionSett
 }
 
 // For the few channels of a first layer, whose gradient by the input nobody wants. Folded channels
-// fill whole vectors. Measured: 3.2 times fewer products take 0.7 of the time (AlexNet's
-// conv1), 2.3 times fewer take longer (GoogLeNet's), since gathering patches takes time, too.
+// fill whole vectors. Gathering patches takes time, too: with 3.2 times fewer products AlexNet's
+// conv1 takes 0.7 of the time (docs/reports/performance.md).
 bool is_worth_folding(const sdk::Binding& binding, const Choice& choice, const sdk::Shape& in,
                       const ConvolutionSettings& settings) {
   if (binding.has(TANDEM_WANTS_BACKWARD_DATA) || in.c / settings.group > 4) return false;

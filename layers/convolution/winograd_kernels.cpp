@@ -208,22 +208,6 @@ void scatter(const float* tile, const Channels& c, const Chunk& chunk, int64_t y
   }
 }
 
-// The image, row and column of a tile, counted on.
-struct Position {
-  Position(const Grid& grid, int64_t tile)
-      : image(tile / (grid.rows * grid.columns)),
-        row(tile / grid.columns % grid.rows),
-        column(tile % grid.columns) {}
-  void advance(const Grid& grid) {
-    if (++column < grid.columns) return;
-    column = 0;
-    if (++row < grid.rows) return;
-    row = 0;
-    ++image;
-  }
-  int64_t image, row, column;
-};
-
 template <class M, class T>
 void transform_patches(const void* tensor, const Channels& channels, const Grid& grid,
                        const Range& tiles, int64_t chunk, const Transformed& form,

@@ -45,6 +45,22 @@ struct Range {
   int64_t begin, end;
 };
 
+// The image, row and column of a tile, counted on.
+struct Position {
+  Position(const Grid& grid, int64_t tile)
+      : image(tile / (grid.rows * grid.columns)),
+        row(tile / grid.columns % grid.rows),
+        column(tile % grid.columns) {}
+  void advance(const Grid& grid) {
+    if (++column < grid.columns) return;
+    column = 0;
+    if (++row < grid.rows) return;
+    row = 0;
+    ++image;
+  }
+  int64_t image, row, column;
+};
+
 struct Transformed {
   int64_t items, value_stride;  // in floats
 };

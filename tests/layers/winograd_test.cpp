@@ -177,8 +177,16 @@ TEST(Winograd, FoldsTheStrideOfAFirstLayer) {
   }
   expect_as_in_float64_folded(
       {.input = {8, 3, 61, 62}, .outputs = 20, .pad = 5, .kernel = 10, .stride = 4});
-  expect_as_in_float64_folded(
-      {.input = {6, 8, 32, 32}, .group = 2, .pad = 3, .kernel = 6, .stride = 2});
+  for (const int32_t layout : {TANDEM_NCHW, TANDEM_NHWC, TANDEM_NCHW8C}) {
+    expect_as_in_float64_folded({.input = {6, 8, 32, 32},
+                                 .group = 2,
+                                 .pad = 3,
+                                 .kernel = 6,
+                                 .stride = 2,
+                                 .layout = layout,
+                                 .output_layout = TANDEM_NHWC});
+  }
+  expect_as_in_float64_folded({.input = {4, 3, 61, 61}, .pad = 13, .kernel = 12, .stride = 4});
 }
 
 TEST(Winograd, FoldsOnlyWhereManyProductsAreSaved) {
@@ -196,20 +204,16 @@ TEST(Winograd, FoldsOnlyWhereManyProductsAreSaved) {
   EXPECT_FALSE(is_folded({.input = {4, 3, 64, 64}, .kernel = 3, .stride = 2}, first_layer));
 }
 
-// In float32, so that results differ from those of float32 tensors by one rounding.
-TEST(Winograd, WidensBfloat16WhereProductsInItCostMore) {
-  LayerSetup setup = convolution({.input = {8, 96, 28, 28}, .outputs = 128});
-  setup.input_dtype = setup.output_dtype = TANDEM_BFLOAT16;
-  setup.inputs[0] = rounded_to(TANDEM_BFLOAT16, setup.inputs[0]);
-  const std::string reason = no_products(TANDEM_BFLOAT16);
-  if (!reason.empty()) GTEST_SKIP() << reason;
-  LayerRun run(setup);
-  if (run.algorithm().find("winograd") == std::string::npos) {
-    GTEST_SKIP() << "this CPU has tiles of matrices, which are faster";
-  }
-  LayerSetup whole = setup;
-  whole.input_dtype = whole.output_dtype = TANDEM_FLOAT32;
-  LayerRun expected(whole);
+// Of bfloat16 tensors: the numbers of float32 ones, rounded once.
+void expect_as_in_float32(const Case& c) {
+  SCOPED_TRACE(testing::Message() << "input channels " << c.input.c << ", outputs " << c.outputs
+                                  << ", group " << c.group << ", layout " << c.layout);
+  LayerSetup half = convolution(c);
+  half.inputs[0] = rounded_to(TANDEM_BFLOAT16, half.inputs[0]);
+  LayerRun expected(half);
+  half.input_dtype = half.output_dtype = TANDEM_BFLOAT16;
+  LayerRun run(half);
+  EXPECT_THAT(run.algorithm(), testing::HasSubstr("winograd"));
   const PlainTensor y = expected.forward()[0];
   const PlainTensor dy = rounded_to(TANDEM_BFLOAT16, random_tensor(y.shape, 4));
   constexpr double rounding = 1.0 / 256;
@@ -219,6 +223,20 @@ TEST(Winograd, WidensBfloat16WhereProductsInItCostMore) {
   const std::vector<PlainTensor> gradients = run.backward_weights({dy});
   const std::vector<PlainTensor> sums = expected.backward_weights({dy});
   for (size_t i = 0; i < 2; ++i) EXPECT_EQ(gradients[i].values, sums[i].values);
+}
+
+TEST(Winograd, WidensBfloat16WhereProductsInItCostMore) {
+  const std::string reason = no_products(TANDEM_BFLOAT16);
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  LayerSetup setup = convolution({.input = {8, 96, 28, 28}, .outputs = 128});
+  setup.input_dtype = setup.output_dtype = TANDEM_BFLOAT16;
+  if (!is_winograd(setup)) GTEST_SKIP() << "this CPU has tiles of matrices, which are faster";
+  for (const int32_t layout : {TANDEM_NCHW, TANDEM_NHWC, TANDEM_NCHW8C, TANDEM_NCHW16C}) {
+    expect_as_in_float32({.input = {4, 96, 16, 16}, .outputs = 128, .layout = layout});
+    expect_as_in_float32({.input = {4, 192, 16, 16}, .outputs = 224, .group = 2, .layout = layout});
+  }
+  expect_as_in_float32({.input = {4, 97, 15, 17}, .outputs = 101});
+  expect_as_in_float32({.input = {4, 97, 15, 17}, .outputs = 101, .layout = TANDEM_NCHW});
 }
 
 // Where larger tiles would be mostly empty.
