@@ -1,12 +1,14 @@
 #include "core/base/files.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 
@@ -38,17 +40,52 @@ bool is_regular(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-// Returns 0 or the reason.
-int make_missing_folders(const fs::path& path) {
+bool is_folder(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// The length of a path without the last of its names; 0: it has but one, or is the root.
+size_t length_above(const std::string& path, size_t length) {
+  while (length > 0 && path[length - 1] != '/') --length;
+  while (length > 0 && path[length - 1] == '/') --length;
+  return length;
+}
+
+// What is at `path`, which is no folder, and stands in its way.
+std::string obstacle(const std::string& path) {
   std::error_code code;
-  if (path.empty() || fs::is_directory(path, code)) return 0;
-  if (const fs::path parent = path.parent_path(); parent != path) {
-    if (const int reason = make_missing_folders(parent); reason != 0) return reason;
+  const fs::path target = fs::read_symlink(path, code);
+  if (code || ::access(path.c_str(), F_OK) == 0) {
+    return fmt::format("'{}' is there and is not a folder", path);
   }
-  if (::mkdir(path.c_str(), 0755) == 0) return 0;
-  const int reason = errno;
-  if (fs::is_directory(path, code)) return 0;  // made meanwhile, or "a/" after "a"
-  return reason == EEXIST ? ENOTDIR : reason;
+  return fmt::format("'{}' is there and is not a folder: it is a link to '{}', which is missing",
+                     path, target.string());
+}
+
+// Returns "" or the reason. Makes nothing where the system refuses to look the path up, as one that
+// is too long.
+std::string make_missing_folders(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  std::vector<size_t> missing;  // lengths of parts of the path, the longest first
+  for (size_t length = path.size(); length > 0; length = length_above(path, length)) {
+    const std::string part = path.substr(0, length);
+    struct stat status {};
+    const bool is_found = ::stat(part.c_str(), &status) == 0;
+    if (is_found && S_ISDIR(status.st_mode)) break;
+    if (!is_found && errno != ENOENT && errno != ENOTDIR) return std::strerror(errno);
+    const bool is_in_the_way = is_found || ::lstat(part.c_str(), &status) == 0;
+    if (is_in_the_way) return obstacle(part);
+    missing.push_back(length);
+  }
+  for (; !missing.empty(); missing.pop_back()) {
+    const std::string part = path.substr(0, missing.back());
+    if (::mkdir(part.c_str(), 0755) == 0) continue;
+    const int reason = errno;
+    if (is_folder(part)) continue;  // made meanwhile
+    return reason == EEXIST ? obstacle(part) : std::strerror(reason);
+  }
+  return "";
 }
 
 }  // namespace
@@ -162,8 +199,8 @@ bool link_file(const fs::path& source, const fs::path& target) {
 }
 
 void make_folders(const fs::path& path, const std::string& what) {
-  if (const int reason = make_missing_folders(path); reason != 0) {
-    throw error("{} '{}' cannot be made: {}", what, path.string(), std::strerror(reason));
+  if (const std::string reason = make_missing_folders(path.string()); !reason.empty()) {
+    throw error("{} '{}' cannot be made: {}", what, path.string(), reason);
   }
 }
 

@@ -50,6 +50,10 @@ std::string drop_bad_thread_count() {
   constexpr const char* name = "OMP_NUM_THREADS";
   const char* value = std::getenv(name);
   if (value == nullptr) return "";
+  if (*value == '\0') {  // as if it were not set
+    ::unsetenv(name);
+    return "";
+  }
   bool is_good = true;
   for (const std::string& item : split(value, ',')) {  // one for each level of nested teams
     int64_t threads = 0;

@@ -13,6 +13,7 @@ namespace tandem {
 namespace {
 
 constexpr int64_t most_contents = 64;
+constexpr int64_t few = 2000;  // files, of which one is looked at after another
 
 int64_t described_sample(int64_t number, const Dataset& dataset) {
   const int64_t count = std::min(most_contents, dataset.size());
@@ -58,10 +59,10 @@ std::vector<uint64_t> contents_of(const Dataset& dataset) {
 
 }  // namespace
 
-Fingerprint fingerprint_of(const Dataset& dataset) {
+Fingerprint fingerprint_of(const Dataset& dataset, const std::vector<FileState>& files) {
   Fingerprint result;
   result.names = checksum_of_names(dataset);
-  for (const FileState& file : file_states(dataset)) {
+  for (const FileState& file : files) {
     result.sizes = crc32(&file.bytes, sizeof(file.bytes), result.sizes);
     result.bytes += std::max<int64_t>(0, file.bytes);
   }
@@ -101,13 +102,23 @@ FileState file_state(const std::string& path) {
 }
 
 std::vector<FileState> file_states(const Dataset& dataset) {
-  if (file_state(dataset.sample_name(0)).bytes < 0) return {};
-  std::vector<FileState> states(static_cast<size_t>(dataset.size()));
+  // The samples of a pack have names too, and are many: a part of them tells.
+  const auto any = [](const std::vector<FileState>& states) {
+    return std::any_of(states.begin(), states.end(),
+                       [](const auto& one) { return one.bytes >= 0; });
+  };
+  const int64_t step = dataset.size() / few + 1;
+  std::vector<FileState> part = file_states(dataset, 0, step);
+  if (!any(part)) return {};
+  return step == 1 ? part : file_states(dataset, 0, 1);
+}
+
+std::vector<FileState> file_states(const Dataset& dataset, int64_t first, int64_t step) {
+  const int64_t count = std::max<int64_t>(0, (dataset.size() - first + step - 1) / step);
+  std::vector<FileState> states(static_cast<size_t>(count));
   // Over a network many answers are waited for at a time.
-  constexpr int64_t few = 2000;
-  const int threads = dataset.size() < few ? 1 : 8;
-  parallel_for(dataset.size(), threads, [&](int64_t i, int) {
-    states[static_cast<size_t>(i)] = file_state(dataset.sample_name(i));
+  parallel_for(count, count < few ? 1 : 8, [&](int64_t i, int) {
+    states[static_cast<size_t>(i)] = file_state(dataset.sample_name(first + i * step));
   });
   return states;
 }

@@ -22,8 +22,6 @@ struct Fingerprint {
   std::vector<uint64_t> contents;
 };
 
-[[nodiscard]] Fingerprint fingerprint_of(const Dataset& dataset);
-
 // In what the samples differ, "other names; 3 of 64 images looked at have other contents, as
 // 'a/1.jpg'"; "" if in nothing. `now` is that of the data set.
 [[nodiscard]] std::string difference(const Fingerprint& before, const Fingerprint& now,
@@ -38,7 +36,14 @@ struct FileState {
 };
 [[nodiscard]] FileState file_state(const std::string& path);
 
-// Of all samples; empty where they are no files of their own.
+// Of all samples; empty where they are no files of their own, that is where none of them is one.
 [[nodiscard]] std::vector<FileState> file_states(const Dataset& dataset);
+// Of every `step`-th sample, from `first` on.
+[[nodiscard]] std::vector<FileState> file_states(const Dataset& dataset, int64_t first,
+                                                 int64_t step);
+
+// `files`: file_states(dataset), which are many questions to a file system.
+[[nodiscard]] Fingerprint fingerprint_of(const Dataset& dataset,
+                                         const std::vector<FileState>& files);
 
 }  // namespace tandem

@@ -7,12 +7,8 @@
 
 namespace tandem {
 
-DataWatch::DataWatch(std::string source, const std::vector<const Dataset*>& datasets)
-    : source_(std::move(source)), identity_(identity_of(source_)) {
-  for (const Dataset* dataset : datasets) {
-    if (dataset != nullptr) watched_.push_back({dataset, file_states(*dataset)});
-  }
-}
+DataWatch::DataWatch(std::string source, std::vector<Watched> watched)
+    : source_(std::move(source)), identity_(identity_of(source_)), watched_(std::move(watched)) {}
 
 // Zeros if there is none.
 DataWatch::Identity DataWatch::identity_of(const std::string& path) {
@@ -46,10 +42,15 @@ std::string DataWatch::written_files(bool all) const {
   std::string example;
   for (const Watched& one : watched_) {
     const size_t step = all ? 1 : one.files.size() / some + 1;
-    for (size_t i = looks_ % step; i < one.files.size(); i += step, ++looked_at) {
-      const std::string name = one.dataset->sample_name(static_cast<int64_t>(i));
-      if (file_state(name) == one.files[i]) continue;
-      if (changed++ == 0) example = name;
+    if (one.files.empty()) continue;
+    const size_t first = looks_ % step;
+    const std::vector<FileState> now =
+        file_states(*one.dataset, static_cast<int64_t>(first), static_cast<int64_t>(step));
+    looked_at += now.size();
+    for (size_t i = 0; i < now.size(); ++i) {
+      const size_t sample = first + i * step;
+      if (now[i] == one.files[sample]) continue;
+      if (changed++ == 0) example = one.dataset->sample_name(static_cast<int64_t>(sample));
     }
   }
   if (changed == 0) return "";

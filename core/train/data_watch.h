@@ -13,17 +13,18 @@ namespace tandem {
 
 class DataWatch {
  public:
-  // `source`: a path or the name of a data set. The data sets outlive it; null ones are none.
-  DataWatch(std::string source, const std::vector<const Dataset*>& datasets);
+  struct Watched {
+    const Dataset* dataset;        // which outlives it
+    std::vector<FileState> files;  // file_states() at the start
+  };
+
+  // `source`: a path or the name of a data set.
+  DataWatch(std::string source, std::vector<Watched> watched);
 
   // Looks at some of the files, others each time, or at all of them. Returns lines for the user.
   [[nodiscard]] std::vector<std::string> news(bool all);
 
  private:
-  struct Watched {
-    const Dataset* dataset;
-    std::vector<FileState> files;
-  };
   using Identity = std::pair<uint64_t, uint64_t>;  // device and number of a file or folder
 
   [[nodiscard]] static Identity identity_of(const std::string& path);

@@ -72,15 +72,6 @@ bool read(const nlohmann::json& tree, std::set<T>& values) {
   values = {list.begin(), list.end()};
   return true;
 }
-template <class T>
-bool read(const nlohmann::json& tree, std::map<std::string, T>& values) {
-  if (!tree.is_object()) return false;
-  values.clear();
-  for (const auto& [key, one] : tree.items()) {
-    if (!read(one, values[key])) return false;
-  }
-  return true;
-}
 
 template <class T>
 struct Expected {
@@ -97,10 +88,6 @@ struct Expected<std::vector<T>> {
 };
 template <class T>
 struct Expected<std::set<T>> : Expected<std::vector<T>> {};
-template <class T>
-struct Expected<std::map<std::string, T>> {
-  static constexpr const char* text = "an object of texts";
-};
 
 }  // namespace json_values
 
@@ -118,7 +105,14 @@ class JsonFields {
   template <class T>
   [[nodiscard]] T get(const std::string& key) const {
     T value{};
-    if (!json_values::read(at(key), value)) wrong(key, json_values::Expected<T>::text);
+    if constexpr (requires { typename T::mapped_type; }) {
+      const JsonFields fields = object(key);
+      for (const auto& field : fields.tree_.items()) {
+        value[field.key()] = fields.get<typename T::mapped_type>(field.key());
+      }
+    } else if (!json_values::read(at(key), value)) {
+      wrong(key, json_values::Expected<T>::text);
+    }
     return value;
   }
   // `fallback` where there is no such field.

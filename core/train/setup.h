@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/data/dataset.h"
+#include "core/data/fingerprint.h"
 #include "core/data/targets.h"
 #include "core/model/solver_definition.h"
 #include "core/plugin/registry.h"
@@ -25,6 +26,8 @@ struct TrainSetup {
   NetDefinition untuned_net;  // as it was before fine-tuning and class targets changed it
   SolverDefinition solver;
   std::unique_ptr<Dataset> training_data, validation_data;  // validation_data may be null
+  // As they were when the run began to look at them; of the process that writes the run folder.
+  std::vector<FileState> training_files, validation_files;
   // Whether the order of rings and groups is chosen; a run resumed on its devices keeps its own.
   bool finds_links = true;
   bool mirrors = true;       // whether augmentation may mirror the images

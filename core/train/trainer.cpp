@@ -44,12 +44,18 @@ void keep_split(TrainSetup& setup, const RunFolder& folder) {
 
 // Records what the data look like. Says of a resumed run whether they are others than before.
 void recognize_data(TrainSetup& setup) {
-  const std::pair<const char*, const Dataset*> splits[] = {{"train", setup.training_data.get()},
-                                                           {"val", setup.validation_data.get()}};
+  struct Split {
+    const char* name;
+    const Dataset* dataset;
+    std::vector<FileState>& files;
+  };
+  const Split splits[] = {{"train", setup.training_data.get(), setup.training_files},
+                          {"val", setup.validation_data.get(), setup.validation_files}};
   std::map<std::string, Fingerprint>& known = setup.record.fingerprints;
-  for (const auto& [split, dataset] : splits) {
+  for (const auto& [split, dataset, files] : splits) {
     if (dataset == nullptr) continue;
-    Fingerprint now = fingerprint_of(*dataset);
+    files = file_states(*dataset);
+    Fingerprint now = fingerprint_of(*dataset, files);
     const auto before = known.find(split);
     const std::string differs =
         before == known.end() ? "" : difference(before->second, now, *dataset);

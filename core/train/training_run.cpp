@@ -61,10 +61,13 @@ LoaderOptions TrainingRun::loading() const {
 }
 
 TrainResult TrainingRun::go() {
-  if (folder_ != nullptr) result_.run = folder_->path();
-  data_watch_.emplace(
-      data_source(registry_, setup_.record),
-      std::vector<const Dataset*>{setup_.training_data.get(), setup_.validation_data.get()});
+  if (folder_ != nullptr) {
+    result_.run = folder_->path();
+    data_watch_.emplace(data_source(registry_, setup_.record),
+                        std::vector<DataWatch::Watched>{
+                            {setup_.training_data.get(), std::move(setup_.training_files)},
+                            {setup_.validation_data.get(), std::move(setup_.validation_files)}});
+  }
   timeline_.emplace(session_, first_ * micro_batches_, chosen_.steps * micro_batches_,
                     folder_ != nullptr ? folder_->timeline_file().string() : "");
   loader_ = std::make_unique<Loader>(*setup_.training_data, loading(), session_.allocator());
@@ -291,6 +294,7 @@ void TrainingRun::list_bad_samples() {
 
 // Images are read while training, so that a run with two sets of them is like no other.
 void TrainingRun::note_changed_data(bool all) {
+  if (!data_watch_) return;  // another rank does
   for (const std::string& line : data_watch_->news(all)) recorder_.on_message(line);
 }
 

@@ -100,7 +100,7 @@ class TrainingRun {
   std::unique_ptr<Loader> loader_;
   std::optional<TrainingTimeline> timeline_;  // once the run goes
   std::map<std::string, std::string> bad_;    // damaged images: why
-  std::optional<DataWatch> data_watch_;       // once the run goes
+  std::optional<DataWatch> data_watch_;       // once the run goes, with a folder
   int accuracy_ = -1;                         // index of the training accuracy among the scalars
   bool has_advised_ = false;
   int64_t first_ = 0, issued_ = 0, saved_ = -1;  // steps

@@ -11,6 +11,7 @@ namespace tandem::image_folder {
 namespace {
 
 constexpr double most_bytes = 600.0 * (1 << 20);
+constexpr double most_shown = 1e15;                // MiB; hostile headers ask for any number
 constexpr double large_picture = 32e6;             // pixels
 constexpr double large_bytes = 3 * large_picture;  // as 8 bits, B,G,R
 
@@ -32,11 +33,21 @@ double tiff_bytes(Bytes file) {
   return 3 * channel * pixels + std::max(stored, 3 * pixels);
 }
 
+// As measured, besides some 10 MB. libwebp decodes to B,G,R or B,G,R,A, of which OpenCV makes gray
+// or B,G,R. Of a lossless picture, and of the alpha of a lossy one, it has all pixels as A,R,G,B
+// before.
+double webp_bytes(Bytes file) {
+  const WebpForm form = webp_form(file);
+  if (form.lossless) return (form.alpha ? 8 : 7) * pixels_of(file);
+  return (form.alpha ? 9 : 4) * pixels_of(file);
+}
+
 }  // namespace
 
 double decoding_bytes(Bytes file) {
   const double pixels = pixels_of(file);
   if (is_tiff(file)) return tiff_bytes(file);
+  if (is_webp(file)) return webp_bytes(file);
   if (!is_known_format(file) && !is_gif(file)) return 0;
   // 16 bits, and then 8.
   return bits_of(file) > 8 && !drops_lower_bits(file) ? 9 * pixels : 3 * pixels;
@@ -49,7 +60,7 @@ bool drops_lower_bits(Bytes file) {
 bool is_large_decoding(double bytes, const char* format, int64_t width, int64_t height) {
   if (bytes > most_bytes) {
     throw sdk::skip("too large: a ", format, " of ", width, "x", height, " and this form takes ",
-                    std::ceil(bytes / (1 << 20)),
+                    static_cast<int64_t>(std::min(std::ceil(bytes / (1 << 20)), most_shown)),
                     " MiB of memory to decode; 600 MiB are the limit");
   }
   return bytes > large_bytes;

@@ -19,10 +19,6 @@ using picture::little_endian;
 bool is_bmp(Bytes file) {
   return file.size() >= 54 && has(file, 0, "BM", 2);
 }
-bool is_webp(Bytes file) {
-  return file.size() >= 30 && has(file, 0, "RIFF", 4) && has(file, 8, "WEBP", 4);
-}
-
 bool is_pnm(Bytes file) {
   return file.size() >= 8 && file[0] == 'P' && file[1] >= '1' && file[1] <= '6';
 }
@@ -221,6 +217,10 @@ bool is_tiff(Bytes file) {
   return file.size() >= 8 && (has(file, 0, "II*\0", 4) || has(file, 0, "MM\0*", 4));
 }
 
+bool is_webp(Bytes file) {
+  return file.size() >= 30 && has(file, 0, "RIFF", 4) && has(file, 8, "WEBP", 4);
+}
+
 bool is_jpeg(Bytes file) {
   return has(file, 0, "\xff\xd8\xff", 3);
 }
@@ -293,6 +293,22 @@ TiffForm tiff_form(Bytes file) {
     }
   });
   if (strip_rows > 0) form.strip_rows = strip_rows;
+  return form;
+}
+
+WebpForm webp_form(Bytes file) {
+  WebpForm form;
+  for (size_t at = 12; at + 8 <= file.size();) {
+    if (has(file, at, "VP8X", 4) && at + 8 < file.size()) form.alpha = (file[at + 8] & 0x10U) != 0;
+    if (has(file, at, "VP8 ", 4)) return form;
+    if (has(file, at, "VP8L", 4)) {
+      form.lossless = true;
+      form.alpha = form.alpha || (at + 13 <= file.size() && (file[at + 12] & 0x10U) != 0);
+      return form;
+    }
+    const uint64_t length = little_endian(file, at + 4, 4);
+    at += 8 + length + length % 2;
+  }
   return form;
 }
 

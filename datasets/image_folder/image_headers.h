@@ -14,6 +14,7 @@ using picture::Bytes;
 [[nodiscard]] bool is_jpeg(Bytes file);
 [[nodiscard]] bool is_png(Bytes file);
 [[nodiscard]] bool is_tiff(Bytes file);
+[[nodiscard]] bool is_webp(Bytes file);
 // PNG, BMP, WebP, TIFF or PNM. OpenCV's other decoders are rarely needed and write to stderr.
 [[nodiscard]] bool is_known_format(Bytes file);
 
@@ -39,6 +40,12 @@ struct TiffForm {
   double tile_width = 0, tile_rows = 0;  // 0: strips
 };
 [[nodiscard]] TiffForm tiff_form(Bytes file);
+
+// How the pixels of a WebP are stored, by its first chunks.
+struct WebpForm {
+  bool lossless = false, alpha = false;
+};
+[[nodiscard]] WebpForm webp_form(Bytes file);
 
 // The box "meta" of a HEIF file, which has the properties; it may follow the pictures. Empty if
 // there is none.

@@ -38,7 +38,10 @@ void require_high_bits(const cv::Mat& image) {
   double greatest = 0;
   cv::minMaxLoc(image.reshape(1), nullptr, &greatest);
   if (greatest == 0 || greatest > 4095 / 256) return;
-  throw sdk::skip("too large: a picture of 12 bits in 16 is read up to 32 megapixels");
+  throw sdk::skip(
+      "too large: its values of 16 bits are all below 4096, as if of 12 bits, and such a picture "
+      "is "
+      "read up to 32 megapixels; store it with 8 bits a channel");
 }
 
 thread_local int quiet_depth = 0;
@@ -106,9 +109,9 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
   if (extent.width != 0 || extent.height != 0) check_extent(extent.width, extent.height);
   if (by_libheif) return decode_heif(file, gray, before_pixels);
   if (is_gif(file)) check_extent(extent.width, extent.height);
+  if (const char* damage = damage_of(file)) throw sdk::skip(damage);
   before_pixels(decoding_bytes(file), extent.width, extent.height);
   if (is_gif(file)) return decode_gif(file, gray);
-  if (const char* damage = damage_of(file)) throw sdk::skip(damage);
   std::vector<unsigned char> room;
   if (is_png(file)) file = without_notes(file, room);
   const cv::Mat bytes(1, static_cast<int>(file.size()), CV_8U,

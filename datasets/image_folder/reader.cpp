@@ -121,9 +121,14 @@ picture::View Reader::decode(int shrink, const picture::Part& part) {
     return {other_.data, other_.cols, other_.rows, other_.channels(),
             static_cast<std::ptrdiff_t>(other_.step)};
   }
-  if (orientation_ == 1) return jpeg_->decode(gray_, shrink, part, pixels_);
   const auto [width, height] = jpeg_->size();
+  const bool is_turned = orientation_ != 1;
   const picture::Part all{0, 0, (width + shrink - 1) / shrink, (height + shrink - 1) / shrink};
+  const picture::Part& decoded = is_turned ? all : part;
+  const double bytes = (is_turned ? 2.0 : 1.0) * (gray_ ? 1 : 3) * (decoded.right - decoded.left) *
+                       (decoded.bottom - decoded.top);
+  if (is_large_decoding(bytes, "JPEG", width, height)) take_turn();
+  if (!is_turned) return jpeg_->decode(gray_, shrink, part, pixels_);
   return turned(jpeg_->decode(gray_, shrink, all, pixels_), orientation_, turned_);
 }
 

@@ -77,6 +77,11 @@ TEST(Messages, HoldNoTextOfALibrary) {
       {R"({"options": 3})", "'options' is the number 3, not an object"},
       {test::replaced(record, "\"batch\": ", "\"batch\": \"4\", \"other\": "),
        "'options.batch' is a text, not an integer in its range"},
+      {test::replaced(record,
+                      "\"data_parameters\": ", "\"data_parameters\": {\"mirror\": 3}, \"other\": "),
+       "'data_parameters.mirror' is the number 3, not a text"},
+      {test::replaced(record, "\"data_parameters\": ", "\"data_parameters\": 3, \"other\": "),
+       "'data_parameters' is the number 3, not an object"},
       {record.substr(0, record.size() - 3), ": it ends too early"}};
   for (const auto& [text, reason] : reasons) {
     desk.write("run/run.json", text);
@@ -89,7 +94,7 @@ TEST(Messages, HoldNoTextOfALibrary) {
 // OpenMP's library would print a line of its own.
 TEST(Messages, NameANumberOfThreadsThatIsNone) {
   const Desk desk;
-  for (const char* value : {"many", "2,0", ""}) {
+  for (const char* value : {"many", "2,0", " "}) {
     const Outcome outcome =
         desk.tandem("net tiny.prototxt", std::string("OMP_NUM_THREADS='") + value + "'");
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
@@ -99,6 +104,7 @@ TEST(Messages, NameANumberOfThreadsThatIsNone) {
                   "the cpu devices share)\n");
   }
   EXPECT_EQ(desk.tandem("net tiny.prototxt", "OMP_NUM_THREADS=' 4, 2'").errors, "");
+  EXPECT_EQ(desk.tandem("net tiny.prototxt", "OMP_NUM_THREADS=''").errors, "");
 }
 
 const std::string endless = test::replaced(train, "--steps 6 --display 1", "--steps 1000000") +

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <thread>
 
 #include "tests/data/image_data.h"
@@ -123,6 +124,13 @@ TEST(DamagedImages, ALargeOneLetsOtherThreadsReadTheirs) {
   std::thread([&] { there = reason_of("a.pgm", header); }).join();
   EXPECT_EQ(here, there);
   EXPECT_THAT(here, HasSubstr("truncated PNM"));
+}
+
+// It would be large if it were whole.
+TEST(DamagedImages, ALargeOneThatIsCutIsSaidToBeCut) {
+  const std::string webp("RIFF\xff\xff\0\0WEBPVP8L\x10\0\0\0\x2f\x0e\xa7\xc3\x09\0\0\0\0\0\0\0",
+                         32);
+  EXPECT_THAT(reason_of("a.webp", webp), HasSubstr("truncated WebP"));
 }
 
 TEST(DamagedImages, TextNamedJpgIsNotAnImage) {
@@ -252,6 +260,40 @@ TEST(DamagedImages, ATiffThatTakesMuchMemoryIsRefused) {
   EXPECT_THAT(reason_of("a.tif", tiff_of(tags)), HasSubstr("takes 773 MiB of memory to decode"));
 }
 
+// A tile of 4294967295 rows and columns.
+TEST(DamagedImages, TheMemoryThatAHostileTiffTakesIsAWholeNumber) {
+  const unsigned most = 4294967295U;
+  EXPECT_THAT(reason_of("a.tif", tiff_of({{width, whole_number, 1, 9000},
+                                          {height, whole_number, 1, 9000},
+                                          {bits, whole_number, 1, 16},
+                                          {channels, whole_number, 1, most},
+                                          {0x142, whole_number, 1, most},
+                                          {0x143, whole_number, 1, most}})),
+              HasSubstr("takes 1000000000000000 MiB"));
+  EXPECT_THAT(reason_of("a.tif", tiff_of({{width, whole_number, 1, 9000},
+                                          {height, whole_number, 1, 9000},
+                                          {bits, whole_number, 1, 16},
+                                          {channels, whole_number, 1, 30000}})),
+              HasSubstr("takes 4635321 MiB"));
+}
+
+// A header without pixels: 16383x6000 is below the limit of megapixels.
+TEST(DamagedImages, AWebpThatTakesMuchMemoryIsRefused) {
+  const auto webp = [](const std::string& chunks) {
+    const std::string body = "WEBP" + chunks + std::string(16, '\0');
+    return "RIFF" + std::string(1, static_cast<char>(body.size())) + std::string(3, '\0') + body;
+  };
+  const std::string lossless("VP8L\x10\0\0\0\x2f", 9);
+  const std::string rgb("\x0e\xa7\xc3\x09", 4), rgba("\x0e\xa7\xc3\x19", 4);
+  EXPECT_THAT(reason_of("a.webp", webp(lossless + rgb)),
+              HasSubstr("too large: a WebP of 9999x9999 and this form takes 668 MiB"));
+  EXPECT_THAT(reason_of("a.webp", webp(lossless + rgba)), HasSubstr("takes 763 MiB"));
+  const std::string lossy("VP8 \x10\0\0\0\0\0\0\x9d\x01\x2a\x0f\x27\x0f\x27", 18);
+  EXPECT_THAT(reason_of("a.webp", webp(lossy)), Not(HasSubstr("too large")));
+  const std::string extended("VP8X\x0a\0\0\0\x10\0\0\0\x0e\x27\0\x0e\x27\0", 18);
+  EXPECT_THAT(reason_of("a.webp", webp(extended + lossy)), HasSubstr("takes 859 MiB"));
+}
+
 // OpenCV reads sizes of 32 bits from a header of 36 bytes on.
 TEST(DamagedImages, ABmpCannotHideItsSize) {
   std::string bmp = encoded(".bmp", gradient(20, 16));
@@ -272,7 +314,39 @@ TEST(LargeImages, Of16BitsAreReadAs8) {
   ASSERT_EQ(sample.pixels.size(), 1U) << sample.reason;
   EXPECT_NEAR(sample.pixels[0], 0x80, 0.01);
   EXPECT_THAT(reason_of("a.png", png(0x801)),
-              HasSubstr("too large: a picture of 12 bits in 16 is read up to 32 megapixels"));
+              HasSubstr("too large: its values of 16 bits are all below 4096"));
+}
+
+int64_t most_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return 1024 * std::stoll(line.substr(6));
+  }
+  return 0;
+}
+
+// Resampling as Pillow does needs all pixels of the part; 36 megapixels take 108 MB.
+TEST(LargeImages, BaselineJpegsDecodedWholeAreDecodedOneAtATime) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer keeps memory that is freed";
+#endif
+  const TempFolder folder;
+  DatasetOptions options = size_of(8, 8);
+  options.source =
+      folder.write("a.jpg", encoded(".jpg", cv::Mat(6000, 6000, CV_8UC3, cv::Scalar::all(90))))
+          .string();
+  options.class_names = {"a", "b"};
+  options.parameters = {{"resampling", "pillow"}, {"resize", "8"}};
+  const Dataset data = open_images(options);
+  std::ofstream("/proc/self/clear_refs") << "5";  // the peak becomes what there is now
+  const int64_t before = most_memory();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] { EXPECT_EQ(get(data).status, SampleStatus::good); });
+  }
+  for (std::thread& one : threads) one.join();
+  EXPECT_GT(most_memory() - before, 100'000'000);
+  EXPECT_LT(most_memory() - before, 200'000'000);
 }
 
 }  // namespace

@@ -1,0 +1,53 @@
+#include <gmock/gmock.h>
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "tests/support/temp_folder.h"
+
+namespace tandem {
+namespace {
+
+using test::TempFolder;
+using testing::HasSubstr;
+
+std::string refusal(const std::string& path) {
+  try {
+    make_folders(path);
+  } catch (const Error& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+TEST(Folders, AreMadeWithThoseAboveThem) {
+  const TempFolder folder;
+  for (const char* path : {"a/b/c", "a/b//d/", "e/../f/."}) {
+    EXPECT_EQ(refusal(folder.string() + "/" + path), "");
+    EXPECT_TRUE(std::filesystem::is_directory(folder / path)) << path;
+  }
+}
+
+TEST(Folders, OfAPathThatIsTooLongAreNotBegun) {
+  for (const int names : {3000, 300000}) {
+    const TempFolder folder;
+    std::string path = folder.string() + "/";
+    for (int i = 0; i < names; ++i) path += "a/";
+    EXPECT_THAT(refusal(path), HasSubstr("File name too long"));
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  }
+}
+
+TEST(Folders, SayWhatIsInTheirWay) {
+  const TempFolder folder;
+  const std::string file = folder.write("file", "").string(), link = (folder / "link").string();
+  std::filesystem::create_symlink("nowhere", link);
+  EXPECT_EQ(refusal(file),
+            "folder '" + file + "' cannot be made: '" + file + "' is there and is not a folder");
+  EXPECT_THAT(refusal(file + "/a/b"), HasSubstr("'" + file + "' is there and is not a folder"));
+  EXPECT_THAT(refusal(link + "/"), HasSubstr("'" + link +
+                                             "' is there and is not a folder: it is a link to "
+                                             "'nowhere', which is missing"));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,49 @@
+// What is known of the files of a data set, where some of them are missing.
+#include "core/data/fingerprint.h"
+#ifdef TANDEM_TEST_IMAGES
+
+#include <gmock/gmock.h>
+
+#include "core/train/data_watch.h"
+#include "tests/data/image_data.h"
+
+namespace tandem {
+namespace {
+
+using test::open_images;
+using test::TempFolder;
+using testing::ElementsAre;
+
+TEST(Fingerprint, CountsTheFilesThatAreThereIfTheFirstIsMissing) {
+  const TempFolder folder;
+  test::fill_class(folder, "a", 3);
+  test::fill_class(folder, "b", 3);
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(folder / "b/1.jpg"));
+  const Dataset data = open_images(folder);
+  std::filesystem::remove(data.sample_name(0));
+  const std::vector<FileState> files = file_states(data);
+  ASSERT_GT(files.size(), 2U);
+  EXPECT_EQ(files[0].bytes, -1);
+  EXPECT_EQ(fingerprint_of(data, files).bytes, static_cast<int64_t>(files.size() - 1) * bytes);
+}
+
+TEST(Fingerprint, SamplesOfWhichNoneIsAFileHaveNoStates) {
+  EXPECT_TRUE(file_states(test::scripted()).empty());
+}
+
+// What happened before it was made counts too.
+TEST(DataWatch, ComparesWithTheStatesThatItIsGiven) {
+  const TempFolder folder;
+  test::fill_class(folder, "a", 3);
+  test::fill_class(folder, "b", 3);
+  const Dataset data = open_images(folder);
+  std::vector<FileState> files = file_states(data);
+  std::ofstream(data.sample_name(1)) << "another";
+  DataWatch watch(folder.string(), {{&data, std::move(files)}, {nullptr, {}}});
+  EXPECT_THAT(watch.news(true), ElementsAre(testing::StartsWith("1 of ")));
+}
+
+}  // namespace
+}  // namespace tandem
+
+#endif
