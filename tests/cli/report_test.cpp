@@ -178,7 +178,7 @@ TEST(Explain, WritesAPictureForEachImage) {
   EXPECT_THAT(desk.read("why/1-2.explained.png"), StartsWith("\x89PNG"));
   desk.write("file", "not a folder\n");
   EXPECT_THAT(desk.refusal("predict --run run --explain file images/val/red/1.ppm"),
-              HasSubstr("'file' is no folder"));
+              HasSubstr("'file' is there and is not a folder"));
 }
 
 }  // namespace
