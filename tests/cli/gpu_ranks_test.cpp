@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"
+#include "tests/cli/ranks.h"
 #include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
 
+using test::checkpoint;
 using test::Desk;
 using test::Outcome;
 using testing::HasSubstr;
@@ -30,10 +32,7 @@ class GpuRanks : public testing::Test {
                     (test::build_folder() / "lib/libtandem_fake_cuda.so").string(),
                     (test::build_folder() / "lib/tandem/fake_cuda").string());
     if (ranks == 1) return fake;
-    return fake +
-           "OMPI_MCA_btl=^tcp OMPI_MCA_btl_vader_single_copy_mechanism=none mpirun "
-           "--allow-run-as-root --oversubscribe --bind-to none -n " +
-           std::to_string(ranks);
+    return fake + test::mpirun(ranks);
   }
   // Trains in the folder `name`; both files of its checkpoint.
   static std::string trained(const Desk& desk, const std::string& name, const std::string& options,
@@ -47,14 +46,6 @@ class GpuRanks : public testing::Test {
                                << outcome.output << outcome.errors;
     return outcome.code == 0 ? checkpoint(desk, name) : name;
   }
-  static std::string checkpoint(const Desk& desk, const std::string& name) {
-    return desk.read(name + "/last.safetensors") + desk.read(name + "/last.state.safetensors");
-  }
-};
-
-struct Job {
-  int ranks, devices;
-  const char* options;
 };
 
 // "cuda:0,0,0". One process asks GPUs how they are connected and orders a ring by it; ranks do not.
@@ -66,26 +57,15 @@ std::string devices_of_one_gpu(int devices) {
 
 TEST_F(GpuRanks, HaveTheBitsOfOneProcessForEveryStrategy) {
   const Desk desk;
-  const std::vector<Job> jobs{
-      {2, 1, "--strategy two_phase"},
-      {3, 1, "--strategy sequential"},
-      {2, 2, "--strategy layerwise --reduce ring"},
-      {2, 1, "--strategy layerwise --reduce tree --solver-option iter_size=2"},
-      {2, 2, "--strategy hybrid --conv-devices 2"},
-      {4, 1, "--strategy asymmetric --groups E=0,1/W=2,3"},
-      {2, 1, "--strategy fc_parallel"},
-      {2, 2, "--strategy two_phase --solver-type LARS --mixup 0.4"},
-      {2, 1, "--strategy layerwise --precision bfloat16"},
-  };
-  int number = 0;
-  for (const Job& job : jobs) {
-    const std::string options = std::string(job.options) + " --steps 4 --devices ";
-    const std::string name = "run" + std::to_string(number++);
-    EXPECT_TRUE(
-        trained(desk, name, options + devices_of_one_gpu(job.devices), job.ranks) ==
-        trained(desk, name + "alone", options + devices_of_one_gpu(job.ranks * job.devices), 1))
-        << job.options << " on " << job.ranks << " ranks of " << job.devices;
-  }
+  std::vector<test::Job> jobs =
+      test::jobs_of_every_strategy("--conv-devices 2", "--groups E=0,1/W=2,3");
+  jobs.push_back({2, 1, "--strategy layerwise --precision bfloat16"});
+  test::expect_bits_of_one_process(
+      jobs,
+      [&](const std::string& name, const std::string& options, int ranks) {
+        return trained(desk, name, options, ranks);
+      },
+      &devices_of_one_gpu);
 }
 
 TEST_F(GpuRanks, ResumeWithAnyNumberOfRanks) {

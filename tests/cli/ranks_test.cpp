@@ -10,23 +10,18 @@
 
 #include "tests/cli/failing_disk.h"
 #include "tests/cli/program.h"
+#include "tests/cli/ranks.h"
 #include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
 
+using test::checkpoint;
 using test::Desk;
+using test::mpirun;
 using test::Outcome;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-// Ranks outnumber cores. A container may forbid processes to read each other's memory.
-std::string mpirun(int ranks) {
-  return "OMPI_MCA_btl=^tcp OMPI_MCA_btl_vader_single_copy_mechanism=none mpirun "
-         "--allow-run-as-root --oversubscribe "
-         "--bind-to none -n " +
-         std::to_string(ranks);
-}
 
 class Ranks : public testing::Test {
  protected:
@@ -48,36 +43,16 @@ class Ranks : public testing::Test {
                                << outcome.output << outcome.errors;
     return outcome.code == 0 ? checkpoint(desk, name) : name;
   }
-  static std::string checkpoint(const Desk& desk, const std::string& name) {
-    return desk.read(name + "/last.safetensors") + desk.read(name + "/last.state.safetensors");
-  }
-};
-
-struct Job {
-  int ranks, devices;
-  const char* options;
 };
 
 TEST_F(Ranks, HaveTheBitsOfOneProcessForEveryStrategy) {
   const Desk desk;
-  const std::vector<Job> jobs{
-      {2, 1, "--strategy two_phase"},
-      {3, 1, "--strategy sequential"},
-      {2, 2, "--strategy layerwise --reduce ring"},
-      {2, 1, "--strategy layerwise --reduce tree --solver-option iter_size=2"},
-      {2, 2, "--strategy hybrid"},
-      {4, 1, "--strategy asymmetric"},
-      {2, 1, "--strategy fc_parallel"},
-      {2, 2, "--strategy two_phase --solver-type LARS --mixup 0.4"},
-  };
-  int number = 0;
-  for (const Job& job : jobs) {
-    const std::string options = std::string(job.options) + " --steps 4 --devices cpu:";
-    const std::string name = "run" + std::to_string(number++);
-    EXPECT_TRUE(trained(desk, name, options + std::to_string(job.devices), job.ranks) ==
-                trained(desk, name + "alone", options + std::to_string(job.ranks * job.devices), 1))
-        << job.options << " on " << job.ranks << " ranks of " << job.devices;
-  }
+  test::expect_bits_of_one_process(
+      test::jobs_of_every_strategy(),
+      [&](const std::string& name, const std::string& options, int ranks) {
+        return trained(desk, name, options, ranks);
+      },
+      [](int devices) { return "cpu:" + std::to_string(devices); });
 }
 
 TEST_F(Ranks, ResumeWithAnyNumberOfRanks) {

@@ -2,6 +2,8 @@
 // The ranks are threads here, each with a machine of its own.
 #include <gmock/gmock.h>
 
+#include <memory>
+#include <string>
 #include <thread>
 
 #include "core/device/communicator.h"
@@ -89,37 +91,38 @@ TEST_P(RanksOnDevices, ComputeTheSameBitsUnderRandomStreamDelays) {
   EXPECT_EQ(run(2, 6, delayed), run(1, 6));
 }
 
+// Rank 1 of two, which waits for a message of rank 0. Rank 0 never sends.
+struct WaitingRank {
+  WaitingRank(const std::string& devices, double watchdog_seconds) {
+    world.join(1);
+    communicator = std::make_unique<Communicator>(ThreadWorld::transport());
+    const tandem_backend& backend =
+        all_modules().backend(parse_devices(devices, all_modules()).kind);
+    ExecutorOptions options;
+    options.ranks = communicator.get();
+    options.watchdog_seconds = watchdog_seconds;
+    rig =
+        std::make_unique<Rig>(localize(ring(), equal_ranks(2, 2), 1, !is_host_addressable(backend)),
+                              backend, MachineOptions(), options);
+    rig->executor->issue(0, {});
+  }
+  ThreadWorld world{2};
+  std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<Rig> rig;
+};
+
 TEST_P(RanksOnDevices, EndATaskThatWaitsForAMessageWhenTheyGiveUp) {
-  const tandem_backend& backend =
-      all_modules().backend(parse_devices(GetParam(), all_modules()).kind);
-  ThreadWorld world(2);
-  world.join(1);
-  const Communicator communicator(ThreadWorld::transport());
-  ExecutorOptions options;
-  options.ranks = &communicator;
-  Rig rig(localize(ring(), equal_ranks(2, 2), 1, !is_host_addressable(backend)), backend, {},
-          options);
-  rig.executor->issue(0, {});  // rank 0 never sends
-  communicator.abort();
-  EXPECT_THAT(message_of([&] { rig.executor->drain(); }),
+  const WaitingRank rank(GetParam(), ExecutorOptions().watchdog_seconds);
+  rank.communicator->abort();
+  EXPECT_THAT(message_of([&] { rank.rig->executor->drain(); }),
               testing::HasSubstr("receive send 0 @1 from rank 0"));
 }
 
 TEST_P(RanksOnDevices, AreNamedInTheReportOfAStuckStep) {
-  const tandem_backend& backend =
-      all_modules().backend(parse_devices(GetParam(), all_modules()).kind);
-  ThreadWorld world(2);
-  world.join(1);
-  const Communicator communicator(ThreadWorld::transport());
-  ExecutorOptions options;
-  options.ranks = &communicator;
-  options.watchdog_seconds = 0.2;
-  Rig rig(localize(ring(), equal_ranks(2, 2), 1, !is_host_addressable(backend)), backend, {},
-          options);
-  rig.executor->issue(0, {});
-  EXPECT_THAT(message_of([&] { rig.executor->drain(); }),
+  const WaitingRank rank(GetParam(), 0.2);
+  EXPECT_THAT(message_of([&] { rank.rig->executor->drain(); }),
               testing::HasSubstr("receive send 0 @1 from rank 0"));
-  communicator.abort();
+  rank.communicator->abort();
 }
 
 }  // namespace
