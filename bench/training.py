@@ -89,6 +89,12 @@ def version_of(python, modules):
     return done.stdout.strip().splitlines()[-1] if done.returncode == 0 else ""
 
 
+def with_own_statistics(prototxt, file):
+    """The net with BatchNorm of each rank's rows, as DistributedDataParallel has it."""
+    file.write_text(re.sub(r"batch_norm_param\s*{", "batch_norm_param { per_device: true", prototxt.read_text()))
+    return file
+
+
 def over_ranks(a, command, env, is_ours):
     """The command as the ranks of a job, each with one thread, and options that say how they reach each other."""
     settings = [word for name in sorted(PASSED & env.keys()) for word in ("-x", f"{name}={env[name]}")]
@@ -158,7 +164,8 @@ def command_of(a, case, kind, folder):
                 "--threads", a.threads], env
     counts += ["--precision", case.precision]
     if kind.startswith("tandem"):
-        command = [a.program, case.net, "--batch", a.batch or BATCHES.get(case.net, 32), *counts]
+        net = with_own_statistics(prototxt, folder / f"{case.net}.prototxt") if count else case.net
+        command = [a.program, net, "--batch", a.batch or BATCHES.get(case.net, 32), *counts]
     else:
         command = [a.python, ROOT / "bench" / "training_torch.py", prototxt, folder / case.net,
                    "--mode", "stock" if kind == "PyTorch stock" else "tuned", *counts]
