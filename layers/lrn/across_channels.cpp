@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/team.h"
 #include "plugins/cpu/vector.h"
 
@@ -16,6 +17,12 @@ namespace {
 
 using Tile = AcrossChannelsLrn::Tile;
 using Terms = AcrossChannelsLrn::Terms;
+using cpu::bfloat16;
+
+// Of a tile in the backward pass.
+struct Arrays {
+  float *squares, *direct, *ratio;
+};
 
 // s^-beta and 1 / s.
 struct Powers {
@@ -63,24 +70,26 @@ TANDEM_INLINE float about(const float* value, int64_t stride, int64_t half) {
   return sum;
 }
 
-// The passes over one tile. x, y and their gradients point to the tensor.
-template <int Half, class Power>
+// The passes over one tile. x, y and their gradients point to the tensor, of float or bfloat16.
+template <int Half, class Power, class Element>
 struct Passes {
-  TANDEM_INLINE static void normalise(const Tile& tile, Terms t, Power power, const float* x,
-                                      const float* squares, float* y) {
+  TANDEM_INLINE static void normalise(const Tile& tile, Terms t, Power power, const Element* x,
+                                      const float* squares, Element* y) {
     for_runs(
         tile, [ =, stride = tile.stride ](int64_t at, int64_t from,
                                           auto floats) __attribute__((always_inline)) {
 #pragma omp simd
           for (int64_t i = 0; i < floats; ++i) {
             const float s = t.constant + t.scale * about<Half>(squares + at + i, stride, t.half);
-            y[from + i] = x[from + i] * power(s).power;
+            cpu::store(cpu::load(x[from + i]) * power(s).power, y[from + i]);
           }
         });
   }
 
-  TANDEM_INLINE static void ratios(const Tile& tile, Terms t, Power power, const float* x,
-                                   const float* dy, const float* squares, float* ratio, float* dx) {
+  // dy s^-beta and dy x s^(-beta - 1)
+  TANDEM_INLINE static void ratios(const Tile& tile, Terms t, Power power, const Element* x,
+                                   const Element* dy, const float* squares, float* direct,
+                                   float* ratio) {
     for_runs(
         tile, [ =, stride = tile.stride ](int64_t at, int64_t from,
                                           auto floats) __attribute__((always_inline)) {
@@ -88,65 +97,96 @@ struct Passes {
           for (int64_t i = 0; i < floats; ++i) {
             const Powers p =
                 power(t.constant + t.scale * about<Half>(squares + at + i, stride, t.half));
-            const float direct = dy[from + i] * p.power;
-            dx[from + i] = direct;
-            ratio[at + i] = direct * x[from + i] * p.inverse;
+            const float value = cpu::load(dy[from + i]) * p.power;
+            direct[at + i] = value;
+            ratio[at + i] = value * cpu::load(x[from + i]) * p.inverse;
           }
         });
   }
 
-  TANDEM_INLINE static void subtract(const Tile& tile, Terms t, const float* x, const float* ratio,
-                                     float* dx) {
+  TANDEM_INLINE static void subtract(const Tile& tile, Terms t, const Element* x,
+                                     const float* direct, const float* ratio, Element* dx) {
     const float factor = 2 * t.scale * t.beta;
     for_runs(
         tile, [ =, stride = tile.stride ](int64_t at, int64_t from,
                                           auto floats) __attribute__((always_inline)) {
 #pragma omp simd
           for (int64_t i = 0; i < floats; ++i) {
-            dx[from + i] -= factor * x[from + i] * about<Half>(ratio + at + i, stride, t.half);
+            const float others = about<Half>(ratio + at + i, stride, t.half);
+            cpu::store(direct[at + i] - factor * cpu::load(x[from + i]) * others, dx[from + i]);
           }
         });
   }
 };
 
-TANDEM_CPU_VECTOR void square_tile(const Tile& tile, const float* x, float* squares) {
+template <class Element>
+TANDEM_INLINE void square(const Tile& tile, const Element* x, float* squares) {
   for_runs(
       tile, [=](int64_t at, int64_t from, auto floats) __attribute__((always_inline)) {
 #pragma omp simd
-        for (int64_t i = 0; i < floats; ++i) squares[at + i] = x[from + i] * x[from + i];
+        for (int64_t i = 0; i < floats; ++i) {
+          const float value = cpu::load(x[from + i]);
+          squares[at + i] = value * value;
+        }
       });
 }
 
-TANDEM_CPU_VECTOR void forward_tile(const Tile& tile, const Terms& t, const float* x,
-                                    const float* squares, float* y) {
+template <class Element>
+TANDEM_INLINE void forward(const Tile& tile, const Terms& t, const Element* x, float* squares,
+                           Element* y) {
+  square(tile, x, squares);
   if (t.beta == 0.75F && t.half == 2) {
-    Passes<2, ThreeQuarters>::normalise(tile, t, {}, x, squares, y);
+    Passes<2, ThreeQuarters, Element>::normalise(tile, t, {}, x, squares, y);
   } else if (t.beta == 0.75F) {
-    Passes<0, ThreeQuarters>::normalise(tile, t, {}, x, squares, y);
+    Passes<0, ThreeQuarters, Element>::normalise(tile, t, {}, x, squares, y);
   } else {
-    Passes<0, AnyPower>::normalise(tile, t, {t.beta}, x, squares, y);
+    Passes<0, AnyPower, Element>::normalise(tile, t, {t.beta}, x, squares, y);
   }
 }
 
-TANDEM_CPU_VECTOR void backward_tile(const Tile& tile, const Terms& t, const float* x,
-                                     const float* dy, const float* squares, float* ratio,
-                                     float* dx) {
+template <int Half, class Power, class Element>
+TANDEM_INLINE void backward_by(const Tile& tile, const Terms& t, Power power, const Element* x,
+                               const Element* dy, const Arrays& arrays, Element* dx) {
+  using All = Passes<Half, Power, Element>;
+  All::ratios(tile, t, power, x, dy, arrays.squares, arrays.direct, arrays.ratio);
+  All::subtract(tile, t, x, arrays.direct, arrays.ratio, dx);
+}
+
+template <class Element>
+TANDEM_INLINE void backward(const Tile& tile, const Terms& t, const Element* x, const Element* dy,
+                            const Arrays& arrays, Element* dx) {
+  square(tile, x, arrays.squares);
   if (t.beta == 0.75F && t.half == 2) {
-    Passes<2, ThreeQuarters>::ratios(tile, t, {}, x, dy, squares, ratio, dx);
-    Passes<2, ThreeQuarters>::subtract(tile, t, x, ratio, dx);
+    backward_by<2>(tile, t, ThreeQuarters{}, x, dy, arrays, dx);
   } else if (t.beta == 0.75F) {
-    Passes<0, ThreeQuarters>::ratios(tile, t, {}, x, dy, squares, ratio, dx);
-    Passes<0, ThreeQuarters>::subtract(tile, t, x, ratio, dx);
+    backward_by<0>(tile, t, ThreeQuarters{}, x, dy, arrays, dx);
   } else {
-    Passes<0, AnyPower>::ratios(tile, t, {t.beta}, x, dy, squares, ratio, dx);
-    Passes<0, AnyPower>::subtract(tile, t, x, ratio, dx);
+    backward_by<0>(tile, t, AnyPower{t.beta}, x, dy, arrays, dx);
   }
+}
+
+// The compiler clones no templates.
+TANDEM_CPU_VECTOR void forward_tile(const Tile& tile, const Terms& t, const float* x,
+                                    float* squares, float* y) {
+  forward(tile, t, x, squares, y);
+}
+TANDEM_CPU_VECTOR void forward_tile(const Tile& tile, const Terms& t, const bfloat16* x,
+                                    float* squares, bfloat16* y) {
+  forward(tile, t, x, squares, y);
+}
+TANDEM_CPU_VECTOR void backward_tile(const Tile& tile, const Terms& t, const float* x,
+                                     const float* dy, const Arrays& arrays, float* dx) {
+  backward(tile, t, x, dy, arrays, dx);
+}
+TANDEM_CPU_VECTOR void backward_tile(const Tile& tile, const Terms& t, const bfloat16* x,
+                                     const bfloat16* dy, const Arrays& arrays, bfloat16* dx) {
+  backward(tile, t, x, dy, arrays, dx);
 }
 
 }  // namespace
 
 AcrossChannelsLrn::AcrossChannelsLrn(const sdk::Attributes& attributes, const tandem_tensor& tensor)
-    : placement_(tensor) {
+    : placement_(tensor), dtype_(tensor.dtype) {
   // several tiles of this size fit the L1 cache
   constexpr int64_t most_floats = 2048, most_pixels = 64;
   const int64_t channels = tensor.shape.c, block = placement_.block;
@@ -167,7 +207,7 @@ int64_t AcrossChannelsLrn::tile_floats() const {
 }
 
 int64_t AcrossChannelsLrn::scratch_bytes(int32_t threads) const {
-  constexpr int64_t most_arrays = 2;
+  constexpr int64_t most_arrays = 3;
   return threads * most_arrays * tile_floats() * static_cast<int64_t>(sizeof(float));
 }
 
@@ -192,19 +232,24 @@ void AcrossChannelsLrn::for_tiles(const sdk::Call& call, float* scratch, int arr
   });
 }
 
-void AcrossChannelsLrn::forward(const sdk::Call& call, const float* x, float* y,
-                                float* scratch) const {
-  for_tiles(call, scratch, 1, [&](const Tile& tile, int64_t offset, float* squares, int64_t) {
-    square_tile(tile, x + offset, squares);
-    forward_tile(tile, terms_, x + offset, squares, y + offset);
+void AcrossChannelsLrn::forward(const sdk::Call& call, const sdk::Pass& pass) const {
+  cpu::with_elements(dtype_, [&]<class Element>(Element) {
+    const auto* x = static_cast<const Element*>(pass.raw.inputs[0]);
+    auto* y = static_cast<Element*>(pass.raw.outputs[0]);
+    for_tiles(call, pass.scratch(), 1, [&](const Tile& tile, int64_t at, float* array, int64_t) {
+      forward_tile(tile, terms_, x + at, array, y + at);
+    });
   });
 }
 
-void AcrossChannelsLrn::backward(const sdk::Call& call, const float* x, const float* dy, float* dx,
-                                 float* scratch) const {
-  for_tiles(call, scratch, 2, [&](const Tile& tile, int64_t at, float* squares, int64_t floats) {
-    square_tile(tile, x + at, squares);
-    backward_tile(tile, terms_, x + at, dy + at, squares, squares + floats, dx + at);
+void AcrossChannelsLrn::backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
+  cpu::with_elements(dtype_, [&]<class Element>(Element) {
+    const auto* x = static_cast<const Element*>(pass.raw.inputs[0]);
+    const auto* dy = static_cast<const Element*>(pass.raw.output_gradients[0]);
+    auto* dx = static_cast<Element*>(pass.raw.input_gradients[0]);
+    for_tiles(call, pass.scratch(), 3, [&](const Tile& tile, int64_t at, float* a, int64_t floats) {
+      backward_tile(tile, terms_, x + at, dy + at, {a, a + floats, a + 2 * floats}, dx + at);
+    });
   });
 }
 

@@ -1,4 +1,4 @@
-// LRN across channels on the cpu, in every layout, by Caffe's formulas:
+// LRN across channels on the cpu, in every layout, of float32 and bfloat16, by Caffe's formulas:
 //   s = k + alpha / size * (sum of x^2 over the neighbouring channels),  y = x s^-beta
 //   dx = dy s^-beta - 2 alpha beta / size * x * (sum of dy x s^(-beta - 1) over those channels)
 // The backward pass computes s again from x, which is faster than reading it from memory and saves
@@ -18,9 +18,8 @@ class AcrossChannelsLrn {
 
   // Of a pass with this number of threads.
   [[nodiscard]] int64_t scratch_bytes(int32_t threads) const;
-  void forward(const sdk::Call& call, const float* x, float* y, float* scratch) const;
-  void backward(const sdk::Call& call, const float* x, const float* dy, float* dx,
-                float* scratch) const;
+  void forward(const sdk::Call& call, const sdk::Pass& pass) const;
+  void backward_data(const sdk::Call& call, const sdk::Pass& pass) const;
 
   // A tile is some pixels of one image with all of their channels, in arrays that stay in the
   // cache. Neighbours in memory are channels (pixels in plain NCHW). There are zeros before the
@@ -43,6 +42,7 @@ class AcrossChannelsLrn {
   void for_tiles(const sdk::Call& call, float* scratch, int arrays, const Body& body) const;
 
   cpu::Placement placement_;
+  int32_t dtype_;
   Tile tile_;  // the largest one
   Terms terms_;
 };

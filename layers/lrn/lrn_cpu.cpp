@@ -2,7 +2,6 @@
 #include <optional>
 
 #include "layers/lrn/across_channels.h"
-#include "layers/lrn/across_channels_rounded.h"
 #include "layers/lrn/lrn.h"
 #include "layers/lrn/within_channel.h"
 #include "plugins/cpu/bfloat16.h"
@@ -14,10 +13,9 @@ using namespace tandem::sdk;
 using namespace tandem::cpu;
 using tandem::layers::AcrossChannelsLrn;
 using tandem::layers::LocalResponseNormalisation;
-using tandem::layers::RoundedAcrossChannels;
 using tandem::layers::WithinChannelLrn;
 
-// Both algorithms compute in float32: a bfloat16 tensor is read and written through copies, which
+// Sums within a channel are of float32: a bfloat16 tensor is read and written through copies, which
 // follow the algorithm's own scratch memory.
 class Copies {
  public:
@@ -55,30 +53,15 @@ class Copies {
 class AcrossChannels : public Needs {
  public:
   AcrossChannels(const Binding& binding, const Call& call)
-      : lrn_(binding.attributes, binding.input(0)),
-        copies_(binding),
-        own_(lrn_.scratch_bytes(call.threads) / static_cast<int64_t>(sizeof(float))) {
-    scratch_bytes = (own_ + copies_.floats()) * static_cast<int64_t>(sizeof(float));
+      : lrn_(binding.attributes, binding.input(0)) {
+    scratch_bytes = lrn_.scratch_bytes(call.threads);
     algorithm = "tiles in the cache";
   }
-  void forward(const Call& call, const Pass& pass) const {
-    float* const copies = pass.scratch() + own_;
-    const float* x = copies_.read(call, pass.raw.inputs[0], copies);
-    copies_.write(call, pass.raw.outputs[0], copies_.at(copies, 1),
-                  [&](float* y) { lrn_.forward(call, x, y, pass.scratch()); });
-  }
-  void backward_data(const Call& call, const Pass& pass) const {
-    float* const copies = pass.scratch() + own_;
-    const float* x = copies_.read(call, pass.raw.inputs[0], copies);
-    const float* dy = copies_.read(call, pass.raw.output_gradients[0], copies_.at(copies, 1));
-    copies_.write(call, pass.raw.input_gradients[0], copies_.at(copies, 2),
-                  [&](float* dx) { lrn_.backward(call, x, dy, dx, pass.scratch()); });
-  }
+  void forward(const Call& call, const Pass& pass) const { lrn_.forward(call, pass); }
+  void backward_data(const Call& call, const Pass& pass) const { lrn_.backward_data(call, pass); }
 
  private:
   AcrossChannelsLrn lrn_;
-  Copies copies_;
-  int64_t own_;  // floats
 };
 
 class WithinChannel : public Needs {
@@ -118,20 +101,10 @@ bool is_across(const Binding& binding) {
   return binding.attributes.text("norm_region") == "ACROSS_CHANNELS";
 }
 
-// oneDNN's kernel is taken for whole blocks of channels only: with others the input gradients of
-// oneDNN 3.7 are wrong in plain layouts (24 channels, 1x1, AVX-512).
-bool is_rounded(const Binding& binding) {
-  const int64_t block = block_of(blocked_layout(TANDEM_BFLOAT16), 0);
-  return is_across(binding) && binding.input(0).dtype == TANDEM_BFLOAT16 &&
-         binding.input(0).shape.c % block == 0;
-}
-
 class LrnCpu : public Needs {
  public:
   LrnCpu(const Binding& binding, const Call& call) {
-    if (is_rounded(binding)) {
-      static_cast<Needs&>(*this) = rounded_.emplace(binding);
-    } else if (is_across(binding)) {
+    if (is_across(binding)) {
       static_cast<Needs&>(*this) = across_.emplace(binding, call);
     } else {
       static_cast<Needs&>(*this) = within_.emplace(binding);
@@ -139,7 +112,6 @@ class LrnCpu : public Needs {
   }
   static constexpr uint32_t dtypes = float32_and_bfloat16;
   static LayoutOptions layouts(const Binding& binding) {
-    if (is_rounded(binding)) return RoundedAcrossChannels::layouts(binding);
     const Shape& shape = binding.input(0).shape;
     LayoutOptions options = any_layout(shape.c);
     // Measured: plain NCHW takes longer by the time of moving the tensor three times.
@@ -150,17 +122,14 @@ class LrnCpu : public Needs {
     return options;
   }
   void forward(const Call& call, const Pass& pass) {
-    if (rounded_) return rounded_->forward(call, pass);
     across_ ? across_->forward(call, pass) : within_->forward(call, pass);
   }
   void backward_data(const Call& call, const Pass& pass) {
-    if (rounded_) return rounded_->backward_data(call, pass);
     across_ ? across_->backward_data(call, pass) : within_->backward_data(call, pass);
   }
 
  private:
   std::optional<AcrossChannels> across_;
-  std::optional<RoundedAcrossChannels> rounded_;
   std::optional<WithinChannel> within_;
 };
 

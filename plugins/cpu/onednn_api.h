@@ -109,34 +109,4 @@ inline DescriptorOf<dnnl::softmax_backward> describe_softmax_backward(
 #endif
 }
 
-struct LrnParameters {
-  int64_t size;
-  float alpha, beta, k;
-};
-
-// Across channels. Input and output have the same descriptor, `data`.
-inline DescriptorOf<dnnl::lrn_forward> describe_lrn(const Making& how, dnnl::prop_kind kind,
-                                                    const dnnl::memory::desc& data,
-                                                    const LrnParameters& p) {
-  constexpr auto method = dnnl::algorithm::lrn_across_channels;
-#if DNNL_VERSION_MAJOR == 2
-  return describe<dnnl::lrn_forward>(how, kind, method, data, p.size, p.alpha, p.beta, p.k);
-#else
-  return describe<dnnl::lrn_forward>(how, kind, method, data, data, p.size, p.alpha, p.beta, p.k);
-#endif
-}
-
-inline DescriptorOf<dnnl::lrn_backward> describe_lrn_backward(
-    const Making& how, const DescriptorOf<dnnl::lrn_forward>& forward,
-    const dnnl::memory::desc& data, const LrnParameters& p) {
-  constexpr auto method = dnnl::algorithm::lrn_across_channels;
-#if DNNL_VERSION_MAJOR == 2
-  return describe_backward<dnnl::lrn_backward>(how, forward, method, data, data, p.size, p.alpha,
-                                               p.beta, p.k);
-#else
-  return describe_backward<dnnl::lrn_backward>(how, forward, method, data, data, data, p.size,
-                                               p.alpha, p.beta, p.k);
-#endif
-}
-
 }  // namespace tandem::cpu
