@@ -127,8 +127,9 @@ SessionOptions session_options(const Arguments& a, const NetDefinition& definiti
 }
 
 // What connects the devices of all ranks, as measured between rank 0 and the others.
-std::shared_ptr<const Topology> links_of(const Communicator& ranks) {
-  const RankLinks links = measure_rank_links(ranks, ranks.hosts().names);
+std::shared_ptr<const Topology> links_of(const Communicator& ranks, const Registry& registry,
+                                         const DeviceSpec& spec) {
+  const RankLinks links = measure_rank_links(ranks, registry, spec);
   const std::string text = ranks.rank() == 0 ? rank_topology_text(links, 1) : "";
   return std::make_shared<Topology>(
       parse_topology(ranks.broadcast_text(text, "the links"), "measured between ranks"));
@@ -157,13 +158,14 @@ void choose_with_costs(Registry& registry, const NetDefinition& definition,
 
 void choose_for_ranks(Registry& registry, const NetDefinition& definition,
                       const Communicator& ranks, SessionOptions& options) {
-  if (parse_devices(options.devices, registry).count() != 1) {
+  const DeviceSpec spec = parse_devices(options.devices, registry);
+  if (spec.count() != 1) {
     throw error("--devices {}: each rank has one device here, e.g. cpu:1", options.devices);
   }
   options.ranks = &ranks;
   options.finds_links = false;
   if (!is_auto(options)) return;
-  options.rank_topology = links_of(ranks);
+  options.rank_topology = links_of(ranks, registry, spec);
   if (ranks.rank() == 0) choose_with_costs(registry, definition, options);
   RunRecord record;
   record.options.strategy = options.strategy;

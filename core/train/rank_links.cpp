@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "core/base/error.h"
+#include "core/train/measure_links.h"
 
 namespace tandem {
 namespace {
@@ -66,9 +67,8 @@ std::string device_name(size_t rank, int device) {
   return fmt::format("rank{}:{}", rank, device);
 }
 
-}  // namespace
-
-RankLinks measure_rank_links(const Communicator& ranks, const std::vector<std::string>& names) {
+RankLinks measure_messages(const Communicator& ranks) {
+  const std::vector<std::string>& names = ranks.hosts().names;
   RankLinks links;
   std::vector<std::vector<int>> ranks_of;
   for (size_t rank = 0; rank < names.size(); ++rank) {
@@ -87,6 +87,19 @@ RankLinks measure_rank_links(const Communicator& ranks, const std::vector<std::s
     links.to_first.emplace_back();
     if (of_host.size() > 1) links.within[host] = measure(ranks, of_host[0], of_host[1]);
     if (host > 0) links.to_first[host] = measure(ranks, ranks_of[0][0], of_host[0]);
+  }
+  return links;
+}
+
+}  // namespace
+
+RankLinks measure_rank_links(const Communicator& ranks, const Registry& registry,
+                             const DeviceSpec& spec) {
+  RankLinks links = measure_messages(ranks);
+  if (ranks.rank() == 0 && spec.count() > 1) {
+    const Machine machine(registry.backend(spec.kind), spec, MachineOptions{});
+    const MeasuredLink copies = measure_link(machine, 0, 1).alone;
+    links.copies = {copies.bandwidth, copies.latency};
   }
   return links;
 }

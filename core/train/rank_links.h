@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "core/device/communicator.h"
+#include "core/device/parse.h"
 #include "core/device/topology.h"
+#include "core/plugin/registry.h"
 
 namespace tandem {
 
@@ -28,10 +30,10 @@ struct RankLinks {
   std::optional<LinkSpeed> copies;                 // between devices of one rank; none: one device
 };
 
-// Measures messages between ranks with the hosts of these names, by rank. Called by all ranks;
-// only rank 0's result has numbers.
-[[nodiscard]] RankLinks measure_rank_links(const Communicator& ranks,
-                                           const std::vector<std::string>& names);
+// Measures messages between ranks, and copies between the devices of rank 0 in `spec`, which every
+// rank has. Called by all ranks; only rank 0's result has numbers.
+[[nodiscard]] RankLinks measure_rank_links(const Communicator& ranks, const Registry& registry,
+                                           const DeviceSpec& spec);
 
 // In the text format of core/schedule/cost/topology_file.h, with `devices` devices in each rank.
 [[nodiscard]] std::string rank_topology_text(const RankLinks& links, int devices);

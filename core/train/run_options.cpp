@@ -72,16 +72,8 @@ std::shared_ptr<const Topology> rank_topology(const Registry& registry,
         ranks.size() * devices);
   }
   if (!measures) return nullptr;
-  RankLinks links = measure_rank_links(ranks, ranks.hosts().names);
-  std::string text;
-  if (ranks.rank() == 0) {
-    if (devices > 1) {
-      const Machine machine(registry.backend(spec.kind), spec, MachineOptions{});
-      const MeasuredLink copies = measure_link(machine, 0, 1).alone;
-      links.copies = {copies.bandwidth, copies.latency};
-    }
-    text = rank_topology_text(links, devices);
-  }
+  const RankLinks links = measure_rank_links(ranks, registry, spec);
+  const std::string text = ranks.rank() == 0 ? rank_topology_text(links, devices) : "";
   return std::make_shared<Topology>(parse_topology(
       ranks.broadcast_text(text, "the links that were measured"), "measured between ranks"));
 }

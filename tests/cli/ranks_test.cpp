@@ -350,6 +350,22 @@ TEST_F(Ranks, AreMeasuredTogether) {
   EXPECT_THAT(refused.errors, HasSubstr("--link and --topology are for one process"));
 }
 
+TEST_F(Ranks, MeasureTheirLinksIntoATopologyOfAllDevices) {
+  const Desk desk;
+  const Outcome measured =
+      desk.tandem("devices --measure links.txt --devices cpu:2 --threads 1", mpirun(2));
+  ASSERT_EQ(measured.code, 0) << measured.errors;
+  EXPECT_THAT(measured.output, HasSubstr("copies between the devices of a rank: "));
+  EXPECT_THAT(measured.output, HasSubstr("messages between ranks on "));
+  const Outcome plan = desk.tandem(
+      "plan --net tiny.prototxt --batch 8 --devices sim:4 --strategy layerwise --topology "
+      "links.txt");
+  EXPECT_EQ(plan.code, 0) << plan.errors;
+  const Outcome again = desk.tandem("devices --measure links.txt --devices cpu:2", mpirun(2));
+  EXPECT_NE(again.code, 0);
+  EXPECT_THAT(again.errors, HasSubstr("--measure links.txt: the file exists already"));
+}
+
 TEST_F(Ranks, ShowTheStagesOfAlexNetOnAllDevices) {
   const Desk desk;
   const Outcome outcome = desk.alexnet(

@@ -9,6 +9,8 @@
 #include "core/plugin/registry.h"
 #include "core/train/device_options.h"
 #include "core/train/measure_links.h"
+#include "core/train/rank_links.h"
+#include "core/train/ranks.h"
 
 namespace tandem::cli {
 namespace {
@@ -112,17 +114,19 @@ int print_links(const std::string& text) {
   return 0;
 }
 
+void require_absent(const std::string& file) {
+  if (std::error_code code; std::filesystem::exists(file, code)) {
+    throw error("--measure {}: the file exists already: choose another name", file);
+  }
+}
+
 // Measures every pair of the devices; the topology file has the speed of each pair alone.
-int measure_devices(const std::string& text, const std::string& file,
+int measure_devices(const Registry& registry, const std::string& text, const std::string& file,
                     const DeviceOptions& options) {
-  const Registry registry = Registry::with_defaults();
   const DeviceSpec spec = require_several(registry, text);
   if (has_virtual_time(registry.backend(spec.kind))) {
     throw error("--devices {}: simulated devices copy nothing, so there is nothing to measure",
                 text);
-  }
-  if (std::error_code code; std::filesystem::exists(file, code)) {
-    throw error("--measure {}: the file exists already: choose another name", file);
   }
   const Machine machine(registry.backend(spec.kind), spec, machine_options(options));
   const std::vector<LinkMeasurement> measured = measure_links(machine);
@@ -143,6 +147,44 @@ int measure_devices(const std::string& text, const std::string& file,
   return 0;
 }
 
+void print_link(const std::string& what, const std::optional<LinkSpeed>& link) {
+  if (!link) return;
+  fmt::print("{}: {:.2f} GB/s, latency {}\n", what, link->bandwidth / 1e9,
+             human_seconds(link->latency));
+}
+
+// As measure_devices(), of the devices of all ranks; rank 0 prints and writes.
+int measure_ranks(const Communicator& ranks, const Registry& registry, const DeviceSpec& spec,
+                  const std::string& file) {
+  const RankLinks links = measure_rank_links(ranks, registry, spec);
+  if (ranks.rank() > 0) return 0;
+  print_link("copies between the devices of a rank", links.copies);
+  for (size_t host = 0; host < links.hosts.size(); ++host) {
+    print_link(fmt::format("messages between ranks on {}", links.hosts[host]), links.within[host]);
+    print_link(fmt::format("messages between {} and {}", links.hosts[0], links.hosts[host]),
+               links.to_first[host]);
+  }
+  write_output(file, rank_topology_text(links, spec.count()));
+  fmt::print("topology of {} ranks of {} written to {} (for --topology)\n", ranks.size(),
+             to_string(spec), file);
+  return 0;
+}
+
+int measure_all(const std::string& text, const std::string& file, const DeviceOptions& options) {
+  constexpr double watchdog_seconds = 60;
+  const Registry registry = Registry::with_defaults();
+  const std::unique_ptr<Communicator> ranks = open_ranks(registry, 0, watchdog_seconds);
+  return as_rank(ranks.get(), [&] {
+    if (ranks == nullptr || ranks->rank() == 0) require_absent(file);
+    if (ranks == nullptr) return measure_devices(registry, text, file, options);
+    if (options.link.size() + options.topology.size() > 0) {
+      throw error("--link and --topology are for one process: links between ranks are measured");
+    }
+    require_messages_from(registry, text);
+    return measure_ranks(*ranks, registry, parse_devices(text, registry), file);
+  });
+}
+
 }  // namespace
 
 void add_devices(CommandLine& line) {
@@ -156,8 +198,8 @@ void add_devices(CommandLine& line) {
       line.add("devices", "List the kinds of devices and what this machine has of each");
   const Option as_json = command.flag("--json", a->as_json, "Print JSON");
   Option measure = command.option("--measure FILE", &a->measure,
-                                  "Measure the copies between every pair of --devices and write "
-                                  "this topology file");
+                                  "Measure the copies between every pair of --devices, or the "
+                                  "messages between ranks, and write this topology file");
   measure.excludes(as_json);
   command
       .flag("--links", a->links,
@@ -168,7 +210,7 @@ void add_devices(CommandLine& line) {
       .show_default();
   add_device_options(command, a->machine);
   command.action([a, &command] {
-    if (!a->measure.empty()) return measure_devices(a->devices, a->measure, a->machine);
+    if (!a->measure.empty()) return measure_all(a->devices, a->measure, a->machine);
     require_measure(command, a->links);
     if (a->links) return print_links(a->devices);
     return list_devices(a->as_json);
