@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -172,6 +173,14 @@ std::vector<tandem_part> blocks_of(const tandem_part* parts, uint32_t count) {
   return result;
 }
 
+// Open MPI over TCP writes a large message as one piece, and its answer to a message of the other
+// direction waits behind it: then the two directions of a link take turns. The user's own setting
+// stays.
+void keep_both_directions_busy() {
+  constexpr int keep = 0;
+  setenv("OMPI_MCA_btl_tcp_rdma_pipeline_frag_size", "131072", keep);
+}
+
 class World {
  public:
   World() : thread_([this] { run(); }) {
@@ -232,6 +241,7 @@ class World {
 
  private:
   void open() {
+    keep_both_directions_busy();
     int given = 0;
     require_success(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given),
                     "MPI_Init_thread");
