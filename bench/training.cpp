@@ -19,7 +19,6 @@
 #include "core/base/random.h"
 #include "core/model/initial_weights.h"
 #include "core/model/models.h"
-#include "core/schedule/cost/topology_file.h"
 #include "core/train/choose_strategy.h"
 #include "core/train/measure.h"
 #include "core/train/pretrained.h"
@@ -126,15 +125,6 @@ SessionOptions session_options(const Arguments& a, const NetDefinition& definiti
   return options;
 }
 
-// What connects the devices of all ranks, as measured between rank 0 and the others.
-std::shared_ptr<const Topology> links_of(const Communicator& ranks, const Registry& registry,
-                                         const DeviceSpec& spec) {
-  const RankLinks links = measure_rank_links(ranks, registry, spec);
-  const std::string text = ranks.rank() == 0 ? rank_topology_text(links, 1) : "";
-  return std::make_shared<Topology>(
-      parse_topology(ranks.broadcast_text(text, "the links"), "measured between ranks"));
-}
-
 // Of one rank's share of the batch, and what is the fastest with such costs and links.
 void choose_with_costs(Registry& registry, const NetDefinition& definition,
                        SessionOptions& options) {
@@ -165,7 +155,7 @@ void choose_for_ranks(Registry& registry, const NetDefinition& definition,
   options.ranks = &ranks;
   options.finds_links = false;
   if (!is_auto(options)) return;
-  options.rank_topology = links_of(ranks, registry, spec);
+  options.rank_topology = measured_topology(ranks, registry, spec);
   if (ranks.rank() == 0) choose_with_costs(registry, definition, options);
   RunRecord record;
   record.options.strategy = options.strategy;

@@ -5,18 +5,20 @@
 #include <chrono>
 
 #include "core/base/error.h"
+#include "core/schedule/cost/topology_file.h"
 #include "core/train/measure_links.h"
 
 namespace tandem {
 namespace {
 
-constexpr int64_t small_message = 4 << 10, large_message = int64_t{8} << 20;
-constexpr int rounds = 7;
+// Large enough that what a network lets through at once, as after a pause, hardly counts.
+constexpr int64_t small_message = 4 << 10, large_message = int64_t{32} << 20;
+constexpr int small_rounds = 7, large_rounds = 3;
 constexpr const char* timed_message = "a message whose time is measured";
 
 // Half of the least time that a message to `peer` and back takes; a message that comes later than
 // others was held up.
-double one_way_seconds(const Communicator& ranks, int peer, bool begins,
+double one_way_seconds(const Communicator& ranks, int peer, bool begins, int rounds,
                        std::vector<std::byte>& message, int64_t bytes) {
   double least = -1;
   for (int round = 0; round < rounds; ++round) {
@@ -30,15 +32,14 @@ double one_way_seconds(const Communicator& ranks, int peer, bool begins,
   return least / 2;
 }
 
-// Between this rank and `peer`.
+// Between this rank and `peer`. The small message takes no time of the bandwidth: a network lets
+// it through at once.
 LinkSpeed measure_pair(const Communicator& ranks, int peer, bool begins) {
   std::vector<std::byte> message(static_cast<size_t>(large_message));
-  const double shortest = one_way_seconds(ranks, peer, begins, message, small_message);
-  const double longest = one_way_seconds(ranks, peer, begins, message, large_message);
   LinkSpeed link;
-  link.bandwidth =
-      static_cast<double>(large_message - small_message) / std::max(longest - shortest, 1e-9);
-  link.latency = std::max(0.0, shortest - static_cast<double>(small_message) / link.bandwidth);
+  link.latency = one_way_seconds(ranks, peer, begins, small_rounds, message, small_message);
+  const double longest = one_way_seconds(ranks, peer, begins, large_rounds, message, large_message);
+  link.bandwidth = static_cast<double>(large_message) / std::max(longest - link.latency, 1e-9);
   return link;
 }
 
@@ -102,6 +103,15 @@ RankLinks measure_rank_links(const Communicator& ranks, const Registry& registry
     links.copies = {copies.bandwidth, copies.latency};
   }
   return links;
+}
+
+std::shared_ptr<const Topology> measured_topology(const Communicator& ranks,
+                                                  const Registry& registry,
+                                                  const DeviceSpec& spec) {
+  const RankLinks links = measure_rank_links(ranks, registry, spec);
+  const std::string text = ranks.rank() == 0 ? rank_topology_text(links, spec.count()) : "";
+  return std::make_shared<Topology>(parse_topology(
+      ranks.broadcast_text(text, "the links that were measured"), "measured between ranks"));
 }
 
 std::string rank_topology_text(const RankLinks& links, int devices) {

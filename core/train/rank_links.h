@@ -35,6 +35,11 @@ struct RankLinks {
 [[nodiscard]] RankLinks measure_rank_links(const Communicator& ranks, const Registry& registry,
                                            const DeviceSpec& spec);
 
+// What was measured, as a topology of the devices of all ranks. Called by all ranks.
+[[nodiscard]] std::shared_ptr<const Topology> measured_topology(const Communicator& ranks,
+                                                                const Registry& registry,
+                                                                const DeviceSpec& spec);
+
 // In the text format of core/schedule/cost/topology_file.h, with `devices` devices in each rank.
 [[nodiscard]] std::string rank_topology_text(const RankLinks& links, int devices);
 

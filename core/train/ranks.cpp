@@ -16,6 +16,7 @@
 #include "core/base/strings.h"
 #include "core/base/version.h"
 #include "core/device/parse.h"
+#include "core/train/rank_links.h"
 
 namespace tandem {
 namespace {
@@ -228,6 +229,8 @@ std::unique_ptr<Communicator> open_measuring_ranks(const Registry& registry,
       throw error("--strategy auto is for one process here, not for several ranks: name one");
     }
     require_messages_from(registry, options.devices);
+    const DeviceSpec spec = parse_devices(options.devices, registry);
+    options.rank_topology = measured_topology(*ranks, registry, spec);
   } catch (const Error&) {
     ranks->abort();
     if (ranks->rank() > 0) let_root_report();

@@ -1,9 +1,7 @@
 #include "core/train/run_options.h"
 
 #include "core/base/error.h"
-#include "core/schedule/cost/topology_file.h"
 #include "core/train/choose_strategy.h"
-#include "core/train/measure_links.h"
 #include "core/train/rank_links.h"
 #include "core/train/ranks.h"
 
@@ -71,11 +69,7 @@ std::shared_ptr<const Topology> rank_topology(const Registry& registry,
         source_text(*given), given->device_count(), ranks.size(), options.devices,
         ranks.size() * devices);
   }
-  if (!measures) return nullptr;
-  const RankLinks links = measure_rank_links(ranks, registry, spec);
-  const std::string text = ranks.rank() == 0 ? rank_topology_text(links, devices) : "";
-  return std::make_shared<Topology>(parse_topology(
-      ranks.broadcast_text(text, "the links that were measured"), "measured between ranks"));
+  return measures ? measured_topology(ranks, registry, spec) : nullptr;
 }
 
 // Costs of this rank's devices, each with as many rows of the batch as in the whole job, and the
