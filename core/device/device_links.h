@@ -35,7 +35,7 @@ class DeviceLinks {
   DeviceLinks& operator=(const DeviceLinks&) = delete;
 
   [[nodiscard]] bool are_open() const { return refusal_.empty(); }
-  // "messages between devices: NCCL 2.28.9", or why they go through the host's memory.
+  // "messages between devices: ACME 1.2", or why they go through the host's memory.
   [[nodiscard]] std::string text() const;
 
   // In a work of the channel's stream, for device memory.
