@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <exception>
@@ -32,6 +33,11 @@ const tandem_device_transport* transport_of(const Registry& registry, const std:
   const char* chosen = std::getenv("TANDEM_MESSAGES");
   if (chosen != nullptr && std::string_view(chosen) == "host") {
     refusal = "TANDEM_MESSAGES is host";
+    return nullptr;
+  }
+  const std::vector<std::string> known = registry.device_transports();
+  if (std::find(known.begin(), known.end(), kind) == known.end()) {
+    refusal = fmt::format("there is no module for messages between devices '{}'", kind);
     return nullptr;
   }
   try {

@@ -531,6 +531,9 @@ std::vector<std::string> Registry::transports() const {
 std::vector<std::string> Registry::device_transports() const {
   std::vector<std::string> names = keys(device_transports_);
   for (const auto& [stem, path] : deferred_) add_named(messages_prefix, stem, names);
+  for (const ModuleReport& module : modules_) {
+    if (!module.loaded) add_named(messages_prefix, module.path.stem().string(), names);
+  }
   return each_once(std::move(names));
 }
 

@@ -73,9 +73,9 @@ class Registry {
   // The backends that load and of which that is true (computes_tf32, ...).
   [[nodiscard]] std::vector<std::string> backends_with(
       const std::function<bool(const tandem_backend&)>& capability) const;
-  [[nodiscard]] std::vector<std::string> datasets() const;    // loaded and deferred
-  [[nodiscard]] std::vector<std::string> transports() const;  // loaded and deferred
-  [[nodiscard]] std::vector<std::string> device_transports() const;
+  [[nodiscard]] std::vector<std::string> datasets() const;           // loaded and deferred
+  [[nodiscard]] std::vector<std::string> transports() const;         // loaded and deferred
+  [[nodiscard]] std::vector<std::string> device_transports() const;  // as backends()
   [[nodiscard]] const std::vector<ModuleReport>& modules() const { return modules_; }
 
  private:
