@@ -99,7 +99,9 @@ void fail_if_due(ncclComm& comm) {
 ncclResult_t issue(ncclComm& comm, bool sends, void* memory, size_t count, ncclDataType_t type,
                    int peer, cudaStream_t stream) {
   if (type != ncclUint8 || peer != comm.peer) return ncclInvalidArgument;
-  if (comm.state != ncclSuccess) give_up("NCCL: a message on a communicator that is not ready");
+  const ncclResult_t state = comm.state;
+  if (state == ncclInProgress) give_up("NCCL: a message on a communicator that is not ready");
+  if (state != ncclSuccess) return state;
   if (comm.device != current_device || Stream::of(stream).device() != comm.device) {
     give_up("NCCL: a message on a stream of another GPU");
   }
