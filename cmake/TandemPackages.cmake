@@ -83,10 +83,10 @@ set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "tandem (= ${version})")
 if(TANDEM_HAS_CUDA)
   set(cuda "${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR}")
   set(CPACK_DEBIAN_CUDA_PACKAGE_SUGGESTS
-    "cuda-cudart-${cuda}, libcublas-${cuda}, libcudnn9-cuda-${CUDAToolkit_VERSION_MAJOR}")
+    "cuda-cudart-${cuda}, libcublas-${cuda}, libcudnn9-cuda-${CUDAToolkit_VERSION_MAJOR}, libnccl2")
 endif()
 set(CPACK_DEBIAN_CUDA_DESCRIPTION "trainer for convolutional networks (NVIDIA GPUs)\n${about}\
-This package contains the modules for NVIDIA GPUs. To use them, install the\ndriver, CUDA's libraries and cuDNN 9.")
+This package contains the modules for NVIDIA GPUs. To use them, install the\ndriver, CUDA's libraries and cuDNN 9; with NCCL, GPUs of several ranks exchange\nmessages directly.")
 
 set(CPACK_DEBIAN_MPI_PACKAGE_NAME tandem-mpi)
 set(CPACK_DEBIAN_MPI_PACKAGE_SECTION science)

@@ -94,6 +94,9 @@ class Plugin {
   Plugin& transport(const tandem_transport* table) {
     return tables_->transports.push_back(table), *this;
   }
+  Plugin& device_transport(const tandem_device_transport* table) {
+    return tables_->device_transports.push_back(table), *this;
+  }
   // D derives from DatasetType.
   template <class D>
   Plugin& dataset() {
@@ -119,9 +122,11 @@ class Plugin {
                         size(t.backends), t.backends.data()};
       t.table.backends = &t.backend_part;
     }
-    if (!t.transports.empty()) {
+    if (!t.transports.empty() || !t.device_transports.empty()) {
       t.transport_part = {sizeof(tandem_transports), TANDEM_TRANSPORTS_MAJOR,
-                          TANDEM_TRANSPORTS_MINOR, size(t.transports), t.transports.data()};
+                          TANDEM_TRANSPORTS_MINOR,   size(t.transports),
+                          t.transports.data(),       size(t.device_transports),
+                          t.device_transports.data()};
       t.table.transports = &t.transport_part;
     }
     return &t.table;
@@ -144,6 +149,7 @@ class Plugin {
     std::vector<const tandem_dataset_type*> datasets;
     std::vector<const tandem_backend*> backends;
     std::vector<const tandem_transport*> transports;
+    std::vector<const tandem_device_transport*> device_transports;
     std::deque<tandem_kernel> owned_kernels;
     Tables* older = nullptr;
   };

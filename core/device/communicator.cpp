@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <map>
-
 #include "core/base/error.h"
 #include "core/plugin/host.h"
 
@@ -44,6 +42,21 @@ Communicator::Communicator(const tandem_transport& transport, double watchdog_se
 
 Communicator::~Communicator() {
   transport_.close(communicator_);
+}
+
+void Communicator::abort() const {
+  transport_.abort(communicator_);
+  const std::lock_guard lock(mutex_);
+  for (const auto& [owner, function] : when_aborted_) function();
+}
+
+void Communicator::when_aborted(const void* owner, std::function<void()> function) const {
+  const std::lock_guard lock(mutex_);
+  if (function) {
+    when_aborted_[owner] = std::move(function);
+  } else {
+    when_aborted_.erase(owner);
+  }
 }
 
 void Communicator::watch(const std::function<void()>& call, int peer, const char* act,

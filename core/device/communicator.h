@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -52,7 +54,11 @@ class Communicator {
   void meet(const char* what) const;
 
   // This rank gives up: calls that wait for a message, and later ones, fail.
-  void abort() const { transport_.abort(communicator_); }
+  void abort() const;
+  // What abort() does besides, on any thread; null: nothing any more.
+  void when_aborted(const void* owner, std::function<void()> function) const;
+  // That this rank waits for another one.
+  [[nodiscard]] double seconds() const { return seconds_; }
 
   // The channel of a plan's channel.
   [[nodiscard]] static int channel_of(int channel) { return channel + 1; }
@@ -68,7 +74,9 @@ class Communicator {
   const tandem_transport& transport_;
   tandem_communicator* communicator_ = nullptr;
   RankHosts hosts_;
-  double seconds_;                    // that this rank waits
+  double seconds_;
+  mutable std::mutex mutex_;  // of when_aborted_
+  mutable std::map<const void*, std::function<void()>> when_aborted_;
   mutable MessageWatchdog watchdog_;  // a message changes nothing that callers see
 };
 

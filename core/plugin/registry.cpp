@@ -21,6 +21,7 @@ const std::string dataset_prefix = "tandem_dataset_";
 const std::string backend_prefix = "tandem_backend_";
 const std::string kernels_prefix = "tandem_kernels_";
 const std::string transport_prefix = "tandem_transport_";
+const std::string messages_prefix = "tandem_messages_";
 
 std::string layer_title(const std::string& name) {
   return fmt::format("layer type '{}'", name);
@@ -37,6 +38,9 @@ std::string dataset_title(const std::string& name) {
 
 std::string transport_title(const std::string& name) {
   return fmt::format("transport '{}'", name);
+}
+std::string device_transport_title(const std::string& kind) {
+  return fmt::format("transport between devices '{}'", kind);
 }
 
 fs::path resolved(const fs::path& path) {
@@ -157,7 +161,8 @@ void Registry::scan(const fs::path& folder) {
       report.reason = refusal;
       modules_.push_back(std::move(report));
     } else if (stem.starts_with(dataset_prefix) || stem.starts_with(backend_prefix) ||
-               stem.starts_with(kernels_prefix) || stem.starts_with(transport_prefix)) {
+               stem.starts_with(kernels_prefix) || stem.starts_with(transport_prefix) ||
+               stem.starts_with(messages_prefix)) {
       deferred_[stem] = file;
     } else {
       load(file);
@@ -214,6 +219,9 @@ std::string title_of(const tandem_dataset_type& t) {
 }
 std::string title_of(const tandem_transport& t) {
   return transport_title(t.name);
+}
+std::string title_of(const tandem_device_transport& t) {
+  return device_transport_title(t.device_kind);
 }
 
 // The tables of one kind that a module offers: accepted, checked against the registered names and,
@@ -333,11 +341,17 @@ void Registry::register_tables(const tandem_plugin& plugin, ModuleReport& report
   const Offers<Text, tandem_transport> transports(transport_part.transports,
                                                   transport_part.transport_count, "transports",
                                                   keeper, left_out, name_of);
+  const Offers<Text, tandem_device_transport> device_transports(
+      transport_part.device_transports, transport_part.device_transport_count,
+      "transports between devices", keeper, left_out,
+      [](const auto& t) { return Text(t.device_kind); });
   layers.check(layer_types_, layer_title, modules_, report.path, refusals_);
   kernels.check(kernels_, kernel_title, modules_, report.path, refusals_);
   backends.check(backends_, backend_title, modules_, report.path, refusals_);
   datasets.check(datasets_, dataset_title, modules_, report.path, refusals_);
   transports.check(transports_, transport_title, modules_, report.path, refusals_);
+  device_transports.check(device_transports_, device_transport_title, modules_, report.path,
+                          refusals_);
 
   const size_t module = modules_.size();
   layers.add(
@@ -351,6 +365,8 @@ void Registry::register_tables(const tandem_plugin& plugin, ModuleReport& report
       datasets_, module, [](const Text& n) { return "dataset " + n; }, report.offers);
   transports.add(
       transports_, module, [](const Text& n) { return "transport " + n; }, report.offers);
+  device_transports.add(
+      device_transports_, module, [](const Text& n) { return "messages " + n; }, report.offers);
   if (report.offers.empty() && !left_out.empty()) throw Error(left_out[0].second);
   for (const auto& [title, reason] : left_out) {
     report.left_out.push_back(reason);
@@ -458,6 +474,11 @@ const tandem_transport& Registry::transport(const std::string& name) const {
                        &Registry::transports);
 }
 
+const tandem_device_transport& Registry::device_transport(const std::string& kind) const {
+  return find_deferred(device_transports_, kind, messages_prefix, device_transport_title(kind),
+                       "transport between devices", &Registry::device_transports);
+}
+
 std::vector<std::string> Registry::layer_types() const {
   return keys(layer_types_);
 }
@@ -504,6 +525,15 @@ std::vector<std::string> Registry::datasets() const {
 std::vector<std::string> Registry::transports() const {
   std::vector<std::string> names = keys(transports_);
   for (const auto& [stem, path] : deferred_) add_named(transport_prefix, stem, names);
+  return each_once(std::move(names));
+}
+
+std::vector<std::string> Registry::device_transports() const {
+  std::vector<std::string> names = keys(device_transports_);
+  for (const auto& [stem, path] : deferred_) add_named(messages_prefix, stem, names);
+  for (const ModuleReport& module : modules_) {
+    if (!module.loaded) add_named(messages_prefix, module.path.stem().string(), names);
+  }
   return each_once(std::move(names));
 }
 

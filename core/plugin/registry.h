@@ -9,6 +9,7 @@
 //   tandem_backend_KIND.so       the backend of devices KIND
 //   tandem_kernels_KIND_*.so     kernels of layers on devices KIND
 //   tandem_transport_NAME.so     the transport NAME
+//   tandem_messages_KIND.so      the transport between devices KIND of two ranks
 #pragma once
 
 #include <filesystem>
@@ -58,6 +59,7 @@ class Registry {
   [[nodiscard]] const tandem_backend& backend(const std::string& kind) const;
   [[nodiscard]] const tandem_dataset_type& dataset(const std::string& name);
   [[nodiscard]] const tandem_transport& transport(const std::string& name) const;
+  [[nodiscard]] const tandem_device_transport& device_transport(const std::string& kind) const;
 
   // The module that offers the kernel; null if none is loaded.
   [[nodiscard]] const ModuleReport* module_of_kernel(const std::string& layer_type,
@@ -71,8 +73,9 @@ class Registry {
   // The backends that load and of which that is true (computes_tf32, ...).
   [[nodiscard]] std::vector<std::string> backends_with(
       const std::function<bool(const tandem_backend&)>& capability) const;
-  [[nodiscard]] std::vector<std::string> datasets() const;    // loaded and deferred
-  [[nodiscard]] std::vector<std::string> transports() const;  // loaded and deferred
+  [[nodiscard]] std::vector<std::string> datasets() const;           // loaded and deferred
+  [[nodiscard]] std::vector<std::string> transports() const;         // loaded and deferred
+  [[nodiscard]] std::vector<std::string> device_transports() const;  // as backends()
   [[nodiscard]] const std::vector<ModuleReport>& modules() const { return modules_; }
 
  private:
@@ -108,6 +111,7 @@ class Registry {
   mutable std::map<std::string, Entry<tandem_backend>> backends_;
   mutable std::map<std::string, Entry<tandem_dataset_type>> datasets_;
   mutable std::map<std::string, Entry<tandem_transport>> transports_;
+  mutable std::map<std::string, Entry<tandem_device_transport>> device_transports_;
   mutable std::map<std::string, std::filesystem::path> deferred_;  // by file name without ".so"
   mutable std::map<std::string, std::string> refusals_;            // title -> why nobody gets it
   mutable std::vector<std::shared_ptr<const void>> widened_;  // our copies of older, smaller tables

@@ -247,4 +247,18 @@ const tandem_transport* accept(const tandem_transport* table, Keeper& keeper) {
   return transport;
 }
 
+const tandem_device_transport* accept(const tandem_device_transport* table, Keeper& keeper) {
+  const tandem_device_transport* transport =
+      widen(table, "one of its transports of devices", keeper);
+  const std::string owner = require_name(transport->device_kind, "transport of devices");
+  require_all(owner, {{transport->help != nullptr, "help"},
+                      {transport->make_key != nullptr, "make_key"},
+                      {transport->open != nullptr, "open"},
+                      {transport->transfer != nullptr, "transfer"},
+                      {transport->check != nullptr, "check"},
+                      {transport->abort != nullptr, "abort"},
+                      {transport->close != nullptr, "close"}});
+  return transport;
+}
+
 }  // namespace tandem

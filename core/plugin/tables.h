@@ -51,6 +51,9 @@ class NeedsNewer : public Error {
 [[nodiscard]] constexpr size_t least_size(const tandem_transport*) {
   return offsetof(tandem_transport, abort) + sizeof(tandem_transport::abort);
 }
+[[nodiscard]] constexpr size_t least_size(const tandem_device_transport*) {
+  return offsetof(tandem_device_transport, close) + sizeof(tandem_device_transport::close);
+}
 [[nodiscard]] constexpr size_t least_size(const tandem_backend*) {
   return offsetof(tandem_backend, capture) + sizeof(tandem_backend::capture);
 }
@@ -117,5 +120,7 @@ using Keeper = std::vector<std::shared_ptr<const void>>;
 [[nodiscard]] const tandem_backend* accept(const tandem_backend* table, Keeper& keeper);
 [[nodiscard]] const tandem_dataset_type* accept(const tandem_dataset_type* table, Keeper& keeper);
 [[nodiscard]] const tandem_transport* accept(const tandem_transport* table, Keeper& keeper);
+[[nodiscard]] const tandem_device_transport* accept(const tandem_device_transport* table,
+                                                    Keeper& keeper);
 
 }  // namespace tandem

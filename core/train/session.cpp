@@ -34,6 +34,18 @@ std::vector<Interval> rows_read(const Phase& phase, int64_t batch) {
   return result;
 }
 
+DeviceLinks::Ends link_ends(const Plan& plan) {
+  DeviceLinks::Ends ends;
+  const auto add = [&](const Task& task, const RankMessage& message, bool receives) {
+    if (message.by_link) ends[message.channel] = {message.peer, receives, task.streams[0].device};
+  };
+  for (const Task& task : plan.tasks) {
+    if (const auto* send = std::get_if<SendWork>(&task.work)) add(task, *send, false);
+    if (const auto* receive = std::get_if<ReceiveWork>(&task.work)) add(task, *receive, true);
+  }
+  return ends;
+}
+
 const std::byte* results_of(const Phase& phase, const char* name, int64_t micro_batch) {
   const int buffer = phase.plan.find_buffer(name, TANDEM_HOST);
   if (buffer < 0) return nullptr;
@@ -137,9 +149,15 @@ void Session::divide(Phase& phase) {
         &phase == &training_ ? "training" : "testing");
   }
   const DeviceRanks ranks = equal_ranks(options_.ranks->size(), machine_->device_count());
-  Plan part = localize(phase.plan, ranks, options_.ranks->rank(), !machine_->is_host_addressable());
   phase.plan_of_all = std::move(phase.plan);
-  phase.plan = std::move(part);
+  const auto part = [&](MessagePath path) {
+    return localize(*phase.plan_of_all, ranks, options_.ranks->rank(), path);
+  };
+  phase.plan = part(machine_->is_host_addressable() ? MessagePath::direct : MessagePath::links);
+  if (machine_->is_host_addressable()) return;
+  phase.links =
+      std::make_unique<DeviceLinks>(registry_, *machine_, *options_.ranks, link_ends(phase.plan));
+  if (!phase.links->are_open()) phase.plan = part(MessagePath::host);
 }
 
 Session::~Session() {
@@ -236,6 +254,7 @@ void Session::finish(Phase& phase) {
   ExecutorOptions executor = options_.executor;
   if (options_.machine.topology != nullptr) executor.speeds = options_.machine.topology->speeds;
   executor.ranks = options_.ranks;
+  executor.links = phase.links.get();
   phase.executor = std::make_unique<Executor>(phase.plan, phase.memory, phase.net, *runtime_,
                                               kernels, &*options_.costs, options_.rule, executor);
   if (&phase == &testing_) phase.executor->trace_only(0, 0);  // its times are not used

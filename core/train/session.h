@@ -10,6 +10,7 @@
 
 #include "core/data/loader.h"
 #include "core/device/communicator.h"
+#include "core/device/device_links.h"
 #include "core/device/machine.h"
 #include "core/model/net.h"
 #include "core/plugin/registry.h"
@@ -69,6 +70,7 @@ struct Phase {
   std::optional<Plan> plan_of_all;  // of several ranks
   MemoryPlan memory;
   PixelForm pixels = PixelForm::floats;  // in the batches it is given
+  std::unique_ptr<DeviceLinks> links;  // of several ranks, where the host reaches no device memory
   std::optional<Kernels> kernels;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<const StepModel> model;  // of a plan without waits, made by measure()

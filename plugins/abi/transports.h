@@ -46,12 +46,43 @@ typedef struct tandem_transport {
   void (*abort)(tandem_communicator*);
 } tandem_transport;
 
+/* One end of a link, on which one device sends to a device of another rank. */
+typedef struct tandem_device_link tandem_device_link;
+
+#define TANDEM_LINK_KEY_BYTES 128
+
+/* Messages from memory of a device to that of a device of another rank, which streams issue. All
+ * ranks open and close their links one after the other, in one order of all links. */
+typedef struct tandem_device_transport {
+  uint32_t struct_size;
+  const char* device_kind; /* "cuda"; a kind of devices has one such transport */
+  const char* help;        /* one line, which begins with the name for people */
+  /* The key of a new link, which the caller takes to the other end. Called where it sends. */
+  tandem_status (*make_key)(void* key);
+  /* Inside a work of the device. Waits for the other end, at most that long. */
+  tandem_status (*open)(const tandem_call*, const void* key, int32_t receives, double seconds,
+                        tandem_device_link**);
+  /* Inside a work: sends memory of the device, or receives it, when the work's stream comes to it.
+   * Both ends name the same numbers of bytes in the same order, and the streams that they use for
+   * the link are one on each side. */
+  tandem_status (*transfer)(tandem_device_link*, const tandem_call*, void* memory, int64_t bytes);
+  /* Whether the link works. Else, for instance when the other rank is gone, transfers that were
+   * issued may never end before abort(). Thread-safe. */
+  tandem_status (*check)(tandem_device_link*);
+  /* What was issued ends, with any result; all calls but close() fail. Thread-safe. */
+  void (*abort)(tandem_device_link*);
+  /* When all transfers are done, or after abort(). Waits at most that long for the other end. */
+  void (*close)(tandem_device_link*, double seconds);
+} tandem_device_transport;
+
 /* What a module offers. */
 typedef struct tandem_transports {
   uint32_t struct_size;
   int32_t major, minor; /* TANDEM_TRANSPORTS_MAJOR and _MINOR of the header it was built with */
   uint32_t transport_count;
   const tandem_transport* const* transports;
+  uint32_t device_transport_count;
+  const tandem_device_transport* const* device_transports;
 } tandem_transports;
 
 #ifdef __cplusplus

@@ -1,8 +1,11 @@
-// Training by several processes with GPUs, on the stand-in for CUDA: messages go through pinned
-// memory, and the bits are those of one process with all devices.
+// Training by several processes with GPUs, on the stand-ins for CUDA and NCCL: messages go through
+// pinned memory, or by links between GPUs, and the bits are those of one process with all devices.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <csignal>
+#include <utility>
 
 #include "tests/cli/program.h"
 #include "tests/cli/ranks.h"
@@ -18,6 +21,10 @@ using testing::HasSubstr;
 
 class GpuRanks : public testing::Test {
  protected:
+  inline static const std::string train =
+      "train --net tiny.prototxt --data synthetic --data-option size=40 --batch 12 --seed 3 "
+      "--graphs off ";
+
   void SetUp() override {
 #if !defined(TANDEM_HAS_MPI) || !defined(TANDEM_HAS_CUDA)
     GTEST_SKIP() << "built without MPI or CUDA, or with a sanitizer, which would have to be loaded "
@@ -26,24 +33,33 @@ class GpuRanks : public testing::Test {
   }
 
   // Text before a program. The processes see two GPUs.
-  static std::string before(int ranks) {
+  static std::string before(int ranks, const std::string& variables = "") {
     const std::string fake =
-        fmt::format("LD_PRELOAD='{}' TANDEM_PLUGIN_PATH='{}' TANDEM_FAKE_GPUS=2 ",
-                    (test::build_folder() / "lib/libtandem_fake_cuda.so").string(),
-                    (test::build_folder() / "lib/tandem/fake_cuda").string());
+        variables + fmt::format(" LD_PRELOAD='{}' TANDEM_PLUGIN_PATH='{}' TANDEM_FAKE_GPUS=2 ",
+                                (test::build_folder() / "lib/libtandem_fake_cuda.so").string(),
+                                (test::build_folder() / "lib/tandem/fake_cuda").string());
     if (ranks == 1) return fake;
     return fake + test::mpirun(ranks);
   }
+  // The same where each rank has GPUs of its own, as NCCL wants them. `of_rank_one`: variables that
+  // rank 1 alone has.
+  static std::string with_own_gpus(int ranks, const std::string& of_rank_one = "X=1") {
+    return before(ranks) +
+           " sh -c 'export CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_RANK; "
+           "[ $OMPI_COMM_WORLD_RANK != 1 ] || export " +
+           of_rank_one + "; exec \"$0\" \"$@\"'";
+  }
   // Trains in the folder `name`; both files of its checkpoint.
   static std::string trained(const Desk& desk, const std::string& name, const std::string& options,
-                             int ranks) {
-    const Outcome outcome = desk.tandem(
-        "train --net tiny.prototxt --data synthetic --data-option size=40 --batch 12 --seed 3 "
-        "--graphs off --out " +
-            name + " " + options,
-        before(ranks));
+                             int ranks, bool own_gpus = false) {
+    const Outcome outcome =
+        desk.tandem(train + "--out " + name + " " + options,
+                    own_gpus && ranks > 1 ? with_own_gpus(ranks) : before(ranks));
     EXPECT_EQ(outcome.code, 0) << options << " on " << ranks << " ranks\n"
                                << outcome.output << outcome.errors;
+    if (own_gpus && ranks > 1) {
+      EXPECT_THAT(outcome.output, HasSubstr("messages between devices: NCCL 2."));
+    }
     return outcome.code == 0 ? checkpoint(desk, name) : name;
   }
 };
@@ -66,6 +82,63 @@ TEST_F(GpuRanks, HaveTheBitsOfOneProcessForEveryStrategy) {
         return trained(desk, name, options, ranks);
       },
       &devices_of_one_gpu);
+}
+
+class LinkedGpus : public GpuRanks {
+ protected:
+  void SetUp() override {
+    GpuRanks::SetUp();
+#ifndef TANDEM_HAS_NCCL
+    GTEST_SKIP() << "built without NCCL";
+#endif
+  }
+};
+
+TEST_F(LinkedGpus, HaveTheBitsOfOneProcessForEveryStrategy) {
+  const Desk desk;
+  test::expect_bits_of_one_process(
+      test::jobs_of_every_strategy("--conv-devices 2", "--groups E=0,1/W=2,3"),
+      [&](const std::string& name, const std::string& options, int ranks) {
+        return trained(desk, name, options, ranks, true);
+      },
+      &devices_of_one_gpu);
+}
+
+TEST_F(LinkedGpus, TrainThroughTheHostAndSayWhyWhereARankHasNoLinks) {
+  const Desk desk;
+  const std::string options = train + "--strategy layerwise --steps 2 --devices cuda:0 --out ";
+  desk.write("broken/tandem_messages_cuda.so", "no module");
+  const std::string fake = (test::build_folder() / "lib/tandem/fake_cuda").string();
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {before(2), "NCCL: ncclCommInitRankConfig: invalid usage"},  // one GPU for both
+      {with_own_gpus(2, "TANDEM_MESSAGES=host"), "rank 1: TANDEM_MESSAGES is host"},
+      {with_own_gpus(2, "TANDEM_PLUGIN_PATH=$PWD/broken:" + fake),
+       "rank 1: transport between devices 'cuda' is not loaded: "}};
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Outcome outcome = desk.tandem(options + "run" + std::to_string(i), cases[i].first);
+    EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+    EXPECT_THAT(
+        outcome.output,
+        HasSubstr("messages between devices go through the host's memory: " + cases[i].second));
+  }
+}
+
+// Rank 1 loses a connection (0), is stopped or dies. No kernel of rank 0 ends by itself then.
+TEST_F(LinkedGpus, EndTheJobWhenTheOtherRankIsGone) {
+  for (const int signal : {0, SIGSTOP, SIGKILL}) {
+    const Desk desk;
+    const Outcome outcome = desk.tandem(
+        train + "--strategy layerwise --steps 40 --devices cuda:0 --out run --watchdog " +
+            (signal == SIGSTOP ? "4" : "600"),
+        with_own_gpus(
+            2, "TANDEM_FAKE_NCCL_FAILS=30 TANDEM_FAKE_NCCL_SIGNAL=" + std::to_string(signal)));
+    EXPECT_NE(outcome.code, 0) << outcome.output;
+    const auto names = [&](const char* text) {
+      EXPECT_THAT(outcome.errors, HasSubstr(text)) << signal;
+    };
+    if (signal != SIGKILL) names("rank 1");
+    if (signal == 0) names("NCCL: nccl");
+  }
 }
 
 TEST_F(GpuRanks, ResumeWithAnyNumberOfRanks) {

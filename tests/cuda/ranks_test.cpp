@@ -43,6 +43,10 @@ Plan ring() {
   return maker.derived();
 }
 
+MessagePath path_of(const tandem_backend& backend) {
+  return is_host_addressable(backend) ? MessagePath::direct : MessagePath::host;
+}
+
 class RanksOnDevices : public OnDevices {
  protected:
   // The bytes of all devices after some micro-batches.
@@ -61,9 +65,8 @@ class RanksOnDevices : public OnDevices {
         ExecutorOptions executor;
         executor.ranks = &communicator;
         executor.watchdog_seconds = 60;
-        const bool stages = !is_host_addressable(backend);
-        Rig rig(localize(ring(), equal_ranks(ranks, each), rank, stages), backend, options,
-                executor);
+        Rig rig(localize(ring(), equal_ranks(ranks, each), rank, path_of(backend)), backend,
+                options, executor);
         rig.run(micro_batches);
         for (int device = 0; device < each; ++device) {
           result[size_t(rank * each + device)] = rig.read("own", device, floats);
@@ -101,9 +104,8 @@ struct WaitingRank {
     ExecutorOptions options;
     options.ranks = communicator.get();
     options.watchdog_seconds = watchdog_seconds;
-    rig =
-        std::make_unique<Rig>(localize(ring(), equal_ranks(2, 2), 1, !is_host_addressable(backend)),
-                              backend, MachineOptions(), options);
+    rig = std::make_unique<Rig>(localize(ring(), equal_ranks(2, 2), 1, path_of(backend)), backend,
+                                MachineOptions(), options);
     rig->executor->issue(0, {});
   }
   ThreadWorld world{2};

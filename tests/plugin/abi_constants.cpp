@@ -89,3 +89,4 @@ static_assert(TANDEM_UPDATE_LARS == 8);
 static_assert(TANDEM_UPDATE_AVERAGE == 9);
 
 static_assert(TANDEM_HOST == (-1));
+static_assert(TANDEM_LINK_KEY_BYTES == 128);

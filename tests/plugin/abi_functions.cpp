@@ -161,6 +161,20 @@ static_assert(std::is_same_v<decltype(tandem_transport::receive),
 static_assert(std::is_same_v<decltype(tandem_transport::broadcast),
                              tandem_status (*)(tandem_communicator*, int32_t, void*, int64_t)>);
 static_assert(std::is_same_v<decltype(tandem_transport::abort), void (*)(tandem_communicator*)>);
+static_assert(
+    std::is_same_v<decltype(tandem_device_transport::make_key), tandem_status (*)(void*)>);
+static_assert(std::is_same_v<decltype(tandem_device_transport::open),
+                             tandem_status (*)(const tandem_call*, const void*, int32_t, double,
+                                               tandem_device_link**)>);
+static_assert(
+    std::is_same_v<decltype(tandem_device_transport::transfer),
+                   tandem_status (*)(tandem_device_link*, const tandem_call*, void*, int64_t)>);
+static_assert(std::is_same_v<decltype(tandem_device_transport::check),
+                             tandem_status (*)(tandem_device_link*)>);
+static_assert(
+    std::is_same_v<decltype(tandem_device_transport::abort), void (*)(tandem_device_link*)>);
+static_assert(std::is_same_v<decltype(tandem_device_transport::close),
+                             void (*)(tandem_device_link*, double)>);
 
 // ---- plugins/abi.h
 static_assert(

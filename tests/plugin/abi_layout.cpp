@@ -448,7 +448,20 @@ static_assert(offsetof(tandem_transports, major) == 4);
 static_assert(offsetof(tandem_transports, minor) == 8);
 static_assert(offsetof(tandem_transports, transport_count) == 12);
 static_assert(offsetof(tandem_transports, transports) == 16);
-static_assert(sizeof(tandem_transports) == 24);
+static_assert(offsetof(tandem_transports, device_transport_count) == 24);
+static_assert(offsetof(tandem_transports, device_transports) == 32);
+static_assert(sizeof(tandem_transports) == 40);
+
+static_assert(offsetof(tandem_device_transport, struct_size) == 0);
+static_assert(offsetof(tandem_device_transport, device_kind) == 8);
+static_assert(offsetof(tandem_device_transport, help) == 16);
+static_assert(offsetof(tandem_device_transport, make_key) == 24);
+static_assert(offsetof(tandem_device_transport, open) == 32);
+static_assert(offsetof(tandem_device_transport, transfer) == 40);
+static_assert(offsetof(tandem_device_transport, check) == 48);
+static_assert(offsetof(tandem_device_transport, abort) == 56);
+static_assert(offsetof(tandem_device_transport, close) == 64);
+static_assert(sizeof(tandem_device_transport) == 72);
 
 static_assert(offsetof(tandem_plugin, abi_major) == 0);
 static_assert(offsetof(tandem_plugin, abi_minor) == 4);

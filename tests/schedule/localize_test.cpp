@@ -115,7 +115,7 @@ TEST(Localize, StagesTheMessagesOfAStreamInOneBufferOfTheHostAsLargeAsTheLargest
   maker.copy("back", {communication(1), communication(0)}, d, c);
   const Plan& plan = maker.derived();
   const Plan direct = localize(plan, equal_ranks(2, 1), 1),
-             staged = localize(plan, equal_ranks(2, 1), 1, true);
+             staged = localize(plan, equal_ranks(2, 1), 1, MessagePath::host);
   EXPECT_EQ(direct.buffers.size(), 2U);
   ASSERT_EQ(staged.buffers.size(), 4U);
   std::vector<int64_t> bytes;
@@ -128,10 +128,36 @@ TEST(Localize, StagesTheMessagesOfAStreamInOneBufferOfTheHostAsLargeAsTheLargest
   EXPECT_EQ(plan_memory(staged).host_bytes[0], 448 + 64);
 }
 
+TEST(Localize, PacksMessagesByLinksInDeviceMemoryAndSendsThoseOfOnePieceFromWhereTheyAre) {
+  Maker maker(2);
+  const Region a = maker.persistent("a", 0, 100), b = maker.persistent("b", 1, 100),
+               results = maker.persistent("results", -1, 4);
+  const std::vector<StreamId> streams{communication(1), communication(0)};
+  maker.copy("piece", streams, b, a);
+  const CopyWork two{{{{a.buffer, 0, 8}, {b.buffer, 0, 8}}, {{a.buffer, 16, 4}, {b.buffer, 8, 4}}}};
+  maker.task("pieces", streams, {{a.buffer, 0, 8}, {a.buffer, 16, 4}},
+             {{b.buffer, 0, 8}, {b.buffer, 8, 4}}, two);
+  maker.copy("to the host", {communication(1)}, results, {b.buffer, 0, 16});
+  const Plan part = localize(maker.derived(), equal_ranks(2, 1), 1, MessagePath::links);
+  std::vector<std::pair<bool, int>> paths;  // by a link; the device of the staging, or -2
+  for (const Task& task : part.tasks) {
+    const auto* send = std::get_if<SendWork>(&task.work);
+    const auto* receive = std::get_if<ReceiveWork>(&task.work);
+    const RankMessage& message =
+        send != nullptr ? *send : static_cast<const RankMessage&>(*receive);
+    const int staging = message.staging.buffer;
+    paths.emplace_back(message.by_link, staging < 0 ? -2 : part.buffers[size_t(staging)].device);
+  }
+  EXPECT_THAT(paths, testing::ElementsAre(std::pair(true, -2), std::pair(true, 0),
+                                          std::pair(false, TANDEM_HOST)));
+}
+
 TEST(Localize, RanksOfRandomPlansHaveNoRaceWithStagedMessages) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     for (int rank = 0; rank < 2; ++rank) {
-      expect_no_race(localize(random_plan(seed, 4), equal_ranks(2, 2), rank, true));
+      for (const MessagePath path : {MessagePath::host, MessagePath::links}) {
+        expect_no_race(localize(random_plan(seed, 4), equal_ranks(2, 2), rank, path));
+      }
     }
   }
 }

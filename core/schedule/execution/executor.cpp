@@ -12,6 +12,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/device/device_links.h"
 #include "core/schedule/execution/lowering.h"
 #include "core/schedule/execution/plan_graphs.h"
 #include "core/schedule/execution/watchdog.h"
@@ -73,6 +74,7 @@ struct Executor::State {
   void wait(int64_t micro_batch);
   void wait_one(int64_t micro_batch);
   void wait_task(int64_t micro_batch, int task);
+  [[nodiscard]] Timeout patience() const;
   void require_issued(int64_t micro_batch) const;
   void drain();
   [[nodiscard]] bool settle(double seconds);
@@ -134,7 +136,7 @@ Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& ne
     : plan(plan),
       runtime(runtime),
       options(options),
-      lowering(plan, memory, net, runtime, kernels, costs, rule, options.ranks,
+      lowering(plan, memory, net, runtime, kernels, costs, rule, options.ranks, options.links,
                options.communication, options.guards),
       events(runtime.machine(), plan),
       round(round_of(plan)),
@@ -367,8 +369,14 @@ void Executor::State::throw_failure() {
   throw Error(failure);
 }
 
+Timeout Executor::State::patience() const {
+  return Timeout(options.watchdog_seconds, [this] {
+    if (options.links != nullptr) options.links->check();
+  });
+}
+
 void Executor::State::wait_one(int64_t micro_batch) {
-  Timeout timeout(options.watchdog_seconds);
+  Timeout timeout = patience();
   const double seconds = options.watchdog_seconds;
   try {
     const std::vector<const Event*> ends = ends_of(micro_batch);
@@ -403,7 +411,7 @@ void Executor::State::wait_task(int64_t micro_batch, int task) {
   require_issued(micro_batch);
   if (!held(micro_batch)) return;
   try {
-    if (Timeout(options.watchdog_seconds).wait(done(task, micro_batch))) return;
+    if (patience().wait(done(task, micro_batch))) return;
   } catch (const Error&) {
   }
   wait(micro_batch);  // says what is wrong

@@ -21,6 +21,7 @@
 namespace tandem {
 
 class Communicator;
+class DeviceLinks;
 class Kernels;
 class PluginGuards;
 class Runtime;
@@ -39,6 +40,7 @@ struct ExecutorOptions {
   double variation = 0;
   uint64_t variation_seed = 1;
   const Communicator* ranks = nullptr;  // for a plan with messages; outlives the executor
+  const DeviceLinks* links = nullptr;   // for one with messages by links; the same
   // `on` is an Error where plan or backend cannot; `automatic` runs such plans task by task.
   GraphUse graphs = GraphUse::off;
   // Not null: passes of third parties' kernels run between guards, where the host reaches the

@@ -130,8 +130,8 @@ tandem_status Lowered::trampoline(void* context, const tandem_call* call) {
 
 Lowering::Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net,
                    const Runtime& runtime, const Kernels* kernels, const CostTable* costs,
-                   const UpdateRule& rule, const Communicator* ranks, bool communication,
-                   PluginGuards* guards)
+                   const UpdateRule& rule, const Communicator* ranks, const DeviceLinks* links,
+                   bool communication, PluginGuards* guards)
     : plan_(plan),
       memory_(memory),
       net_(net),
@@ -140,6 +140,7 @@ Lowering::Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net,
       costs_(costs),
       rule_(rule),
       ranks_(ranks),
+      links_(links),
       communication_(communication),
       guards_(guards),
       touches_(sanitizes_threads && runtime.machine().is_host_addressable()) {}
@@ -242,16 +243,23 @@ void Lowering::lower_message(const Task& task, const RankMessage& work, const Re
   }
   const Machine& machine = runtime_.machine();
   std::byte* staging = at(work.staging);
-  const bool is_reached = staging != nullptr || machine.is_host_addressable() || is_of_host(parts);
+  const bool is_reached =
+      work.by_link ? links_ != nullptr
+                   : staging != nullptr || machine.is_host_addressable() || is_of_host(parts);
   if (ranks_ == nullptr || !sends_messages(machine.backend()) || !is_reached) {
     throw error("task '{}': devices '{}' send no messages to other ranks", task.label,
                 machine.kind());
   }
   const bool is_received = std::holds_alternative<ReceiveWork>(task.work);
   if (staging != nullptr) {
-    result.copies = staging_copies(parts, staging, is_received);
+    const MessagePart whole{device_of(work.staging), staging, plan_.bytes(work.staging)};
+    result.copies = staging_copies(parts, whole, is_received);
     result.copies_last = is_received;
-    parts = {{TANDEM_HOST, staging, plan_.bytes(work.staging)}};
+    parts = {whole};
+  }
+  if (work.by_link) {
+    result.run = link_call(*links_, work, parts);
+    return;
   }
   result.kind = TANDEM_WORK_MESSAGE;
   result.run = message_call(*ranks_, work, is_received, parts);

@@ -18,6 +18,7 @@
 
 namespace tandem {
 
+class DeviceLinks;
 class GuardedPass;
 class PluginGuards;
 struct LayerPointers;
@@ -53,7 +54,8 @@ class Lowering {
  public:
   Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net, const Runtime& runtime,
            const Kernels* kernels, const CostTable* costs, const UpdateRule& rule,
-           const Communicator* ranks, bool communication, PluginGuards* guards);
+           const Communicator* ranks, const DeviceLinks* links, bool communication,
+           PluginGuards* guards);
 
   // `externals` has the address of every external buffer, by buffer.
   [[nodiscard]] std::byte* address(const Region& region, int64_t micro_batch,
@@ -94,6 +96,7 @@ class Lowering {
   const CostTable* costs_;
   UpdateRule rule_;
   const Communicator* ranks_;
+  const DeviceLinks* links_;
   bool communication_;
   PluginGuards* guards_;
   bool touches_;

@@ -12,16 +12,26 @@ bool is_of_host(const std::vector<MessagePart>& parts) {
                      [](const MessagePart& part) { return part.device == TANDEM_HOST; });
 }
 
-std::vector<tandem_rows> staging_copies(const std::vector<MessagePart>& parts, std::byte* staging,
-                                        bool is_received) {
+std::vector<tandem_rows> staging_copies(const std::vector<MessagePart>& parts,
+                                        const MessagePart& staging, bool is_received) {
   std::vector<tandem_rows> copies;
+  std::byte* at = staging.address;
   for (const MessagePart& part : parts) {
     copies.push_back(is_received
-                         ? one_row(part.device, part.address, TANDEM_HOST, staging, part.bytes)
-                         : one_row(TANDEM_HOST, staging, part.device, part.address, part.bytes));
-    staging += part.bytes;
+                         ? one_row(part.device, part.address, staging.device, at, part.bytes)
+                         : one_row(staging.device, at, part.device, part.address, part.bytes));
+    at += part.bytes;
   }
   return joined_rows(copies);
+}
+
+std::function<tandem_status(const tandem_call&)> link_call(const DeviceLinks& links,
+                                                           const RankMessage& message,
+                                                           const std::vector<MessagePart>& parts) {
+  if (parts.empty()) return nullptr;
+  return [&links, channel = message.channel, part = parts.front()](const tandem_call& call) {
+    return links.transfer(channel, call, part.address, part.bytes);
+  };
 }
 
 std::function<tandem_status(const tandem_call&)> message_call(

@@ -1,5 +1,5 @@
-// A message between ranks as calls of the transport, and as copies to and from the host's memory
-// where that of the devices cannot be addressed.
+// A message between ranks as calls of a transport, and as copies to and from the memory through
+// which it goes where the transport cannot take it from where it is.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/device/communicator.h"
+#include "core/device/device_links.h"
 #include "core/schedule/plan/plan.h"
 
 namespace tandem {
@@ -20,9 +21,13 @@ struct MessagePart {
 
 [[nodiscard]] bool is_of_host(const std::vector<MessagePart>& parts);
 
-// Between the parts and that memory of the host, where they lie one after the other.
+// Between the parts and the staging, where they lie one after the other.
 [[nodiscard]] std::vector<tandem_rows> staging_copies(const std::vector<MessagePart>& parts,
-                                                      std::byte* staging, bool is_received);
+                                                      const MessagePart& staging, bool is_received);
+
+// Puts the message, which is one part or none, on the stream.
+[[nodiscard]] std::function<tandem_status(const tandem_call&)> link_call(
+    const DeviceLinks& links, const RankMessage& message, const std::vector<MessagePart>& parts);
 
 // Sends the parts, or receives them, and returns when their memory may be used again.
 [[nodiscard]] std::function<tandem_status(const tandem_call&)> message_call(

@@ -83,6 +83,7 @@ bool Timeout::wait(const Event& event) {
     const double slice = std::clamp(left_, 0.0, longest_slice);
     const auto begin = Clock::now();
     if (event.synchronize(slice)) return true;
+    if (check_) check_();
     const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
     if (waited < slice / 2) return false;
     left_ -= std::min(waited, 2 * longest_slice);

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "core/schedule/execution/capture.h"
 #include "core/schedule/execution/task_events.h"
@@ -15,13 +17,16 @@ namespace tandem {
 // suspension (Ctrl-Z, a debugger) it goes on waiting where it was.
 class Timeout {
  public:
-  explicit Timeout(double seconds) : left_(seconds) {}
+  // While it waits, `check` is called now and then; an Error of it ends the wait.
+  explicit Timeout(double seconds, std::function<void()> check = {})
+      : left_(seconds), check_(std::move(check)) {}
 
   // False when the time is used up, or if the device reports that the event will never come.
   [[nodiscard]] bool wait(const Event& event);
 
  private:
   double left_;
+  std::function<void()> check_;
 };
 
 // About a micro-batch that has not finished in `seconds`: the first task that is not done, whether

@@ -38,8 +38,8 @@ constexpr int host_rank = 0;    // of the host's other buffers
 
 class Localizer {
  public:
-  Localizer(const Plan& whole, const DeviceRanks& ranks, int rank)
-      : whole_(whole), ranks_(ranks), rank_(rank) {
+  Localizer(const Plan& whole, const DeviceRanks& ranks, int rank, MessagePath path)
+      : whole_(whole), ranks_(ranks), rank_(rank), path_(path) {
     if (static_cast<int>(ranks.of_device.size()) != whole.devices) {
       throw error("a plan for {} devices, and ranks for {}", whole.devices, ranks.of_device.size());
     }
@@ -58,7 +58,7 @@ class Localizer {
     local_.notes = whole.notes;
   }
 
-  Plan take(bool stages) {
+  Plan take() {
     take_buffers();
     take_bindings();
     for (const Task& task : whole_.tasks) take_task(task);
@@ -70,7 +70,7 @@ class Localizer {
       part.device = local(part.device);
       local_.state_at.push_back(part);
     }
-    if (stages) stage_messages(local_);
+    if (path_ != MessagePath::direct) stage_messages(local_);
     derive_dependencies(local_);
     validate(local_);
     return std::move(local_);
@@ -278,6 +278,18 @@ class Localizer {
     return regions;
   }
 
+  // Both sides say the same of the message.
+  [[nodiscard]] bool is_by_link(const Part& part) const {
+    const auto is_on_device = [&](const Region& region) {
+      const Buffer& buffer = whole_.buffers[size_t(region.buffer)];
+      return buffer.device >= 0 && !buffer.is_extended;
+    };
+    return path_ == MessagePath::links &&
+           std::all_of(part.segments.begin(), part.segments.end(), [&](const CopySegment& segment) {
+             return is_on_device(segment.source) && is_on_device(segment.target);
+           });
+  }
+
   // Every rank numbers all channels, so that both sides agree.
   void take_message(const Task& task, const Part& part) {
     const auto from = streams_on(part.source, task, part.segments[0].source);
@@ -294,19 +306,22 @@ class Localizer {
       mine.label = fmt::format("send {} to rank {}", task.label, part.target);
       mine.work = CopyWork{};
       add(mine, from, regions, {});
-      local_.tasks.back().work = SendWork{{part.target, channel, local_.tasks.back().reads}};
+      local_.tasks.back().work =
+          SendWork{{part.target, channel, local_.tasks.back().reads, {}, is_by_link(part)}};
     } else if (part.target == rank_) {
       const std::vector<Region> regions = targets_of(part);
       mine.label = fmt::format("receive {} from rank {}", task.label, part.source);
       mine.work = CopyWork{};
       add(mine, to, {}, regions);
-      local_.tasks.back().work = ReceiveWork{{part.source, channel, local_.tasks.back().writes}};
+      local_.tasks.back().work =
+          ReceiveWork{{part.source, channel, local_.tasks.back().writes, {}, is_by_link(part)}};
     }
   }
 
   const Plan& whole_;
   const DeviceRanks& ranks_;
   const int rank_;
+  const MessagePath path_;
   Plan local_;
   std::vector<int> buffers_, bindings_;          // local numbers; -1: another rank's
   std::map<int, int> first_device_;              // by rank
@@ -339,8 +354,8 @@ class Fingerprint {
 
 }  // namespace
 
-Plan localize(const Plan& plan, const DeviceRanks& ranks, int rank, bool stages) {
-  return Localizer(plan, ranks, rank).take(stages);
+Plan localize(const Plan& plan, const DeviceRanks& ranks, int rank, MessagePath path) {
+  return Localizer(plan, ranks, rank, path).take();
 }
 
 uint64_t fingerprint(const Plan& plan) {

@@ -171,7 +171,9 @@ struct RankMessage {
   int peer = -1;  // the other rank
   int channel = -1;
   std::vector<Region> regions;
-  Region staging{};  // of the host's memory, through which the bytes go; buffer -1: none
+  Region staging{};  // memory through which the bytes go; buffer -1: none
+  // Between devices, by a link of theirs. Then staging is of the stream's device, else the host's.
+  bool by_link = false;
 };
 struct SendWork : RankMessage {};
 struct ReceiveWork : RankMessage {};

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
+#include <tuple>
 
 namespace tandem {
 
@@ -20,29 +20,36 @@ bool is_on_device(const Plan& plan, const Region& region) {
   return buffer.device >= 0 && !buffer.is_extended && plan.bytes(region) > 0;
 }
 
+// Whether the transport takes the regions as they are.
+bool is_reached(const Plan& plan, const RankMessage& message, const StreamId& stream) {
+  int64_t pieces = 0;
+  for (const Region& region : message.regions) {
+    if (plan.bytes(region) == 0) continue;
+    if (!message.by_link && is_on_device(plan, region)) return false;
+    pieces += plan.buffers[size_t(region.buffer)].device == stream.device ? 1 : 2;
+  }
+  return !message.by_link || pieces <= 1;
+}
+
 }  // namespace
 
 void stage_messages(Plan& part) {
-  std::map<std::pair<int, StreamKind>, int> staging;  // by stream: the buffer
+  // By stream, and by whether it is for links: the buffer.
+  std::map<std::tuple<int, StreamKind, bool>, int> staging;
   for (Task& task : part.tasks) {
     RankMessage* message = message_of(task);
-    if (message == nullptr) continue;
-    const std::vector<Region>& regions = message->regions;
-    if (std::none_of(regions.begin(), regions.end(),
-                     [&](const Region& region) { return is_on_device(part, region); })) {
-      continue;
-    }
     const StreamId& stream = task.streams[0];
-    const auto [entry, is_new] =
-        staging.try_emplace({stream.device, stream.kind}, static_cast<int>(part.buffers.size()));
+    if (message == nullptr || is_reached(part, *message, stream)) continue;
+    const auto [entry, is_new] = staging.try_emplace({stream.device, stream.kind, message->by_link},
+                                                     static_cast<int>(part.buffers.size()));
     if (is_new) {
       Buffer buffer;
       buffer.name = fmt::format("messages {} @{}", to_string(stream.kind), stream.device);
-      buffer.device = -1;
+      buffer.device = message->by_link ? stream.device : -1;
       part.buffers.push_back(std::move(buffer));
     }
     int64_t bytes = 0;
-    for (const Region& region : regions) bytes += part.bytes(region);
+    for (const Region& region : message->regions) bytes += part.bytes(region);
     Buffer& buffer = part.buffers[size_t(entry->second)];
     buffer.bytes = std::max(buffer.bytes, bytes);
     message->staging = {entry->second, 0, bytes};

@@ -36,6 +36,15 @@ std::map<const void*, std::string> kernels;
 
 }  // namespace
 
+bool tandem::fake::is_device_memory(const void* address, size_t bytes) {
+  const std::lock_guard lock(memory_mutex);
+  auto after = allocated.upper_bound(const_cast<void*>(address));
+  if (after == allocated.begin()) return false;
+  const auto& [begin, memory] = *--after;
+  return static_cast<const char*>(address) + bytes <=
+         static_cast<const char*>(begin) + memory.second;
+}
+
 extern "C" {
 
 void** __cudaRegisterFatBinary(void*) {

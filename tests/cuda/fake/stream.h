@@ -34,6 +34,9 @@ inline int gpu_count() {
   return count == nullptr ? 1 : std::atoi(count);
 }
 
+// Whether all of it is memory that a GPU has allocated.
+[[nodiscard]] bool is_device_memory(const void* address, size_t bytes);
+
 class Capture;
 // True if the thread is capturing, so that it may not call anything that could wait; the capture is
 // then invalid.
@@ -59,6 +62,10 @@ class Stream {
   cudaError_t issue(std::function<void()> body);
   [[nodiscard]] const std::shared_ptr<Capture>& capture() const { return capture_; }
   void set_capture(std::shared_ptr<Capture> capture) { capture_ = std::move(capture); }
+  [[nodiscard]] bool is_idle() {
+    const std::lock_guard lock(mutex_);
+    return queue_.empty() && !is_busy_;
+  }
   void synchronize() {
     std::unique_lock lock(mutex_);
     condition_.wait(lock, [&] { return queue_.empty() && !is_busy_; });

@@ -48,6 +48,10 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   Stream::of(stream).synchronize();
   return cudaSuccess;
 }
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (refused_in_capture()) return recorded(cudaErrorStreamCaptureUnsupported);
+  return recorded(Stream::of(stream).is_idle() ? cudaSuccess : cudaErrorNotReady);
+}
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
   Stream& stream = Stream::of(handle);
   const auto record = Event::of(event).latest();
