@@ -76,6 +76,12 @@ struct Transfer {
 class Requests {
  public:
   [[nodiscard]] bool is_empty() const { return requests_.empty(); }
+  // A receive may wait for long for what is not computed yet; a send moves its data at each
+  // question.
+  [[nodiscard]] bool have_sends() const {
+    return std::any_of(transfers_.begin(), transfers_.end(),
+                       [](const Transfer* t) { return t->kind == Kind::send; });
+  }
 
   void start(Transfer& transfer) {
     const std::vector<tandem_part>& parts = transfer.parts;
@@ -279,8 +285,9 @@ class World {
 
   // Until it closes with nothing under way, or gives up.
   void serve() {
-    constexpr auto shortest = std::chrono::microseconds(1),
-                   longest = std::chrono::microseconds(1000);
+    using std::chrono::microseconds;
+    constexpr auto shortest = microseconds(1), while_sending = microseconds(100),
+                   longest = microseconds(1000);
     auto pause = shortest;
     Requests requests;
     std::unique_lock lock(mutex_);
@@ -294,7 +301,8 @@ class World {
       fresh.swap(waiting_);
       lock.unlock();
       const std::vector<Transfer*> ended = proceed(requests, fresh);
-      pause = ended.empty() && fresh.empty() ? std::min(2 * pause, longest) : shortest;
+      const auto most = requests.have_sends() ? while_sending : longest;
+      pause = ended.empty() && fresh.empty() ? std::min(2 * pause, most) : shortest;
       lock.lock();
       for (Transfer* transfer : ended) transfer->is_done = true;
       if (!ended.empty()) ended_.notify_all();
