@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <string_view>
@@ -120,7 +121,9 @@ std::string DeviceLinks::open(int channel, const End& end, const std::string& fa
   if (end.receives) ranks_.send(end.peer, &mine, sizeof(mine), what);
   if (mine.is_ready == 0 || theirs.is_ready == 0) return reason;  // the peer has its own
 
-  Opening opening{*transport_, end.receives ? theirs : mine, end.receives, ranks_.seconds()};
+  // The others of the job wait meanwhile, no longer than the watchdog allows.
+  const double seconds = ranks_.seconds() / 4;
+  Opening opening{*transport_, end.receives ? theirs : mine, end.receives, seconds};
   const Stream stream(machine_, end.device, 0, "links");
   stream.submit(
       {sizeof(tandem_work), TANDEM_WORK_COMPUTE, "opening a link", -1, &Opening::run, &opening});
@@ -140,7 +143,11 @@ DeviceLinks::~DeviceLinks() {
 
 void DeviceLinks::close_all() {
   ranks_.when_aborted(this, nullptr);
-  for (const auto& [channel, link] : links_) transport_->close(link.handle, ranks_.seconds());
+  const auto begin = std::chrono::steady_clock::now();
+  for (const auto& [channel, link] : links_) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    transport_->close(link.handle, std::max(0.0, ranks_.seconds() - passed.count()));
+  }
 }
 
 void DeviceLinks::abort() {

@@ -17,7 +17,7 @@ struct Checkpoint {
   std::vector<float> weights;  // the net's whole weight array
   std::vector<float> state;    // the solver's arrays, one after the other; may be empty
   std::map<std::string, std::string> metadata;  // of the state file: seed, best metric, ...
-  std::string note;  // for the user about what was read; or ""
+  std::string note;                             // for the user about what was read; or ""
 };
 
 // Error if it cannot be written (disk full, not writable); the old pair is then untouched. `others`

@@ -1,5 +1,5 @@
-// Clip: y = x between two bounds, the nearer bound elsewhere, element by element. ReLU6 is Clip with
-// min 0 and max 6.
+// Clip: y = x between two bounds, the nearer bound elsewhere, element by element. ReLU6 is Clip
+// with min 0 and max 6.
 #pragma once
 
 #include <vector>

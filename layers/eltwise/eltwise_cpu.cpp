@@ -27,12 +27,8 @@ class Tile {
   [[nodiscard]] int64_t at() const { return at_; }
   [[nodiscard]] int64_t size() const { return size_; }
   // Of bfloat16: valid until the next input with the same `copy`, 0 or 1.
-  const float* input(size_t k, size_t copy) {
-    return read(pass_.input<T>(k) + at_, copies_[copy]);
-  }
-  const float* output_gradient() {
-    return read(pass_.output_gradient<T>(0) + at_, copies_[0]);
-  }
+  const float* input(size_t k, size_t copy) { return read(pass_.input<T>(k) + at_, copies_[copy]); }
+  const float* output_gradient() { return read(pass_.output_gradient<T>(0) + at_, copies_[0]); }
   // write(floats) fills the floats, which are then stored in the output or gradient.
   template <class Write>
   void output(bool fuses_relu, const Write& write) {

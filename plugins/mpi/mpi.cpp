@@ -134,7 +134,8 @@ class Requests {
     std::erase(transfers_, nullptr);
   }
 
-  // MPI does not say which of them failed.
+  // MPI does not say which of them failed, and may still use the memory of the others: after this
+  // nobody calls MPI any more.
   void give_up(const std::string& reason, std::vector<Transfer*>& ended) {
     for (Transfer* transfer : transfers_) {
       transfer->failure = reason;
@@ -142,7 +143,9 @@ class Requests {
     }
     requests_.clear();
     transfers_.clear();
+    has_failed_ = true;
   }
+  [[nodiscard]] bool have_failed() const { return has_failed_; }
 
  private:
   void add(Transfer& transfer, MPI_Request request) {
@@ -162,6 +165,7 @@ class Requests {
     add(transfer, request);
   }
 
+  bool has_failed_ = false;
   std::vector<MPI_Request> requests_;
   std::vector<Transfer*> transfers_;  // that they belong to
   std::vector<int> indices_;
@@ -180,8 +184,8 @@ std::vector<tandem_part> blocks_of(const tandem_part* parts, uint32_t count) {
 }
 
 // Open MPI over TCP writes a large message as one piece, and its answer to a message of the other
-// direction waits behind it: then the two directions of a link take turns. The user's own setting
-// stays.
+// direction waits behind it: then the two directions of a link take turns. A setting of the
+// environment or of mpirun stays.
 void keep_both_directions_busy() {
   constexpr int keep = 0;
   setenv("OMPI_MCA_btl_tcp_rdma_pipeline_frag_size", "131072", keep);
@@ -301,9 +305,11 @@ class World {
       fresh.swap(waiting_);
       lock.unlock();
       const std::vector<Transfer*> ended = proceed(requests, fresh);
+      const bool has_failed = requests.have_failed();
       const auto most = requests.have_sends() ? while_sending : longest;
       pause = ended.empty() && fresh.empty() ? std::min(2 * pause, most) : shortest;
       lock.lock();
+      is_aborted_ = is_aborted_ || has_failed;
       for (Transfer* transfer : ended) transfer->is_done = true;
       if (!ended.empty()) ended_.notify_all();
       if (!requests.is_empty() && waiting_.empty() && !is_aborted_) posted_.wait_for(lock, pause);

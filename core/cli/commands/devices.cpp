@@ -171,7 +171,7 @@ int measure_ranks(const Communicator& ranks, const Registry& registry, const Dev
 }
 
 int measure_all(const std::string& text, const std::string& file, const DeviceOptions& options) {
-  constexpr double watchdog_seconds = 60;
+  constexpr double watchdog_seconds = 600;
   const Registry registry = Registry::with_defaults();
   const std::unique_ptr<Communicator> ranks = open_ranks(registry, 0, watchdog_seconds);
   return as_rank(ranks.get(), [&] {
