@@ -187,7 +187,9 @@ Measurement measure(Session& session, int warm_up, int steps) {
   const Communicator* ranks = session.options().ranks;
   ClockShift shift;
   if (ranks != nullptr) {
-    shift = compare_clocks(*ranks, [clock = MachineClock(session)] { return clock.now(); });
+    const MachineClock clock(session);
+    shift = compare_clocks(
+        *ranks, [&] { return clock.now(); }, clock.uncertainty());
   }
   const double first_step_at = session.machine().has_virtual_time() ? 0 : seconds_since_start();
   std::vector<std::vector<TraceEvent>> traces;

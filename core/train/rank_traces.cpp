@@ -12,7 +12,8 @@ using nlohmann::json;
 constexpr int clock_rounds = 20;  // messages to and fro with each rank
 
 // On rank 0: the shift of the peer's clock.
-ClockShift compare_with(const Communicator& ranks, int peer, const std::function<double()>& now) {
+ClockShift compare_with(const Communicator& ranks, int peer, const std::function<double()>& now,
+                        double own_uncertainty) {
   ClockShift best{0, std::numeric_limits<double>::infinity()};
   for (int round = 0; round < clock_rounds; ++round) {
     const double sent = now();
@@ -23,6 +24,7 @@ ClockShift compare_with(const Communicator& ranks, int peer, const std::function
     const double uncertainty = (received - sent) / 2;
     if (uncertainty < best.uncertainty) best = {(sent + received) / 2 - theirs, uncertainty};
   }
+  best.uncertainty += own_uncertainty;
   ranks.send(peer, &best, sizeof(best), "how far its clock is off");
   return best;
 }
@@ -82,20 +84,31 @@ void add(const json& tree, int rank, const std::string& host, JointTrace& joint)
 }  // namespace
 
 MachineClock::MachineClock(Session& session) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int rounds = 20;
   const Event event(session.machine());
-  session.runtime().stream({0, StreamKind::copy}).record(event);
-  event.synchronize(-1);
-  moment_ = std::chrono::steady_clock::now();
-  seconds_ = event.time();
+  Clock::duration shortest = Clock::duration::max();
+  for (int round = 0; round < rounds; ++round) {
+    const Clock::time_point before = Clock::now();
+    session.runtime().stream({0, StreamKind::copy}).record(event);
+    event.synchronize(-1);
+    const Clock::duration time = Clock::now() - before;
+    if (time >= shortest) continue;
+    shortest = time;
+    moment_ = before + time / 2;
+    seconds_ = event.time();
+  }
+  uncertainty_ = std::chrono::duration<double>(shortest).count() / 2;
 }
 
 double MachineClock::at(std::chrono::steady_clock::time_point moment) const {
   return seconds_ + std::chrono::duration<double>(moment - moment_).count();
 }
 
-ClockShift compare_clocks(const Communicator& ranks, const std::function<double()>& now) {
+ClockShift compare_clocks(const Communicator& ranks, const std::function<double()>& now,
+                          double own_uncertainty) {
   if (ranks.rank() == 0) {
-    for (int peer = 1; peer < ranks.size(); ++peer) compare_with(ranks, peer, now);
+    for (int peer = 1; peer < ranks.size(); ++peer) compare_with(ranks, peer, now, own_uncertainty);
     return {};
   }
   for (int round = 0; round < clock_rounds; ++round) {
@@ -106,6 +119,7 @@ ClockShift compare_clocks(const Communicator& ranks, const std::function<double(
   }
   ClockShift shift;
   ranks.receive(0, &shift, sizeof(shift), "how far the clock is off");
+  shift.uncertainty += own_uncertainty;
   return shift;
 }
 

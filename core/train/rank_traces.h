@@ -20,19 +20,23 @@ class MachineClock {
   explicit MachineClock(Session& session);
   [[nodiscard]] double at(std::chrono::steady_clock::time_point moment) const;
   [[nodiscard]] double now() const { return at(std::chrono::steady_clock::now()); }
+  // Seconds by which it may be off.
+  [[nodiscard]] double uncertainty() const { return uncertainty_; }
 
  private:
   std::chrono::steady_clock::time_point moment_;
-  double seconds_ = 0;
+  double seconds_ = 0, uncertainty_ = 0;
 };
 
 // What is to be added to a clock, which is `now`, to have that of rank 0: of the shortest of some
-// messages to and fro. `uncertainty` is half the time it took. Called by all ranks.
+// messages to and fro. `uncertainty` is half the time it took, and what `now` may be off on both
+// sides (`own_uncertainty`). Called by all ranks.
 struct ClockShift {
   double seconds = 0, uncertainty = 0;
 };
 [[nodiscard]] ClockShift compare_clocks(const Communicator& ranks,
-                                        const std::function<double()>& now);
+                                        const std::function<double()>& now,
+                                        double own_uncertainty = 0);
 
 // Of one rank, in the numbers of its own devices and on its own clock.
 struct RankTrace {

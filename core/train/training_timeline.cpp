@@ -26,7 +26,8 @@ void TrainingTimeline::ask(LoaderOptions* loading) const {
 void TrainingTimeline::compare_clocks() {
   clock_.emplace(session_);
   if (const Communicator* ranks = session_.options().ranks) {
-    shift_ = tandem::compare_clocks(*ranks, [this] { return clock_->now(); });
+    shift_ = tandem::compare_clocks(
+        *ranks, [this] { return clock_->now(); }, clock_->uncertainty());
   }
 }
 
