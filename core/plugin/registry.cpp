@@ -81,6 +81,25 @@ std::vector<std::string> each_once(std::vector<std::string> names) {
   return names;
 }
 
+// Of what is loaded, and of the modules that are loaded when one asks for them.
+template <class Table, class Deferred>
+std::vector<std::string> names_of(const Table& loaded, const std::string& prefix,
+                                  const Deferred& deferred) {
+  std::vector<std::string> names = keys(loaded);
+  for (const auto& [stem, path] : deferred) add_named(prefix, stem, names);
+  return names;
+}
+
+// And of the modules that could not be loaded.
+std::vector<std::string> with_failed(const std::string& prefix,
+                                     const std::vector<ModuleReport>& modules,
+                                     std::vector<std::string> names) {
+  for (const ModuleReport& module : modules) {
+    if (!module.loaded) add_named(prefix, module.path.stem().string(), names);
+  }
+  return each_once(std::move(names));
+}
+
 // Each once, in their order.
 std::vector<fs::path> absolute_folders(const std::vector<fs::path>& named) {
   std::vector<fs::path> folders;
@@ -508,33 +527,20 @@ void Registry::load_kernels() {
 }
 
 std::vector<std::string> Registry::backends() const {
-  std::vector<std::string> names = keys(backends_);
-  for (const auto& [stem, path] : deferred_) add_named(backend_prefix, stem, names);
-  for (const ModuleReport& module : modules_) {
-    if (!module.loaded) add_named(backend_prefix, module.path.stem().string(), names);
-  }
-  return each_once(std::move(names));
+  return with_failed(backend_prefix, modules_, names_of(backends_, backend_prefix, deferred_));
 }
 
 std::vector<std::string> Registry::datasets() const {
-  std::vector<std::string> names = keys(datasets_);
-  for (const auto& [stem, path] : deferred_) add_named(dataset_prefix, stem, names);
-  return each_once(std::move(names));
+  return each_once(names_of(datasets_, dataset_prefix, deferred_));
 }
 
 std::vector<std::string> Registry::transports() const {
-  std::vector<std::string> names = keys(transports_);
-  for (const auto& [stem, path] : deferred_) add_named(transport_prefix, stem, names);
-  return each_once(std::move(names));
+  return each_once(names_of(transports_, transport_prefix, deferred_));
 }
 
 std::vector<std::string> Registry::device_transports() const {
-  std::vector<std::string> names = keys(device_transports_);
-  for (const auto& [stem, path] : deferred_) add_named(messages_prefix, stem, names);
-  for (const ModuleReport& module : modules_) {
-    if (!module.loaded) add_named(messages_prefix, module.path.stem().string(), names);
-  }
-  return each_once(std::move(names));
+  return with_failed(messages_prefix, modules_,
+                     names_of(device_transports_, messages_prefix, deferred_));
 }
 
 }  // namespace tandem
