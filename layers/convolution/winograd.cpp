@@ -21,6 +21,7 @@ namespace {
 // Working memory, in bytes: of a part of the tiles on one thread, which should stay in its own
 // cache, and of a part whose products all threads add up.
 constexpr int64_t thread_part = int64_t{4} << 20, shared_part = int64_t{16} << 20;
+constexpr int64_t word = 4;  // bytes
 
 int64_t divide_up(int64_t count, int64_t by) {
   return (count + by - 1) / by;
@@ -80,17 +81,33 @@ bool is_worth_folding(const sdk::Binding& binding, const Choice& choice, const s
   return channels >= enough_channels && savings(choice, in, settings, filled) >= 2.5;
 }
 
-// Tensors in bfloat16 are widened to float32. So three times fewer products pay where the CPU does
-// twice as many in bfloat16. With tiles of matrices (AMX) it does many times as many. Without
-// products in bfloat16, oneDNN's take longer than those in float32.
-bool is_worth_widening(const Choice& choice, const sdk::Shape& in,
+bool multiplies_bfloat16() {
+  return cpu::may_use(dnnl::cpu_isa::avx512_core_bf16);
+}
+
+// Tiles of matrices (AMX) compute direct convolutions faster.
+bool transforms_bfloat16() {
+  return cpu::has_bfloat16() && !cpu::may_use(dnnl::cpu_isa::avx512_core_amx);
+}
+
+// With products in bfloat16, to transform a value takes the time of 40 products. Without them,
+// direct convolutions take longer than those in float32.
+bool is_worth_rounding(const Choice& choice, const sdk::Shape& in,
                        const ConvolutionSettings& settings) {
-  if (!cpu::has_bfloat16() || cpu::may_use(dnnl::cpu_isa::avx512_core_amx)) return false;
-  if (!cpu::may_use(dnnl::cpu_isa::avx512_core_bf16)) return true;
-  const int64_t channels = folded_channels(choice, in, settings);
-  constexpr int64_t enough_channels = 192;  // of input and output
-  return channels + settings.outputs / settings.group >= enough_channels &&
-         savings(choice, in, settings, channels) >= 3;
+  if (!multiplies_bfloat16()) return true;
+  const int64_t lanes = winograd::kernels().lanes;
+  const int64_t inputs = in.c / settings.group, outputs = settings.outputs / settings.group;
+  constexpr double products = 40;
+  const double transforms =
+      products * (1 / static_cast<double>(inputs) + 1 / static_cast<double>(outputs));
+  return savings(choice, in, settings, divide_up(inputs, lanes) * lanes) > 1 + transforms;
+}
+
+// Tensors in bfloat16 are widened to float32 where the CPU has no products in bfloat16: oneDNN's
+// take longer there than those in float32.
+const winograd::Arithmetic& arithmetic_of(int32_t dtype) {
+  const winograd::Kernels& kernels = winograd::kernels();
+  return dtype == TANDEM_BFLOAT16 && multiplies_bfloat16() ? kernels.bfloat16 : kernels.float32;
 }
 
 Channels channels_of(const tandem_tensor& tensor, int64_t groups, int64_t fold) {
@@ -133,10 +150,10 @@ bool WinogradConvolution::suits(const sdk::Binding& binding) {
   }
   const bool is_float32 = binding.input(0).dtype == TANDEM_FLOAT32;
   if (choice.fold == 2 || choice.fold == 4) {
-    return is_float32 && is_worth_folding(binding, choice, in, settings);
+    return (is_float32 || transforms_bfloat16()) && is_worth_folding(binding, choice, in, settings);
   }
   return choice.fold == 1 && in.c / settings.group >= enough_channels &&
-         (is_float32 || is_worth_widening(choice, in, settings));
+         (is_float32 || (transforms_bfloat16() && is_worth_rounding(choice, in, settings)));
 }
 
 bool WinogradConvolution::folds(const sdk::Binding& binding) {
@@ -158,7 +175,8 @@ WinogradConvolution::WinogradConvolution(const sdk::Binding& binding, const sdk:
                                          int best)
     : kernels_(winograd::kernels()),
       algorithm_(algorithms[best]),
-      transforms_(kernels_.transforms[best]),
+      arithmetic_(arithmetic_of(binding.input(0).dtype)),
+      transforms_(arithmetic_.transforms[best]),
       images_of_(binding.input(0).dtype == TANDEM_BFLOAT16 ? transforms_.bfloat16
                                                            : transforms_.float32),
       sum_channels_(binding.input(0).dtype == TANDEM_BFLOAT16 ? kernels_.sum_bfloat16
@@ -197,6 +215,7 @@ WinogradConvolution::WinogradConvolution(const sdk::Binding& binding, const sdk:
   algorithm = sdk::text("winograd F(", algorithm_.outputs, "x", algorithm_.outputs, ", ",
                         algorithm_.kernel, "x", algorithm_.kernel, "), ",
                         fold > 1 ? sdk::text("stride ", fold, " folded, ") : "",
+                        arithmetic_.depths_in_word > 1 ? "products in bfloat16, " : "",
                         kernels_.instructions, ", ", forward_.tiles_at_a_time, " tiles at a time");
 }
 
@@ -206,9 +225,19 @@ int64_t WinogradConvolution::chunks(int64_t channels) const {
 
 // The values of an item are not a power of two apart, since stores of all values of an item would
 // then replace each other in a cache.
-Transformed WinogradConvolution::form(int64_t items, int64_t channels) const {
+Transformed WinogradConvolution::form(int64_t items, int64_t channels,
+                                      int64_t depths_in_word) const {
   constexpr int64_t line = 16;
-  return {items, divide_up(chunks(channels) * items * kernels_.lanes, line) * line + line};
+  const int64_t chunk = items * kernels_.lanes / depths_in_word;
+  return {items, chunk, divide_up(chunks(channels) * chunk, line) * line + line};
+}
+
+Transformed WinogradConvolution::operand(int64_t items, int64_t channels) const {
+  return form(items, channels, arithmetic_.depths_in_word);
+}
+
+Transformed WinogradConvolution::sums(int64_t items, int64_t channels) const {
+  return form(items, channels, 1);
 }
 
 int64_t WinogradConvolution::floats(const Transformed& form) const {
@@ -223,12 +252,13 @@ WinogradConvolution::Images WinogradConvolution::plan_images(const Channels& sou
   plan.source_grid.step *= source.fold;
   plan.target_grid.pad_h = plan.target_grid.pad_w = 0;
   plan.tiles = images_ * source_grid.rows * source_grid.columns;
-  const int64_t both = (chunks(source.count) + chunks(target.count)) * kernels_.lanes;
-  const int64_t tile = both * algorithm_.values() * static_cast<int64_t>(sizeof(float));
+  const int64_t source_words = chunks(source.count) * kernels_.lanes / arithmetic_.depths_in_word;
+  const int64_t target_words = chunks(target.count) * kernels_.lanes;
+  const int64_t tile = (source_words + target_words) * algorithm_.values() * word;
   plan.tiles_at_a_time = part_of(plan.tiles, thread_part / tile, kernels_.row_block);
-  plan.weight_form = form(chunks(source.count) * kernels_.lanes, target.count);
-  plan.source_form = form(plan.tiles_at_a_time, source.count);
-  plan.target_form = form(plan.tiles_at_a_time, target.count);
+  plan.weight_form = operand(chunks(source.count) * kernels_.lanes, target.count);
+  plan.source_form = operand(plan.tiles_at_a_time, source.count);
+  plan.target_form = sums(plan.tiles_at_a_time, target.count);
   return plan;
 }
 
@@ -237,24 +267,25 @@ WinogradConvolution::Gradient WinogradConvolution::plan_gradient(const Images& f
   plan.input_grid = forward.source_grid;
   plan.output_grid = forward.target_grid;
   plan.tiles = forward.tiles;
-  const int64_t both = (chunks(input_.count) + chunks(output_.count)) * kernels_.lanes;
-  const int64_t tile = both * algorithm_.values() * static_cast<int64_t>(sizeof(float));
+  const int64_t both = chunks(input_.count) + chunks(output_.count);
+  const int64_t tile =
+      both * kernels_.lanes * algorithm_.values() * word / arithmetic_.depths_in_word;
   plan.tiles_at_a_time = part_of(plan.tiles, shared_part / tile, kernels_.row_block);
-  plan.input_form = form(plan.tiles_at_a_time, input_.count);
-  plan.output_form = form(plan.tiles_at_a_time, output_.count);
-  plan.weight_form = form(chunks(input_.count) * kernels_.lanes, output_.count);
+  plan.input_form = operand(plan.tiles_at_a_time, input_.count);
+  plan.output_form = operand(plan.tiles_at_a_time, output_.count);
+  plan.weight_form = sums(chunks(input_.count) * kernels_.lanes, output_.count);
   return plan;
 }
 
 int64_t WinogradConvolution::bytes(const Images& plan) const {
   return (groups_ * floats(plan.weight_form) +
           threads_ * (floats(plan.source_form) + floats(plan.target_form))) *
-         static_cast<int64_t>(sizeof(float));
+         word;
 }
 
 int64_t WinogradConvolution::bytes(const Gradient& plan) const {
   return (groups_ * floats(plan.weight_form) + floats(plan.input_form) + floats(plan.output_form)) *
-         static_cast<int64_t>(sizeof(float));
+         word;
 }
 
 void WinogradConvolution::convolve_part(const Images& plan, int64_t group, const Range& tiles,
@@ -266,18 +297,18 @@ void WinogradConvolution::convolve_part(const Images& plan, int64_t group, const
     images_of_.inputs(source, from, plan.source_grid, tiles, chunk, plan.source_form, scratch);
   }
   const int64_t rows = divide_up(tiles.end - tiles.begin, kernels_.row_block) * kernels_.row_block;
-  const int64_t item = kernels_.lanes, depth = plan.weight_form.items;
+  const int64_t depth = plan.weight_form.items / arithmetic_.depths_in_word;
   for (int64_t value = 0; value < algorithm_.values(); ++value) {
-    kernels_.multiply_channels({scratch + value * plan.source_form.value_stride,
-                                weights + value * plan.weight_form.value_stride,
-                                products + value * plan.target_form.value_stride,
-                                rows,
-                                depth,
-                                plan.source_form.items * item,
-                                plan.weight_form.items * item,
-                                plan.target_form.items * item,
-                                {0, chunks(to.count)},
-                                false});
+    arithmetic_.multiply_channels({scratch + value * plan.source_form.value_stride,
+                                   weights + value * plan.weight_form.value_stride,
+                                   products + value * plan.target_form.value_stride,
+                                   rows,
+                                   depth,
+                                   plan.source_form.chunk_stride,
+                                   plan.weight_form.chunk_stride,
+                                   plan.target_form.chunk_stride,
+                                   {0, chunks(to.count)},
+                                   false});
   }
   const float* first_bias = bias == nullptr ? nullptr : bias + to.first;
   for (int64_t chunk = 0; chunk < chunks(to.count); ++chunk) {
@@ -326,14 +357,14 @@ void WinogradConvolution::sum_products(const sdk::Call& call, int64_t group, con
                                        const void* output_gradient, float* sums, float* scratch) {
   const Gradient& plan = gradient_;
   const Channels in = of_group(input_, group), out = of_group(output_, group);
-  const int64_t inputs = chunks(in.count), outputs = chunks(out.count), item = kernels_.lanes;
+  const int64_t inputs = chunks(in.count), outputs = chunks(out.count);
   const int64_t panels = divide_up(outputs, kernels_.panel);
   float* gradients = scratch + floats(plan.input_form);
   for (int64_t begin = 0; begin < plan.tiles; begin += plan.tiles_at_a_time) {
     const Range tiles{begin, std::min(begin + plan.tiles_at_a_time, plan.tiles)};
     cpu::for_parts(call.threads, inputs + outputs, [&](int64_t part) {
       if (part < inputs) {
-        images_of_.inputs(input, in, plan.input_grid, tiles, part, plan.input_form, scratch);
+        images_of_.item_inputs(input, in, plan.input_grid, tiles, part, plan.input_form, scratch);
       } else {
         images_of_.gradients(output_gradient, out, plan.output_grid, tiles, part - inputs,
                              plan.output_form, gradients);
@@ -341,16 +372,16 @@ void WinogradConvolution::sum_products(const sdk::Call& call, int64_t group, con
     });
     cpu::for_parts(call.threads, algorithm_.values() * panels, [&](int64_t part) {
       const int64_t value = part / panels, panel = part % panels;
-      kernels_.multiply_items({scratch + value * plan.input_form.value_stride,
-                               gradients + value * plan.output_form.value_stride,
-                               sums + value * plan.weight_form.value_stride,
-                               inputs * item,
-                               tiles.end - tiles.begin,
-                               plan.input_form.items * item,
-                               plan.output_form.items * item,
-                               plan.weight_form.items * item,
-                               {panel * outputs / panels, (panel + 1) * outputs / panels},
-                               begin > 0});
+      arithmetic_.multiply_items({scratch + value * plan.input_form.value_stride,
+                                  gradients + value * plan.output_form.value_stride,
+                                  sums + value * plan.weight_form.value_stride,
+                                  inputs * kernels_.lanes,
+                                  divide_up(tiles.end - tiles.begin, arithmetic_.depths_in_word),
+                                  plan.input_form.chunk_stride,
+                                  plan.output_form.chunk_stride,
+                                  plan.weight_form.chunk_stride,
+                                  {panel * outputs / panels, (panel + 1) * outputs / panels},
+                                  begin > 0});
     });
   }
 }

@@ -54,7 +54,10 @@ class WinogradConvolution : public sdk::Needs {
   [[nodiscard]] int64_t bytes(const Images& plan) const;
   [[nodiscard]] int64_t bytes(const Gradient& plan) const;
   [[nodiscard]] int64_t chunks(int64_t channels) const;
-  [[nodiscard]] winograd::Transformed form(int64_t items, int64_t channels) const;
+  [[nodiscard]] winograd::Transformed form(int64_t items, int64_t channels,
+                                           int64_t depths_in_word) const;
+  [[nodiscard]] winograd::Transformed operand(int64_t items, int64_t channels) const;
+  [[nodiscard]] winograd::Transformed sums(int64_t items, int64_t channels) const;
   [[nodiscard]] int64_t floats(const winograd::Transformed& form) const;
 
   void convolve(const sdk::Call& call, const Images& plan, const void* source, const float* weights,
@@ -70,6 +73,7 @@ class WinogradConvolution : public sdk::Needs {
 
   const winograd::Kernels& kernels_;
   const winograd::Algorithm& algorithm_;
+  const winograd::Arithmetic& arithmetic_;
   const winograd::Transforms& transforms_;
   const winograd::ImageTransforms& images_of_;  // for the element type
   winograd::Kernels::Sums sum_channels_;

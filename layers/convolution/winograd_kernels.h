@@ -61,8 +61,9 @@ struct Position {
   int64_t image, row, column;
 };
 
+// Strides are in words of 32 bits.
 struct Transformed {
-  int64_t items, value_stride;  // in floats
+  int64_t items, chunk_stride, value_stride;
 };
 
 // Weights of square kernels: columns become lanes, depths become items. Offsets are in floats.
@@ -74,7 +75,8 @@ struct Weights {
   bool flipped;
 };
 
-// c = a b, or c += a b. Chunk strides are in floats; of b and c the chunks of `columns` are used.
+// c = a b, or c += a b, where c is float32. Depth and chunk strides are in words; of b and c the
+// chunks of `columns` are used.
 struct Product {
   const float *a, *b;
   float* c;
@@ -90,7 +92,8 @@ struct ImageTransforms {
   using Patches = void (*)(const void* tensor, const Channels& channels, const Grid& grid,
                            const Range& tiles, int64_t chunk, const Transformed& form,
                            float* transformed);
-  Patches inputs, gradients;
+  Patches inputs;                  // for products by channels
+  Patches item_inputs, gradients;  // for products by items
   // The reverse of a chunk: tiles of m x m outputs, not folded. `bias`, of the first channel, may
   // be null.
   void (*outputs)(const float* transformed, const Transformed& form, const Grid& grid,
@@ -107,16 +110,24 @@ struct Transforms {
                            float* plain);
 };
 
-struct Kernels {
-  const char* instructions;  // such as "AVX2"
-  int64_t lanes;
-  int64_t row_block;  // a product's rows are a multiple of it
-  int64_t panel;      // chunks of columns that a product takes at a time, at most
+// How products are computed. The operands consist of words of 32 bits: a float32, or two bfloat16
+// that are neighbours in depth. Sums are float32.
+struct Arithmetic {
+  int64_t depths_in_word;
   Transforms transforms[algorithm_count];
   // One row of `a` for each item, and its channels are the depth: a multiple of `lanes`.
   void (*multiply_channels)(const Product& product);
   // One row of `a` for each channel, and its items are the depth.
   void (*multiply_items)(const Product& product);
+};
+
+struct Kernels {
+  const char* instructions;  // such as "AVX2"
+  int64_t lanes;
+  int64_t row_block;  // a product's rows are a multiple of it
+  int64_t panel;      // chunks of columns that a product takes at a time, at most
+  Arithmetic float32;
+  Arithmetic bfloat16;  // with AVX-512 only, and to be used on CPUs with AVX512_BF16 only
   // sums[lane] = the sum of a chunk's channels over all images, not folded.
   using Sums = void (*)(const void* tensor, const Channels& channels, int64_t images, int64_t chunk,
                         float* sums);
