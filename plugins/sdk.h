@@ -75,7 +75,7 @@ class Plugin {
   // - static constexpr uint32_t dtypes, bits 1 << TANDEM_FLOAT32 and so on, if it supports more
   //   than float32;
   // - static constexpr uint32_t fused_activations, bits 1 << TANDEM_ACTIVATION_RELU and so on, if
-  //   it can fuse them.
+  //   it can fuse them, and fused_gradients, if its backward passes apply their gradients, too.
   template <class T, class K>
   Plugin& kernel(const char* device_kind) {
     using Table = detail::KernelTable<K>;
@@ -87,7 +87,7 @@ class Plugin {
         &Table::release, Table::forward_or_null(), Table::backward_data_or_null(),
         Table::backward_weights_or_null(), Table::backward_or_null(),
         Table::forward_statistics_or_null(), Table::backward_statistics_or_null(),
-        Table::merge_or_null(), Table::dtypes(), Table::activations()}));
+        Table::merge_or_null(), Table::dtypes(), Table::activations(), Table::gradients()}));
     return *this;
   }
   Plugin& backend(const tandem_backend* table) { return tables_->backends.push_back(table), *this; }

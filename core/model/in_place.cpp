@@ -104,6 +104,7 @@ void fuse_activations(Draft& draft, const std::string& device_kind) {
     if ((kernel.fused_activations >> activation & 1U) == 0) continue;
     maker.activation = activation;
     follower.fused_into = producer;
+    follower.gradient_is_fused = (kernel.fused_gradients >> activation & 1U) != 0;
   }
 }
 

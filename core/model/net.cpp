@@ -101,6 +101,7 @@ void Net::separate_activations() {
   for (Layer& layer : layers) {
     layer.activation = TANDEM_ACTIVATION_NONE;
     layer.fused_into = -1;
+    layer.gradient_is_fused = false;
   }
 }
 

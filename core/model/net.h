@@ -64,6 +64,7 @@ struct Layer {
   int32_t activation = TANDEM_ACTIVATION_NONE;
   // The layer whose kernel computes its forward pass; -1: its own.
   int fused_into = -1;
+  bool gradient_is_fused = false;  // that kernel computes its backward pass, too
   Location location;
 
   [[nodiscard]] bool has(uint64_t trait) const { return (type->traits & trait) != 0; }

@@ -1,6 +1,7 @@
 // BatchNormScale on the cpu. The forward pass reads x for the statistics and once more to write y;
 // the backward pass reads x and dy for the sums and once more to write dx. The sums are the
-// gradients of the factors and biases, too.
+// gradients of the factors and biases, too. With a fused ReLU the backward pass computes y once
+// more instead of reading it.
 #include "layers/batch_norm_scale/batch_norm_scale.h"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ using namespace tandem::layers;
 
 class BatchNormScaleCpu : public NormKernel {
  public:
+  static constexpr uint32_t fused_gradients = relu_only;
   BatchNormScaleCpu(const Binding& binding, const Call&)
       : NormKernel(binding, 4), kernels_(channel_kernels()) {
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA | TANDEM_WANTS_BACKWARD_WEIGHTS)) {
@@ -84,19 +86,19 @@ class BatchNormScaleCpu : public NormKernel {
     const float* sums = kept_ ? nullptr : sums_for(call, pass);
     float *factor = values(pass, 0), *mean = values(pass, 1), *slope = values(pass, 2);
     set_factors(pass, norm, factor);
-    if (kept_) {
-      std::fill_n(mean, c, 0.0F);
-      return normalise<T>(call, dy, dx, {mean, mean, factor, mean}, false);
-    }
     const float each = pass.saved()[3 * c];
     for (int64_t i = 0; i < c; ++i) {
-      mean[i] = sums[i] * each;
-      slope[i] = sums[c + i] * each * norm.scale[i];
+      mean[i] = kept_ ? 0 : sums[i] * each;
+      slope[i] = kept_ ? 0 : sums[c + i] * each * norm.scale[i];
+    }
+    if (kept_ && !fuses_relu_) {
+      return normalise<T>(call, dy, dx, {mean, mean, factor, mean}, false);
     }
     const T* x = pass.input<T>(0);
-    const NormValues values{norm.high, norm.low, factor, nullptr, mean, slope};
+    const float* bias = pass.weight(BatchNormScale::biases);
+    const NormValues values{norm.high, norm.low, factor, bias, mean, slope};
     channels_.for_units(call.threads, [&](int64_t begin, int64_t end) {
-      kernels_.of(T{}).gradient(channels_, begin, end, x, dy, dx, values);
+      kernels_.of(T{}).gradient(channels_, begin, end, x, dy, dx, values, fuses_relu_);
     });
   }
 
@@ -147,14 +149,17 @@ class BatchNormScaleCpu : public NormKernel {
     const int64_t c = channels_.count;
     const ChannelNorm norm = norm_of(pass.saved());
     double* sums = pass.scratch<double>();
+    float* factor = this->values(pass, 0);
+    set_factors(pass, norm, factor);
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       const T *x = pass.input<T>(0), *dy = pass.output_gradient<T>(0);
-      const NormValues values{norm.high, norm.low, nullptr};
-      sums_.sum_units(
-          call.threads, sums, [&](int64_t begin, int64_t end, double* first, double* second) {
-            kernels_.of(T{}).products(channels_, begin, end, x, dy, values, first, second);
-          });
+      const NormValues values{norm.high, norm.low, factor, pass.weight(BatchNormScale::biases)};
+      sums_.sum_units(call.threads, sums,
+                      [&](int64_t begin, int64_t end, double* first, double* second) {
+                        kernels_.of(T{}).products(channels_, begin, end, x, dy, values, fuses_relu_,
+                                                  first, second);
+                      });
     });
     for (int64_t i = 0; i < c; ++i) {
       target[i] = static_cast<float>(sums[i]);

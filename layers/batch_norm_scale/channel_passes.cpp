@@ -60,6 +60,14 @@ HWY_INLINE void store(D d, hn::Vec<D> value, bfloat16* to) {
   hn::StoreU(hn::DemoteTo(narrow, upper), narrow, reinterpret_cast<int16_t*>(to));
 }
 
+// The gradient of the ReLU of a value that is stored as a T: dy, or 0. Half of the smallest
+// bfloat16 is rounded to 0, all above is not.
+template <class T, class D>
+HWY_INLINE hn::Vec<D> through_relu(D d, hn::Vec<D> value, hn::Vec<D> dy) {
+  constexpr float none = sizeof(T) == sizeof(float) ? 0.0F : 0x1p-134F;
+  return hn::IfThenElseZero(hn::Gt(value, hn::Set(d, none)), dy);
+}
+
 // The rows of a unit that a pass gets are `Lanes` elements wide: vectors of D, side by side.
 template <int Lanes>
 using Tag = hn::CappedTag<float, Lanes>;
@@ -150,7 +158,7 @@ struct NormaliseTerms {
   }
 };
 
-template <class T>
+template <class T, bool FusesRelu>
 struct ProductTerms {
   const T *x, *dy;
   const NormValues& values;
@@ -174,10 +182,15 @@ struct ProductTerms {
     const Tag<Lanes> d;
     const auto high = load_values(d, values.high, channel, step);
     const auto low = load_values(d, values.low, channel, step);
+    const auto factor = FusesRelu ? load_values(d, values.factor, channel, step) : hn::Zero(d);
+    const auto bias = FusesRelu ? load_values(d, values.bias, channel, step) : hn::Zero(d);
     auto sum = hn::Zero(d), product = hn::Zero(d);
     for (int64_t i = 0; i < rows; ++i) {
-      const auto gradient = load(d, dy + at + i * stride);
+      auto gradient = load(d, dy + at + i * stride);
       const auto distance = hn::Sub(hn::Sub(load(d, x + at + i * stride), high), low);
+      if constexpr (FusesRelu) {
+        gradient = through_relu<T>(d, hn::MulAdd(distance, factor, bias), gradient);
+      }
       sum = hn::Add(sum, gradient);
       product = hn::MulAdd(gradient, distance, product);
     }
@@ -191,7 +204,7 @@ struct ProductTerms {
   }
 };
 
-template <class T>
+template <class T, bool FusesRelu>
 struct GradientTerms {
   const T *x, *dy;
   T* dx;
@@ -202,12 +215,17 @@ struct GradientTerms {
     const Tag<Lanes> d;
     const RowValues<Lanes> high(values.high, channel, step), low(values.low, channel, step),
         mean(values.mean, channel, step), slope(values.slope, channel, step),
-        factor(values.factor, channel, step);
+        factor(values.factor, channel, step),
+        bias(FusesRelu ? values.bias : values.factor, channel, step);
     for (int64_t row = 0; row < rows; ++row) {
       for (int i = 0; i < vectors<Lanes>; ++i) {
         const int64_t at = offset + row * stride + i * vector_lanes<Lanes>;
         const auto distance = hn::Sub(hn::Sub(load(d, x + at), high.v[i]), low.v[i]);
-        const auto rest = hn::NegMulAdd(distance, slope.v[i], hn::Sub(load(d, dy + at), mean.v[i]));
+        auto gradient = load(d, dy + at);
+        if constexpr (FusesRelu) {
+          gradient = through_relu<T>(d, hn::MulAdd(distance, factor.v[i], bias.v[i]), gradient);
+        }
+        const auto rest = hn::NegMulAdd(distance, slope.v[i], hn::Sub(gradient, mean.v[i]));
         store<false>(d, hn::Mul(rest, factor.v[i]), dx + at);
       }
     }
@@ -232,14 +250,22 @@ void normalise(const Channels& channels, int64_t begin, int64_t end, const T* x,
 
 template <class T>
 void products(const Channels& channels, int64_t begin, int64_t end, const T* x, const T* dy,
-              const NormValues& values, double* first, double* second) {
-  channels.visit(begin, end, ProductTerms<T>{x, dy, values}, first, second);
+              const NormValues& values, bool fuses_relu, double* first, double* second) {
+  if (fuses_relu) {
+    channels.visit(begin, end, ProductTerms<T, true>{x, dy, values}, first, second);
+  } else {
+    channels.visit(begin, end, ProductTerms<T, false>{x, dy, values}, first, second);
+  }
 }
 
 template <class T>
 void gradient(const Channels& channels, int64_t begin, int64_t end, const T* x, const T* dy, T* dx,
-              const NormValues& values) {
-  channels.visit(begin, end, GradientTerms<T>{x, dy, dx, values});
+              const NormValues& values, bool fuses_relu) {
+  if (fuses_relu) {
+    channels.visit(begin, end, GradientTerms<T, true>{x, dy, dx, values});
+  } else {
+    channels.visit(begin, end, GradientTerms<T, false>{x, dy, dx, values});
+  }
 }
 
 template <class T>

@@ -14,7 +14,7 @@ namespace tandem::layers {
 struct NormValues {
   const float *high, *low;
   const float* factor;           // times x - high - low, or times the gradient
-  const float* bias = nullptr;   // added in normalise
+  const float* bias = nullptr;   // added in normalise, and where a ReLU is fused
   const float* mean = nullptr;   // of dy, in gradient
   const float* slope = nullptr;  // in gradient
 };
@@ -28,12 +28,13 @@ struct ChannelPasses {
   // y = (x - high - low) * factor + bias, or the ReLU of it as it is stored. y may be x.
   void (*normalise)(const Channels&, int64_t begin, int64_t end, const T* x, T* y,
                     const NormValues& values, bool fuses_relu);
-  // Adds to `first` the sums of dy, and to `second` those of dy * (x - high - low).
+  // Adds to `first` the sums of dy, and to `second` those of dy * (x - high - low). With a fused
+  // ReLU dy is 0 where the y of normalise is not positive, here and in `gradient`.
   void (*products)(const Channels&, int64_t begin, int64_t end, const T* x, const T* dy,
-                   const NormValues& values, double* first, double* second);
+                   const NormValues& values, bool fuses_relu, double* first, double* second);
   // dx = ((dy - mean) - (x - high - low) * slope) * factor. dx may be dy.
   void (*gradient)(const Channels&, int64_t begin, int64_t end, const T* x, const T* dy, T* dx,
-                   const NormValues& values);
+                   const NormValues& values, bool fuses_relu);
 };
 
 struct ChannelKernels {

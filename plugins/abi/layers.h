@@ -200,9 +200,9 @@ typedef struct tandem_binding {
    * kernel uses it again or refuses. NULL: the kernel chooses. */
   const char* algorithm;
   /* Forward applies it to each element of output 0 before it writes it. It is one that the kernel's
-   * `fused_activations` names, and never set together with TANDEM_ADD_TO_OUTPUT. It changes nothing
-   * in the backward passes: the output gradient they get is that of the values before the
-   * activation, and they do not read outputs. */
+   * `fused_activations` names, and never set together with TANDEM_ADD_TO_OUTPUT. The backward passes
+   * get the output gradient of the values before the activation, or, if the kernel's
+   * `fused_gradients` names it, that of the values after it. They do not read outputs. */
   int32_t fused_activation;
 } tandem_binding;
 
@@ -303,6 +303,9 @@ typedef struct tandem_kernel {
   uint32_t dtypes;
   /* The activations that the kernel can fuse: bits 1 << TANDEM_ACTIVATION_RELU and so on. */
   uint32_t fused_activations;
+  /* Those of them whose gradient all backward passes apply, too: to an output gradient of the values
+   * after the activation. A host may have applied it already, which must change nothing. */
+  uint32_t fused_gradients;
 } tandem_kernel;
 
 /* ---- What a module offers -------------------------------------------------------------------- */

@@ -132,6 +132,15 @@ struct KernelTable {
       return 0;
     }
   }
+  static constexpr uint32_t gradients() {
+    if constexpr (requires { K::fused_gradients; }) {
+      static_assert((K::fused_gradients & ~activations()) == 0,
+                    "fused_gradients must be some of fused_activations");
+      return K::fused_gradients;
+    } else {
+      return 0;
+    }
+  }
   static tandem_status layouts(const tandem_binding* binding, tandem_layout_option* options,
                                uint32_t option_size, uint32_t capacity, uint32_t* size) {
     return guarded([&] {

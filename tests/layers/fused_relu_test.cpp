@@ -1,6 +1,6 @@
 // A ReLU that is fused into a kernel (tandem_binding.fused_activation) gives the bits of a separate
-// ReLU layer, also for NaN and for values that round to -0, and does not change the backward
-// passes.
+// ReLU layer, also for NaN and for values that round to -0. It does not change the backward passes,
+// except of kernels that apply its gradient, too.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -86,9 +86,14 @@ std::vector<LayerSetup> setups() {
   return result;
 }
 
+bool is_relu_among(uint32_t activations) {
+  return (activations >> TANDEM_ACTIVATION_RELU & 1U) != 0;
+}
+const tandem_kernel& kernel_of(const LayerSetup& setup) {
+  return layer_registry().kernel(setup.type, kernel_device().kind());
+}
 bool can_fuse(const LayerSetup& setup) {
-  const tandem_kernel& kernel = layer_registry().kernel(setup.type, kernel_device().kind());
-  return (kernel.fused_activations >> TANDEM_ACTIVATION_RELU & 1U) != 0;
+  return is_relu_among(kernel_of(setup).fused_activations);
 }
 
 LayerSetup with_relu(LayerSetup setup) {
@@ -105,10 +110,14 @@ std::vector<uint32_t> bits(const PlainTensor& tensor) {
   return result;
 }
 
-PlainTensor through_relu(const PlainTensor& values, const LayerSetup& before) {
+LayerSetup relu_after(const LayerSetup& before, const PlainTensor& values) {
   LayerSetup relu{.type = "ReLU", .inputs = {values}};
   relu.input_layout = relu.output_layout = before.output_layout;
   relu.input_dtype = relu.output_dtype = before.output_dtype;
+  return relu;
+}
+PlainTensor through_relu(const PlainTensor& values, const LayerSetup& before) {
+  LayerSetup relu = relu_after(before, values);
   relu.flags |= TANDEM_RUNS_IN_PLACE;
   return LayerRun(relu).forward()[0];
 }
@@ -120,7 +129,7 @@ class FusedRelu : public testing::TestWithParam<int32_t> {
     std::vector<LayerSetup> result;
     if (!not_computable(GetParam()).empty()) return result;
     for (LayerSetup setup : setups()) {
-      const tandem_kernel& kernel = layer_registry().kernel(setup.type, kernel_device().kind());
+      const tandem_kernel& kernel = kernel_of(setup);
       const bool knows = GetParam() == TANDEM_FLOAT32 || (kernel.dtypes >> GetParam() & 1U) != 0;
       if (!knows || !can_fuse(setup)) continue;
       setup.input_dtype = setup.output_dtype = GetParam();
@@ -156,9 +165,9 @@ TEST_P(FusedRelu, OutputsInPlaceEqualThoseOfASeparateRelu) {
   }
 }
 
-TEST_P(FusedRelu, BackwardPassesAreUnchanged) {
+TEST_P(FusedRelu, BackwardPassesAreUnchangedExceptOfKernelsThatApplyItsGradient) {
   for (const LayerSetup& setup : offered()) {
-    if (setup.flags == 0) continue;
+    if (setup.flags == 0 || is_relu_among(kernel_of(setup).fused_gradients)) continue;
     SCOPED_TRACE(setup.type + " " + layout_text(setup));
     LayerRun plain(setup), fused(with_relu(setup));
     const PlainTensor gradient = random_tensor(plain.output_shapes()[0], 11);
@@ -171,6 +180,50 @@ TEST_P(FusedRelu, BackwardPassesAreUnchanged) {
     const auto weights = plain.backward_weights({gradient});
     const auto same = fused.backward_weights({gradient});
     for (size_t i = 0; i < same.size(); ++i) EXPECT_EQ(bits(same[i]), bits(weights[i])) << i;
+  }
+}
+
+// BatchNormScale in training, and with the statistics of its weights.
+std::vector<LayerSetup> norms() {
+  const Shape channels{16, 1, 1, 1};
+  LayerSetup norm{.type = "BatchNormScale",
+                  .inputs = {random_tensor(image, 12)},
+                  .weights = {random_tensor(channels, 3),
+                              {channels, std::vector<float>(16, 2.0F)},
+                              {{1, 1, 1, 1}, {1.0F}},
+                              random_tensor(channels, 5),
+                              random_tensor(channels, 6)}};
+  LayerSetup kept = norm, per_device = norm;
+  kept.parameters = {{"use_global_stats", "true"}};
+  per_device.parameters = {{"per_device", "true"}};
+  return {norm, kept, per_device};
+}
+
+TEST_P(FusedRelu, AGradientThatTheKernelAppliesEqualsThatOfASeparateRelu) {
+  if (!not_computable(GetParam()).empty()) GTEST_SKIP() << not_computable(GetParam());
+  const tandem_kernel& kernel = kernel_of({.type = "BatchNormScale"});
+  if (!is_relu_among(kernel.fused_gradients) ||
+      (GetParam() != TANDEM_FLOAT32 && (kernel.dtypes >> GetParam() & 1U) == 0)) {
+    GTEST_SKIP() << "the BatchNormScale kernel of this device does not apply it";
+  }
+  for (LayerSetup setup : norms()) {
+    setup.input_dtype = setup.output_dtype = GetParam();
+    for (const LayerSetup& one : in_every_layout(setup)) {
+      SCOPED_TRACE(testing::PrintToString(setup.parameters) + " " + layout_text(one));
+      LayerRun plain(one), fused(with_relu(one));
+      const PlainTensor y = plain.forward()[0];
+      fused.forward();
+      const PlainTensor gradient = random_tensor(y.shape, 11);
+      LayerRun relu(relu_after(one, y));
+      relu.forward();
+      const PlainTensor before = relu.backward_data({gradient})[0];
+      for (const PlainTensor& given : {gradient, before}) {  // a second time it changes nothing
+        EXPECT_EQ(fused.backward_data({given})[0].values, plain.backward_data({before})[0].values);
+        const auto actual = fused.backward_weights({given});
+        const auto expected = plain.backward_weights({before});
+        for (size_t i = 3; i < 5; ++i) EXPECT_EQ(actual[i].values, expected[i].values) << i;
+      }
+    }
   }
 }
 

@@ -195,7 +195,8 @@ static_assert(offsetof(tandem_kernel, backward_statistics) == 88);
 static_assert(offsetof(tandem_kernel, merge_forward_statistics) == 96);
 static_assert(offsetof(tandem_kernel, dtypes) == 104);
 static_assert(offsetof(tandem_kernel, fused_activations) == 108);
-static_assert(sizeof(tandem_kernel) == 112);
+static_assert(offsetof(tandem_kernel, fused_gradients) == 112);
+static_assert(sizeof(tandem_kernel) == 120);
 
 static_assert(offsetof(tandem_layers, struct_size) == 0);
 static_assert(offsetof(tandem_layers, major) == 4);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,15 +35,19 @@ struct Case {
   std::string name = strategy;
 };
 
-Plan plan_of(const Case& which) {
-  static const Net training = joined_net(), testing = joined_net(TANDEM_TEST);
-  const bool tests = which.strategy == "testing";
-  StrategyInputs inputs = inputs_of(tests ? testing : training, which.devices);
+Plan plan_of(const Case& which, const Net& net) {
+  StrategyInputs inputs = inputs_of(net, which.devices);
   inputs.options = which.options;
   if (which.strategy == "sequential" || which.strategy == "two_phase") {
     inputs.options["split"] = "fc1";
   }
-  return tests ? build_testing_plan(inputs) : build_plan(which.strategy, inputs);
+  return which.strategy == "testing" ? build_testing_plan(inputs)
+                                     : build_plan(which.strategy, inputs);
+}
+
+Plan plan_of(const Case& which) {
+  static const Net training = joined_net(), testing = joined_net(TANDEM_TEST);
+  return plan_of(which, which.strategy == "testing" ? testing : training);
 }
 
 std::vector<Case> cases() {
@@ -121,6 +126,41 @@ TEST_P(JoinedActivations, HaveTasksOfTheirOwnOnlyAfterSlices) {
   }
   EXPECT_GT(fused, 0);
   EXPECT_EQ(own > 0, GetParam().strategy == "fc_parallel");
+}
+
+// A kernel that applies the gradient, too, gets that of the activated values: either the ReLU has a
+// backward pass on the device, or the kernel's own passes there apply the activation.
+TEST_P(JoinedActivations, HaveABackwardPassWhereTheKernelDoesNotApplyTheirGradient) {
+  if (GetParam().strategy == "testing") GTEST_SKIP() << "a test has no backward pass";
+  Net net = joined_net();
+  for (Layer& layer : net.layers) layer.gradient_is_fused = layer.fused_into >= 0;
+  const Plan plan = plan_of(GetParam(), net);
+  std::set<std::pair<int, int>> own;      // device and ReLU
+  std::set<std::pair<int, int>> missing;  // device and ReLU whose gradient the kernel leaves out
+  int applied = 0;
+  for (const Task& task : plan.tasks) {
+    const auto* work = std::get_if<LayerWork>(&task.work);
+    if (work == nullptr || is_forward(work->pass)) continue;
+    const PlanBinding& use = plan.bindings[static_cast<size_t>(work->binding)];
+    if (net.layer(use.layer).fused_into >= 0) own.emplace(use.device, use.layer);
+    const int follower = net.fused_layer(use.layer);
+    if (follower < 0) continue;
+    if (use.activation == TANDEM_ACTIVATION_NONE) missing.emplace(use.device, follower);
+    applied += use.activation != TANDEM_ACTIVATION_NONE ? 1 : 0;
+  }
+  EXPECT_GT(applied, 0);
+  // Devices for weight gradients get the output gradients from others.
+  const bool sends_gradients = GetParam().strategy == "asymmetric";
+  for (const auto& [device, layer] : missing) {
+    bool has_own = false;
+    for (const auto& [where, relu] : own) {
+      has_own = has_own || (relu == layer && (sends_gradients || where == device));
+    }
+    EXPECT_TRUE(has_own) << net.layer(layer).name << " @" << device;
+  }
+  const bool emits_passes_itself =
+      GetParam().strategy == "fc_parallel" || GetParam().strategy == "asymmetric";
+  EXPECT_EQ(own.empty(), !emits_passes_itself);
 }
 
 TEST_P(JoinedActivations, LeaveThePlanWithoutRacesAndNeedlessWaits) {

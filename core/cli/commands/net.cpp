@@ -102,7 +102,10 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
   }
   if (std::any_of(net.layers.begin(), net.layers.end(),
                   [](const Layer& layer) { return layer.fused_into >= 0; })) {
-    fmt::print("\nfused: in place; the kernel of the named layer does its forward pass\n");
+    fmt::print(
+        "\nfused: in place; the kernel of the named layer does its forward pass, and for some "
+        "layers its "
+        "backward pass\n");
   }
   const Totals totals = totals_of(rows);
   const auto batch = static_cast<double>(net.batch);

@@ -35,7 +35,10 @@ void PlanBuilder::emit_statistics(int shard, int layer, Stage stage, LayerPass p
 void PlanBuilder::emit_forward(int shard, int layer) {
   if (net().makes_views(layer)) return;
   const Layer& l = net().layers[size_t(layer)];
-  if (l.fused_into >= 0 && !pending_.has(plan(), tensor(shard, l.inputs[0]))) return;
+  if (l.fused_into >= 0 && !pending_.has(plan(), tensor(shard, l.inputs[0]))) {
+    applied_ahead_.emplace(shard, layer);
+    return;
+  }
   emit_pass(label(LayerPass::forward, layer, shard), Stage::forward,
             {binding(shard, layer), LayerPass::forward, false});
 }
@@ -43,6 +46,8 @@ void PlanBuilder::emit_forward(int shard, int layer) {
 void PlanBuilder::emit_backward(int shard, int layer, Stage stage) {
   const Layer& l = net().layers[size_t(layer)];
   if (!l.has_backward()) return;
+  // A kernel that did not apply the activation does not apply its gradient either.
+  if (l.gradient_is_fused && applied_ahead_.contains({shard, layer})) return;
   if (l.wants_backward_weights) emit_backward_weights(shard, layer, stage);
   if (l.wants_backward_data) {
     emit_pass(label(LayerPass::backward_data, layer, shard), stage,

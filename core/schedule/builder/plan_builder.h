@@ -37,7 +37,7 @@ class PlanBuilder : public PlanRegions {
   // Nothing for an activation that is fused into the layer before and was applied there.
   void emit_forward(int shard, int layer);
   // The backward passes that are wanted: weights first, because their gradients travel. Nothing for
-  // a layer without any.
+  // a layer without any, and for an activation whose gradient the layer before applies.
   void emit_backward(int shard, int layer, Stage stage);
   // Only the pass that makes the weights' gradients.
   void emit_backward_weights(int shard, int layer, Stage stage);
@@ -90,6 +90,8 @@ class PlanBuilder : public PlanRegions {
 
   PendingActivations pending_;
   std::set<std::pair<int, int>> written_gradients_;  // (device, weight array), so far
+  // (shard, activation) that the layer before applied in its forward pass
+  std::set<std::pair<int, int>> applied_ahead_;
 };
 
 }  // namespace tandem

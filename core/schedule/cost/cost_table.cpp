@@ -210,7 +210,7 @@ const MeasuredCost* CostTable::find(const std::string& key) const {
 double CostTable::pass_seconds(const Net& net, int layer, LayerPass pass, int64_t rows) const {
   const Layer& l = net.layers[size_t(layer)];
   const bool is_forward = pass == LayerPass::forward;
-  if (is_forward && l.fused_into >= 0) return 0;
+  if (is_forward ? l.fused_into >= 0 : l.gradient_is_fused) return 0;
   return use_seconds(net, layer, pass, rows,
                      is_forward ? l.activation : int32_t{TANDEM_ACTIVATION_NONE});
 }
