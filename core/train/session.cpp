@@ -164,6 +164,11 @@ Session::~Session() {
   // Executors drain their streams before kernels and memory go.
   training_.executor.reset();
   testing_.executor.reset();
+  if (!runtime_->abandoned()) return;
+  // What a stream waits for on a link ends, so that closing the links need not wait for it.
+  for (const Phase* phase : {&training_, &testing_}) {
+    if (phase->links != nullptr) phase->links->abort();
+  }
 }
 
 void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t which) {
