@@ -141,6 +141,18 @@ TEST_F(LinkedGpus, EndTheJobWhenTheOtherRankIsGone) {
   }
 }
 
+TEST_F(LinkedGpus, EndWithTheRankThatIsWaitedForWhereATransferStaysInProgress) {
+  const Desk desk;
+  const Outcome outcome =
+      desk.tandem(train + "--strategy layerwise --steps 40 --devices cuda:0 --out run --watchdog 3",
+                  "TANDEM_FAKE_NCCL_STAYS=30 " + with_own_gpus(2));
+  EXPECT_EQ(outcome.code, 1) << outcome.output;
+  EXPECT_THAT(outcome.errors, HasSubstr("waited 3 seconds (--watchdog) for rank 1 (host "));
+  EXPECT_THAT(outcome.errors,
+              HasSubstr("a message between devices: it is stopped, stuck or slow, or cannot be "
+                        "reached\n"));
+}
+
 TEST_F(GpuRanks, ResumeWithAnyNumberOfRanks) {
   const Desk desk;
   const std::string options = "--strategy layerwise --solver-type Adam --steps ";
