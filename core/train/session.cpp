@@ -294,6 +294,11 @@ std::string Session::memory_forecast() const {
                      human_bytes(total + prefetched), text, human_bytes(prefetched));
 }
 
+std::string Session::message_path() const {
+  const DeviceLinks* links = (options_.training ? training_ : testing_).links.get();
+  return links == nullptr ? "" : links->text();
+}
+
 void Session::set_weights(const std::vector<float>& values) {
   for (int device = 0; device < machine_->device_count(); ++device) {
     runtime_->write_persistent(buffers::weights, device, values.data(),

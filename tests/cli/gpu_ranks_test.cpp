@@ -123,6 +123,38 @@ TEST_F(LinkedGpus, TrainThroughTheHostAndSayWhyWhereARankHasNoLinks) {
   }
 }
 
+// `tandem train`, `profile`, `test` and tandem-alexnet, with NCCL and through the host's memory.
+TEST_F(LinkedGpus, SayWhichWayMessagesGoWithEveryCommandOfRanks) {
+  const Desk desk;
+  const std::string host = "TANDEM_MESSAGES=host ";
+  const std::string alexnet =
+      "--size 67 --classes 10 --batch 4 --steps 1 --warm-up 1 --devices cuda:0 --strategy ";
+  for (const std::string& variables : {std::string(), host}) {
+    const std::string before = variables + with_own_gpus(2);
+    const std::string line =
+        variables.empty()
+            ? "messages between devices: NCCL 2."
+            : "messages between devices go through the host's memory: TANDEM_MESSAGES is host\n";
+    const auto expect_line = [&](const Outcome& outcome, const std::string& output) {
+      EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+      const size_t at = output.find(line);
+      EXPECT_NE(at, std::string::npos) << output;
+      EXPECT_EQ(output.find("messages between devices", at + 1), std::string::npos) << "twice";
+    };
+    const std::string run = variables.empty() ? "linked" : "staged";
+    Outcome outcome = desk.tandem(train + "--steps 2 --devices cuda:0 --out " + run, before);
+    expect_line(outcome, outcome.output);
+    outcome =
+        desk.tandem("test --run " + run + " --split train --no-report --devices cuda:0", before);
+    expect_line(outcome, outcome.errors);
+    outcome = desk.tandem(
+        "profile --net tiny.prototxt --steps 1 --warm-up 1 --graphs off --devices cuda:0", before);
+    expect_line(outcome, outcome.output);
+    outcome = desk.alexnet(alexnet + (variables.empty() ? "layerwise" : "all"), before);
+    expect_line(outcome, outcome.output);
+  }
+}
+
 // Rank 1 loses a connection (0), is stopped or dies. No kernel of rank 0 ends by itself then.
 TEST_F(LinkedGpus, EndTheJobWhenTheOtherRankIsGone) {
   for (const int signal : {0, SIGSTOP, SIGKILL}) {
