@@ -229,5 +229,21 @@ TEST_F(GpuRanks, ChooseAStrategyForTheDevicesOfAllRanks) {
   EXPECT_THAT(outcome.output, HasSubstr("chosen: "));
 }
 
+// The way that they will go is the one that is measured.
+TEST_F(LinkedGpus, ChooseAStrategyByTheWayThatMessagesGo) {
+  const Desk desk;
+  const std::string options =
+      "train --net tiny.prototxt --data synthetic --data-option size=40 --batch 12 --steps 1 "
+      "--graphs off --strategy auto --devices cuda:0 --out ";
+  const Outcome linked = desk.tandem(options + "linked", with_own_gpus(2));
+  EXPECT_EQ(linked.code, 0) << linked.output << linked.errors;
+  EXPECT_THAT(linked.output,
+              HasSubstr("measured between ranks (messages between devices: NCCL 2."));
+  const Outcome staged = desk.tandem(options + "staged", before(2));
+  EXPECT_EQ(staged.code, 0) << staged.output << staged.errors;
+  EXPECT_THAT(staged.output, HasSubstr("measured between ranks (messages between devices go "
+                                       "through the host's memory: NCCL: "));
+}
+
 }  // namespace
 }  // namespace tandem
