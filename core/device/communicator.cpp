@@ -59,17 +59,20 @@ void Communicator::when_aborted(const void* owner, std::function<void()> functio
   }
 }
 
-void Communicator::watch(const std::function<void()>& call, int peer, const char* act,
-                         const char* what) const {
-  if (!watchdog_.expires(call)) return;
+std::string Communicator::waited_text(int peer, const char* act, const char* what) const {
   const auto at = static_cast<size_t>(peer);
   const std::string host =
       peer >= 0 && at < hosts_.names.size() ? fmt::format(" (host {})", hosts_.names[at]) : "";
   const std::string whom = peer < 0 ? "the other ranks" : fmt::format("rank {}{}", peer, host);
-  throw error(
+  return fmt::format(
       "waited {:.6g} seconds (--watchdog) for {} to {} {}: {} stopped, stuck or slow, or cannot be "
       "reached",
       seconds_, whom, act, what, peer < 0 ? "one is" : "it is");
+}
+
+void Communicator::watch(const std::function<void()>& call, int peer, const char* act,
+                         const char* what) const {
+  if (watchdog_.expires(call)) throw Error(waited_text(peer, act, what));
 }
 
 void Communicator::send(int peer, const void* data, int64_t bytes, const char* what) const {

@@ -60,6 +60,10 @@ class Communicator {
   // That this rank waits for another one.
   [[nodiscard]] double seconds() const { return seconds_; }
 
+  // "waited 600 seconds (--watchdog) for rank 1 (host b) to send the weights: it is stopped, stuck
+  // or slow, or cannot be reached"; peer -1: of any of the others.
+  [[nodiscard]] std::string waited_text(int peer, const char* act, const char* what) const;
+
   // The channel of a plan's channel.
   [[nodiscard]] static int channel_of(int channel) { return channel + 1; }
 

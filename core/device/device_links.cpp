@@ -89,6 +89,7 @@ DeviceLinks::DeviceLinks(const Registry& registry, const Machine& machine,
   ranks_.when_aborted(this, [this] { abort(); });
   try {
     open_all(ends);
+    if (are_open() && !links_.empty()) watching_ = std::thread([this] { watch(); });
   } catch (...) {
     abort();
     close_all();
@@ -129,9 +130,12 @@ std::string DeviceLinks::open(int channel, const End& end, const std::string& fa
       {sizeof(tandem_work), TANDEM_WORK_COMPUTE, "opening a link", -1, &Opening::run, &opening});
   stream.synchronize();
   if (opening.link != nullptr) {
+    const std::string expired = ranks_.waited_text(end.peer, end.receives ? "send" : "receive",
+                                                   "a message between devices");
+    const auto link = std::make_shared<DeviceLink>(*transport_, opening.link, expired);
     const std::lock_guard lock(mutex_);
-    links_[channel] = {end, opening.link};
-    if (is_aborted_) transport_->abort(opening.link);
+    links_[channel] = {end, link};
+    if (is_aborted_) link->abort();
   }
   return opening.failure;
 }
@@ -141,19 +145,36 @@ DeviceLinks::~DeviceLinks() {
   close_all();
 }
 
+// In parts, so that time in which this process itself was stopped does not count.
+void DeviceLinks::watch() {
+  constexpr int parts = 20;
+  const std::chrono::duration<double> part(ranks_.seconds() / parts);
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, part, [&] { return is_closing_; })) {
+    for (const auto& [channel, link] : links_) link.open->look(parts);
+  }
+}
+
 void DeviceLinks::close_all() {
   ranks_.when_aborted(this, nullptr);
   const auto begin = std::chrono::steady_clock::now();
   for (const auto& [channel, link] : links_) {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    transport_->close(link.handle, std::max(0.0, ranks_.seconds() - passed.count()));
+    link.open->close(std::max(0.0, ranks_.seconds() - passed.count()));
   }
+  if (!watching_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closing_ = true;
+  }
+  changed_.notify_all();
+  watching_.join();
 }
 
 void DeviceLinks::abort() {
   const std::lock_guard lock(mutex_);
   is_aborted_ = true;
-  for (const auto& [channel, link] : links_) transport_->abort(link.handle);
+  for (const auto& [channel, link] : links_) link.open->abort();
 }
 
 std::string DeviceLinks::text() const {
@@ -161,9 +182,8 @@ std::string DeviceLinks::text() const {
   return fmt::format("messages between devices go through the host's memory: {}", refusal_);
 }
 
-tandem_status DeviceLinks::transfer(int channel, const tandem_call& call, void* memory,
-                                    int64_t bytes) const {
-  return transport_->transfer(links_.at(channel).handle, &call, memory, bytes);
+std::shared_ptr<DeviceLink> DeviceLinks::link(int channel) const {
+  return links_.at(channel).open;
 }
 
 void DeviceLinks::check() const {
@@ -171,7 +191,7 @@ void DeviceLinks::check() const {
   if (is_aborted_) return;
   for (const auto& [channel, link] : links_) {
     tandem::check(
-        transport_->check(link.handle),
+        link.open->check(),
         fmt::format("the link {} rank {}", link.end.receives ? "from" : "to", link.end.peer));
   }
 }

@@ -249,8 +249,8 @@ const tandem_transport* accept(const tandem_transport* table, Keeper& keeper) {
 
 const tandem_device_transport* accept(const tandem_device_transport* table, Keeper& keeper) {
   const tandem_device_transport* transport =
-      widen(table, "one of its transports of devices", keeper);
-  const std::string owner = require_name(transport->device_kind, "transport of devices");
+      widen(table, "one of its transports between devices", keeper);
+  const std::string owner = require_name(transport->device_kind, "transport between devices");
   require_all(owner, {{transport->help != nullptr, "help"},
                       {transport->make_key != nullptr, "make_key"},
                       {transport->open != nullptr, "open"},

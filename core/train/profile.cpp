@@ -190,6 +190,7 @@ Profile Profiler::State::measure(const std::string& strategy,
   profile.split = whole.split_layer;
   profile.notes = whole.notes;
   profile.memory = session.memory_forecast();
+  profile.message_path = session.message_path();
   profile.step_seconds = measured.step_seconds;
   profile.fastest = measured.fastest;
   profile.slowest = measured.slowest;

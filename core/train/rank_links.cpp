@@ -1,58 +1,24 @@
 #include "core/train/rank_links.h"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 
 #include "core/base/error.h"
 #include "core/schedule/cost/topology_file.h"
 #include "core/train/measure_links.h"
+#include "core/train/ranks.h"
 
 namespace tandem {
 namespace {
 
-// Large enough that what a network lets through at once, as after a pause, hardly counts.
-constexpr int64_t small_message = 4 << 10, large_message = int64_t{32} << 20;
-constexpr int small_rounds = 7, large_rounds = 3;
-constexpr const char* timed_message = "a message whose time is measured";
-
-// Half of the least time that a message to `peer` and back takes; a message that comes later than
-// others was held up.
-double one_way_seconds(const Communicator& ranks, int peer, bool begins, int rounds,
-                       std::vector<std::byte>& message, int64_t bytes) {
-  double least = -1;
-  for (int round = 0; round < rounds; ++round) {
-    const auto begin = std::chrono::steady_clock::now();
-    if (begins) ranks.send(peer, message.data(), bytes, timed_message);
-    ranks.receive(peer, message.data(), bytes, timed_message);
-    if (!begins) ranks.send(peer, message.data(), bytes, timed_message);
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    if (round > 0 && (least < 0 || time.count() < least)) least = time.count();
-  }
-  return least / 2;
-}
-
-// Between this rank and `peer`. The small message takes no time of the bandwidth: a network lets
-// it through at once.
-LinkSpeed measure_pair(const Communicator& ranks, int peer, bool begins) {
-  std::vector<std::byte> message(static_cast<size_t>(large_message));
-  LinkSpeed link;
-  link.latency = one_way_seconds(ranks, peer, begins, small_rounds, message, small_message);
-  const double longest = one_way_seconds(ranks, peer, begins, large_rounds, message, large_message);
-  link.bandwidth = static_cast<double>(large_message) / std::max(longest - link.latency, 1e-9);
-  return link;
-}
-
-// Between two ranks, to rank 0. Called by all ranks, so that no other pair is measured meanwhile.
-LinkSpeed measure(const Communicator& ranks, int first, int second) {
+// Of that pair, to rank 0. Called by all ranks, so that no other pair is measured meanwhile.
+LinkSpeed measure(const Communicator& ranks, MessageTimes& times, size_t pair,
+                  const MessageTimes::Pair& of) {
   LinkSpeed link;
   const int me = ranks.rank();
-  if (me == first || me == second) {
-    link = measure_pair(ranks, me == first ? second : first, me == first);
-  }
-  const std::string what = fmt::format("the speed of its messages to rank {}", second);
-  if (first != 0 && me == first) ranks.send(0, &link, sizeof(link), what.c_str());
-  if (first != 0 && me == 0) ranks.receive(first, &link, sizeof(link), what.c_str());
+  if (me == of.first || me == of.second) link = times.measure(pair);
+  const std::string what = fmt::format("the speed of its messages to rank {}", of.second);
+  if (of.first != 0 && me == of.first) ranks.send(0, &link, sizeof(link), what.c_str());
+  if (of.first != 0 && me == 0) ranks.receive(of.first, &link, sizeof(link), what.c_str());
   int64_t done = 1;
   ranks.broadcast(&done, sizeof(done), "the end of a measurement");
   return link;
@@ -68,9 +34,9 @@ std::string device_name(size_t rank, int device) {
   return fmt::format("rank{}:{}", rank, device);
 }
 
-RankLinks measure_messages(const Communicator& ranks) {
+// The ranks of each host.
+std::vector<std::vector<int>> find_hosts(const Communicator& ranks, RankLinks& links) {
   const std::vector<std::string>& names = ranks.hosts().names;
-  RankLinks links;
   std::vector<std::vector<int>> ranks_of;
   for (size_t rank = 0; rank < names.size(); ++rank) {
     const auto found = std::find(links.hosts.begin(), links.hosts.end(), names[rank]);
@@ -82,23 +48,52 @@ RankLinks measure_messages(const Communicator& ranks) {
     links.host_of_rank.push_back(static_cast<int>(host));
     ranks_of[host].push_back(static_cast<int>(rank));
   }
+  return ranks_of;
+}
+
+void measure_messages(const Communicator& ranks, const Registry& registry, const Machine& machine,
+                      RankLinks& links) {
+  const std::vector<std::vector<int>> ranks_of = find_hosts(ranks, links);
+  links.within.resize(ranks_of.size());
+  links.to_first.resize(ranks_of.size());
+  std::vector<MessageTimes::Pair> pairs;
+  std::vector<std::optional<LinkSpeed>*> results;
   for (size_t host = 0; host < ranks_of.size(); ++host) {
     const std::vector<int>& of_host = ranks_of[host];
-    links.within.emplace_back();
-    links.to_first.emplace_back();
-    if (of_host.size() > 1) links.within[host] = measure(ranks, of_host[0], of_host[1]);
-    if (host > 0) links.to_first[host] = measure(ranks, ranks_of[0][0], of_host[0]);
+    if (of_host.size() > 1) {
+      pairs.push_back({of_host[0], of_host[1]});
+      results.push_back(&links.within[host]);
+    }
+    if (host > 0) {
+      pairs.push_back({ranks_of[0][0], of_host[0]});
+      results.push_back(&links.to_first[host]);
+    }
   }
-  return links;
+  MessageTimes times(registry, machine, ranks, pairs);
+  links.path = times.path();
+  for (size_t i = 0; i < pairs.size(); ++i) *results[i] = measure(ranks, times, i, pairs[i]);
+}
+
+Machine open_machine(const Communicator& ranks, const Registry& registry, const DeviceSpec& spec,
+                     int threads) {
+  MachineOptions options;
+  options.threads = threads > 0 ? threads : threads_of_rank(ranks.hosts());
+  try {
+    return {registry.backend(spec.kind), spec, options};
+  } catch (const Error&) {
+    if (ranks.rank() > 0) let_root_report();
+    throw;
+  }
 }
 
 }  // namespace
 
 RankLinks measure_rank_links(const Communicator& ranks, const Registry& registry,
-                             const DeviceSpec& spec) {
-  RankLinks links = measure_messages(ranks);
+                             const DeviceSpec& spec, int threads) {
+  const Machine machine = open_machine(ranks, registry, spec, threads);
+  RankLinks links;
+  measure_messages(ranks, registry, machine, links);
   if (ranks.rank() == 0 && spec.count() > 1) {
-    const Machine machine(registry.backend(spec.kind), spec, MachineOptions{});
     const MeasuredLink copies = measure_link(machine, 0, 1).alone;
     links.copies = {copies.bandwidth, copies.latency};
   }
@@ -106,12 +101,13 @@ RankLinks measure_rank_links(const Communicator& ranks, const Registry& registry
 }
 
 std::shared_ptr<const Topology> measured_topology(const Communicator& ranks,
-                                                  const Registry& registry,
-                                                  const DeviceSpec& spec) {
-  const RankLinks links = measure_rank_links(ranks, registry, spec);
+                                                  const Registry& registry, const DeviceSpec& spec,
+                                                  int threads) {
+  const RankLinks links = measure_rank_links(ranks, registry, spec, threads);
   const std::string text = ranks.rank() == 0 ? rank_topology_text(links, spec.count()) : "";
+  const std::string path = links.path.empty() ? "" : fmt::format(" ({})", links.path);
   return std::make_shared<Topology>(parse_topology(
-      ranks.broadcast_text(text, "the links that were measured"), "measured between ranks"));
+      ranks.broadcast_text(text, "the links that were measured"), "measured between ranks" + path));
 }
 
 std::string rank_topology_text(const RankLinks& links, int devices) {

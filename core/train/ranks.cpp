@@ -230,7 +230,7 @@ std::unique_ptr<Communicator> open_measuring_ranks(const Registry& registry,
     }
     require_messages_from(registry, options.devices);
     const DeviceSpec spec = parse_devices(options.devices, registry);
-    options.rank_topology = measured_topology(*ranks, registry, spec);
+    options.rank_topology = measured_topology(*ranks, registry, spec, options.machine.threads);
   } catch (const Error&) {
     ranks->abort();
     if (ranks->rank() > 0) let_root_report();

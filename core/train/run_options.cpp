@@ -69,7 +69,7 @@ std::shared_ptr<const Topology> rank_topology(const Registry& registry,
         source_text(*given), given->device_count(), ranks.size(), options.devices,
         ranks.size() * devices);
   }
-  return measures ? measured_topology(ranks, registry, spec) : nullptr;
+  return measures ? measured_topology(ranks, registry, spec, options.machine.threads) : nullptr;
 }
 
 // Costs of this rank's devices, each with as many rows of the batch as in the whole job, and the

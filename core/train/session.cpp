@@ -164,6 +164,11 @@ Session::~Session() {
   // Executors drain their streams before kernels and memory go.
   training_.executor.reset();
   testing_.executor.reset();
+  if (!runtime_->abandoned()) return;
+  // What a stream waits for on a link ends, so that closing the links need not wait for it.
+  for (const Phase* phase : {&training_, &testing_}) {
+    if (phase->links != nullptr) phase->links->abort();
+  }
 }
 
 void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t which) {
@@ -287,6 +292,11 @@ std::string Session::memory_forecast() const {
   const int64_t prefetched = training_.memory.prefetched_bytes + testing_.memory.prefetched_bytes;
   return fmt::format("{}: {} in all{}; prefetched batches {}", options_.devices,
                      human_bytes(total + prefetched), text, human_bytes(prefetched));
+}
+
+std::string Session::message_path() const {
+  const DeviceLinks* links = (options_.training ? training_ : testing_).links.get();
+  return links == nullptr ? "" : links->text();
 }
 
 void Session::set_weights(const std::vector<float>& values) {

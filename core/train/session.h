@@ -107,6 +107,9 @@ class Session {
   // "cpu:2: 1.2 GiB in all; device 0: weights and state 480 MiB, activations and buffers 350 MiB;
   // ...; prefetched batches 75 MiB"
   [[nodiscard]] std::string memory_forecast() const;
+  // Which way messages go between the devices of several ranks, as DeviceLinks says it; "" where
+  // the host reaches the devices' memory, and for one process.
+  [[nodiscard]] std::string message_path() const;
 
   // The net's whole weight array: to every device; from where the plan updates it. No step may be
   // in flight. All ranks call these at the same time; rank 0 gets the whole, others only their

@@ -171,6 +171,9 @@ void open(LoadedRun& run, const TestOptions& options, const RunRecord& record,
   }
   chosen.executor.watchdog_seconds = options.watchdog_seconds;
   run.open(chosen, !options.precision.empty());
+  if (const std::string path = run.session->message_path(); !path.empty()) {
+    observer.on_message(path);
+  }
 }
 
 // The only process, or rank 0 of several.

@@ -155,8 +155,7 @@ void introduce(const TrainSetup& setup, Session& session, const RunFolder& folde
                   is_continued ? "continuing" : "training", setup.record.net_name, chosen.data,
                   setup.record.training_samples, setup.record.class_names.size(), chosen.batch,
                   chosen.steps, chosen.strategy, devices_text(chosen, hosts), *chosen.seed));
-  const DeviceLinks* links = session.training().links.get();
-  if (links != nullptr) observer.on_message(links->text());
+  if (const std::string path = session.message_path(); !path.empty()) observer.on_message(path);
   for (const std::string& message : setup.messages) observer.on_message(message);
   // With one device nothing travels, and how the work is split has no effect. plan.txt has the
   // notes.

@@ -35,6 +35,7 @@ void measure_one(tandem::Profiler& profiler, const Options& options, StrategyRes
   const tandem::Profile profile = profiler.measure(result.strategy, options.strategy_options);
   set_formula(result, profile, options.hides_broadcast());
   result.step = profile.step_seconds;
+  result.message_path = profile.message_path;
   result.images_per_second = profile.images_per_second;
   profile.write_timeline(file_of_strategy(options.timeline, result.strategy));
   if (!options.svg.empty()) {
@@ -67,6 +68,9 @@ std::vector<StrategyResult> compare_strategies(const Options& options) {
 void print(const std::vector<StrategyResult>& results, const Options& options) {
   fmt::print("\nAlexNet, batch {} in all on {}; compute: {}; input: synthetic\n\n", options.batch,
              options.devices, compute_text(options));
+  if (!results.empty() && !results.front().message_path.empty()) {
+    fmt::print("{}\n\n", results.front().message_path);
+  }
   fmt::print("{:<12} {:>12} {:>12}   {:<41} {:>10} {:>12}\n", "strategy", "step", "formula", "",
              "images/s", "exposed");
   for (const StrategyResult& r : results) {

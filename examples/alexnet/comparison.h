@@ -14,7 +14,8 @@ struct StrategyResult {
   std::string formula;  // "a + b + max(c, m) + n"
   double by_formula = 0, step = 0, without_communication = 0;  // seconds
   double images_per_second = 0;
-  std::string picture;  // file; "": none was requested
+  std::string picture;       // file; "": none was requested
+  std::string message_path;  // of Profile
 };
 
 // Measures them one after the other, with the options given; writes a timeline and, with --svg, a

@@ -184,6 +184,7 @@ void print(const PipelineReport& report, const Options& options) {
              has_formula(options) ? broadcast : "");
   fmt::print("compute: {}, {}; input: synthetic, one batch that stays in memory\n",
              compute_text(options), options.precision);
+  if (!p.message_path.empty()) fmt::print("{}\n", p.message_path);
   fmt::print("memory: {}\n", p.memory);
   for (const std::string& note : p.notes) fmt::print("{}\n", note);
   fmt::print("\nthe stages of one step (the median of {}):\n{}", options.measured_steps(),

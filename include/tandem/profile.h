@@ -55,6 +55,7 @@ class Profile {
   std::string split;               // first layer of the FC part; "": there is none
   std::vector<std::string> notes;  // what the strategy decided
   std::string memory;              // of each device, for people
+  std::string message_path;        // between the devices of several ranks, for people; "": plain
 
   double step_seconds = 0;  // median
   double fastest = 0, slowest = 0;

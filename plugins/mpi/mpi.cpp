@@ -66,7 +66,8 @@ struct Transfer {
   int peer;  // of a broadcast: its root
   int channel;
   std::vector<tandem_part> parts;
-  int under_way = 0;  // requests of MPI
+  bool sends = false;  // data of this rank
+  int under_way = 0;   // requests of MPI
   bool is_done = false;
   std::string failure;
 };
@@ -76,11 +77,11 @@ struct Transfer {
 class Requests {
  public:
   [[nodiscard]] bool is_empty() const { return requests_.empty(); }
-  // A receive may wait for long for what is not computed yet; a send moves its data at each
-  // question.
+  // A receive may wait for long for what is not computed yet, and a broadcast on a rank that is not
+  // its root, too; what sends moves its data at each question.
   [[nodiscard]] bool have_sends() const {
     return std::any_of(transfers_.begin(), transfers_.end(),
-                       [](const Transfer* t) { return t->kind == Kind::send; });
+                       [](const Transfer* t) { return t->sends; });
   }
 
   void start(Transfer& transfer) {
@@ -225,6 +226,8 @@ class World {
                                  last_channel_, ", which this MPI has");
     }
     if (transfer.parts.empty()) return;
+    transfer.sends =
+        transfer.kind == Kind::send || (transfer.kind == Kind::broadcast && transfer.peer == rank_);
     std::unique_lock lock(mutex_);
     if (!is_aborted_) {
       waiting_.push_back(&transfer);

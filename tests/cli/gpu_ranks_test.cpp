@@ -123,6 +123,38 @@ TEST_F(LinkedGpus, TrainThroughTheHostAndSayWhyWhereARankHasNoLinks) {
   }
 }
 
+// `tandem train`, `profile`, `test` and tandem-alexnet, with NCCL and through the host's memory.
+TEST_F(LinkedGpus, SayWhichWayMessagesGoWithEveryCommandOfRanks) {
+  const Desk desk;
+  const std::string host = "TANDEM_MESSAGES=host ";
+  const std::string alexnet =
+      "--size 67 --classes 10 --batch 4 --steps 1 --warm-up 1 --devices cuda:0 --strategy ";
+  for (const std::string& variables : {std::string(), host}) {
+    const std::string before = variables + with_own_gpus(2);
+    const std::string line =
+        variables.empty()
+            ? "messages between devices: NCCL 2."
+            : "messages between devices go through the host's memory: TANDEM_MESSAGES is host\n";
+    const auto expect_line = [&](const Outcome& outcome, const std::string& output) {
+      EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+      const size_t at = output.find(line);
+      EXPECT_NE(at, std::string::npos) << output;
+      EXPECT_EQ(output.find("messages between devices", at + 1), std::string::npos) << "twice";
+    };
+    const std::string run = variables.empty() ? "linked" : "staged";
+    Outcome outcome = desk.tandem(train + "--steps 2 --devices cuda:0 --out " + run, before);
+    expect_line(outcome, outcome.output);
+    outcome =
+        desk.tandem("test --run " + run + " --split train --no-report --devices cuda:0", before);
+    expect_line(outcome, outcome.errors);
+    outcome = desk.tandem(
+        "profile --net tiny.prototxt --steps 1 --warm-up 1 --graphs off --devices cuda:0", before);
+    expect_line(outcome, outcome.output);
+    outcome = desk.alexnet(alexnet + (variables.empty() ? "layerwise" : "all"), before);
+    expect_line(outcome, outcome.output);
+  }
+}
+
 // Rank 1 loses a connection (0), is stopped or dies. No kernel of rank 0 ends by itself then.
 TEST_F(LinkedGpus, EndTheJobWhenTheOtherRankIsGone) {
   for (const int signal : {0, SIGSTOP, SIGKILL}) {
@@ -139,6 +171,18 @@ TEST_F(LinkedGpus, EndTheJobWhenTheOtherRankIsGone) {
     if (signal != SIGKILL) names("rank 1");
     if (signal == 0) names("NCCL: nccl");
   }
+}
+
+TEST_F(LinkedGpus, EndWithTheRankThatIsWaitedForWhereATransferStaysInProgress) {
+  const Desk desk;
+  const Outcome outcome =
+      desk.tandem(train + "--strategy layerwise --steps 40 --devices cuda:0 --out run --watchdog 3",
+                  "TANDEM_FAKE_NCCL_STAYS=30 " + with_own_gpus(2));
+  EXPECT_EQ(outcome.code, 1) << outcome.output;
+  EXPECT_THAT(outcome.errors, HasSubstr("waited 3 seconds (--watchdog) for rank 1 (host "));
+  EXPECT_THAT(outcome.errors,
+              HasSubstr("a message between devices: it is stopped, stuck or slow, or cannot be "
+                        "reached\n"));
 }
 
 TEST_F(GpuRanks, ResumeWithAnyNumberOfRanks) {
@@ -183,6 +227,22 @@ TEST_F(GpuRanks, ChooseAStrategyForTheDevicesOfAllRanks) {
       before(2));
   EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("chosen: "));
+}
+
+// The way that they will go is the one that is measured.
+TEST_F(LinkedGpus, ChooseAStrategyByTheWayThatMessagesGo) {
+  const Desk desk;
+  const std::string options =
+      "train --net tiny.prototxt --data synthetic --data-option size=40 --batch 12 --steps 1 "
+      "--graphs off --strategy auto --devices cuda:0 --out ";
+  const Outcome linked = desk.tandem(options + "linked", with_own_gpus(2));
+  EXPECT_EQ(linked.code, 0) << linked.output << linked.errors;
+  EXPECT_THAT(linked.output,
+              HasSubstr("measured between ranks (messages between devices: NCCL 2."));
+  const Outcome staged = desk.tandem(options + "staged", before(2));
+  EXPECT_EQ(staged.code, 0) << staged.output << staged.errors;
+  EXPECT_THAT(staged.output, HasSubstr("measured between ranks (messages between devices go "
+                                       "through the host's memory: NCCL: "));
 }
 
 }  // namespace

@@ -361,6 +361,10 @@ TEST_F(Ranks, MeasureTheirLinksIntoATopologyOfAllDevices) {
       "plan --net tiny.prototxt --batch 8 --devices sim:4 --strategy layerwise --topology "
       "links.txt");
   EXPECT_EQ(plan.code, 0) << plan.errors;
+  const Outcome many =
+      desk.tandem("devices --measure many.txt --devices cpu:2 --threads 5000", mpirun(2));
+  EXPECT_NE(many.code, 0);
+  EXPECT_THAT(many.errors, HasSubstr("5000 threads; there can be 1 to 4096"));
   const Outcome again = desk.tandem("devices --measure links.txt --devices cpu:2", mpirun(2));
   EXPECT_NE(again.code, 0);
   EXPECT_THAT(again.errors, HasSubstr("--measure links.txt: the file exists already"));

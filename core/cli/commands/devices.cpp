@@ -155,9 +155,10 @@ void print_link(const std::string& what, const std::optional<LinkSpeed>& link) {
 
 // As measure_devices(), of the devices of all ranks; rank 0 prints and writes.
 int measure_ranks(const Communicator& ranks, const Registry& registry, const DeviceSpec& spec,
-                  const std::string& file) {
-  const RankLinks links = measure_rank_links(ranks, registry, spec);
+                  const std::string& file, int threads) {
+  const RankLinks links = measure_rank_links(ranks, registry, spec, threads);
   if (ranks.rank() > 0) return 0;
+  if (!links.path.empty()) fmt::print("{}\n", links.path);
   print_link("copies between the devices of a rank", links.copies);
   for (size_t host = 0; host < links.hosts.size(); ++host) {
     print_link(fmt::format("messages between ranks on {}", links.hosts[host]), links.within[host]);
@@ -181,7 +182,8 @@ int measure_all(const std::string& text, const std::string& file, const DeviceOp
       throw error("--link and --topology are for one process: links between ranks are measured");
     }
     require_messages_from(registry, text);
-    return measure_ranks(*ranks, registry, parse_devices(text, registry), file);
+    return measure_ranks(*ranks, registry, parse_devices(text, registry), file,
+                         machine_options(options).threads);
   });
 }
 

@@ -150,7 +150,7 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
   std::vector<LayerRow> rows;
   Plan plan;
   AlexNetTest alexnet;
-  std::string tuned;
+  std::string tuned, message_path;
   {
     Session session(registry, definition, options);
     options.strategy_options = session.options().strategy_options;
@@ -159,6 +159,7 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
     if (tries_first) measured.first_step_at = 0;
     options.tuning = session.options().tuning;  // the same algorithms without communication
     tuned = tuning_text(options.tuning, {}, session.machine().kind());
+    message_path = session.message_path();
     plan = session.training().whole_plan();
     const Plan& own = session.training().plan;
     costs = costs_of(session, session.training().net, own, measured.events);
@@ -209,6 +210,7 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
     if (measured.live_step_seconds > 0) {
       tree["task_by_task_seconds"] = measured.live_step_seconds;
     }
+    if (!message_path.empty()) tree["message_path"] = message_path;
     if (!measured.graphs_given_up.empty()) tree["graphs_given_up"] = measured.graphs_given_up;
     if (measured.first_step_at > 0) tree["first_step_at_seconds"] = measured.first_step_at;
     for (const LayerRow& row : rows) {
@@ -224,6 +226,7 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
     fmt::print("{}\n", tree.dump(2));
     return 0;
   }
+  if (!message_path.empty()) fmt::print("{}\n\n", message_path);
   if (a.tune) fmt::print("{}\n\n", tuned);
   print_layers(rows);
   print_step(a, measured, plan, alone);

@@ -29,8 +29,8 @@ std::function<tandem_status(const tandem_call&)> link_call(const DeviceLinks& li
                                                            const RankMessage& message,
                                                            const std::vector<MessagePart>& parts) {
   if (parts.empty()) return nullptr;
-  return [&links, channel = message.channel, part = parts.front()](const tandem_call& call) {
-    return links.transfer(channel, call, part.address, part.bytes);
+  return [link = links.link(message.channel), part = parts.front()](const tandem_call& call) {
+    return link->transfer(call, part.address, part.bytes);
   };
 }
 

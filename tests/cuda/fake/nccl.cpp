@@ -3,6 +3,7 @@
 // documentation forbids ends the program or returns NCCL's error.
 // TANDEM_FAKE_NCCL_FAILS: the message, counted from 1, with which the process gets the signal
 // TANDEM_FAKE_NCCL_SIGNAL, or loses that connection if this is 0.
+// TANDEM_FAKE_NCCL_STAYS: the message that stays in progress instead of going on its stream.
 #include <nccl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -36,7 +37,7 @@ namespace {
 // Sockets that wait for the other rank, by the text of their id.
 std::mutex mutex;
 std::map<std::string, int> listening;
-std::atomic<int> messages{0};
+std::atomic<int> messages{0}, issued{0};
 
 sockaddr_un address_of(const std::string& name) {
   sockaddr_un address{};
@@ -106,6 +107,11 @@ ncclResult_t issue(ncclComm& comm, bool sends, void* memory, size_t count, ncclD
     give_up("NCCL: a message on a stream of another GPU");
   }
   if (!is_device_memory(memory, count)) give_up("NCCL: a message of memory of the host");
+  const char* staying = std::getenv("TANDEM_FAKE_NCCL_STAYS");
+  if (staying != nullptr && ++issued == std::atoi(staying)) {
+    comm.state = ncclInProgress;
+    return ncclInProgress;
+  }
   ++comm.under_way;
   Stream::of(stream).issue([&comm, sends, memory, count] {
     fail_if_due(comm);
