@@ -155,7 +155,7 @@ void choose_for_ranks(Registry& registry, const NetDefinition& definition,
   options.ranks = &ranks;
   options.finds_links = false;
   if (!is_auto(options)) return;
-  options.rank_topology = measured_topology(ranks, registry, spec);
+  options.rank_topology = measured_topology(ranks, registry, spec, options.machine.threads);
   if (ranks.rank() == 0) choose_with_costs(registry, definition, options);
   RunRecord record;
   record.options.strategy = options.strategy;
