@@ -86,7 +86,7 @@ class BatchNormScaleCpu : public NormKernel {
     const float* sums = kept_ ? nullptr : sums_for(call, pass);
     float *factor = values(pass, 0), *mean = values(pass, 1), *slope = values(pass, 2);
     set_factors(pass, norm, factor);
-    const float each = pass.saved()[3 * c];
+    const float each = kept_ ? 0 : pass.saved()[3 * c];
     for (int64_t i = 0; i < c; ++i) {
       mean[i] = kept_ ? 0 : sums[i] * each;
       slope[i] = kept_ ? 0 : sums[c + i] * each * norm.scale[i];

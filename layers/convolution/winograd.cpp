@@ -81,8 +81,10 @@ bool is_worth_folding(const sdk::Binding& binding, const Choice& choice, const s
   return channels >= enough_channels && savings(choice, in, settings, filled) >= 2.5;
 }
 
+// Highway's kernels for AVX-512 need some instructions more than oneDNN's.
 bool multiplies_bfloat16() {
-  return cpu::may_use(dnnl::cpu_isa::avx512_core_bf16);
+  return cpu::may_use(dnnl::cpu_isa::avx512_core_bf16) &&
+         winograd::kernels().bfloat16.depths_in_word > 0;
 }
 
 // Tiles of matrices (AMX) compute direct convolutions faster.

@@ -127,7 +127,8 @@ struct Kernels {
   int64_t row_block;  // a product's rows are a multiple of it
   int64_t panel;      // chunks of columns that a product takes at a time, at most
   Arithmetic float32;
-  Arithmetic bfloat16;  // with AVX-512 only, and to be used on CPUs with AVX512_BF16 only
+  // Empty (0 depths in a word) without AVX-512, and to be used on CPUs with AVX512_BF16 only.
+  Arithmetic bfloat16;
   // sums[lane] = the sum of a chunk's channels over all images, not folded.
   using Sums = void (*)(const void* tensor, const Channels& channels, int64_t images, int64_t chunk,
                         float* sums);

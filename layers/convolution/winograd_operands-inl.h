@@ -122,7 +122,7 @@ class ByChannels {
     target_ += words;
   }
   // Zeros for the rest of `items`, of which `count` were added.
-  void finish(int64_t count, int64_t items) {
+  HWY_INLINE void finish(int64_t count, int64_t items) {
     for (int64_t i = 0; i < M::rows * M::rows; ++i) {
       std::fill_n(target_ + i * value_stride_, (items - count) * words, 0.0F);
     }
@@ -150,7 +150,7 @@ class ByItems {
     if (is_second_) store();
     is_second_ = !is_second_;
   }
-  void finish(int64_t count, int64_t items) {
+  HWY_INLINE void finish(int64_t count, int64_t items) {
     if (is_second_) {
       std::fill_n(values_[1], M::rows * M::rows * lanes, 0.0F);
       store();

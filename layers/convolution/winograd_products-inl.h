@@ -38,7 +38,7 @@ struct Float32 {
 };
 
 // The target is AVX-512; whether the CPU has these two instructions is for the caller to know.
-// Highway 1.0 has no target with them, so they are written down.
+// Highway 1.0 has no target with them, so they are written down. They take denormals as 0.
 #if HWY_TARGET == HWY_AVX3
 struct Bfloat16 {
   static constexpr int64_t depths_in_word = 2;

@@ -259,6 +259,28 @@ TEST_F(ScaledBatchNorm, FusesAReluInTrainingToo) {
   }
 }
 
+TEST_F(ScaledBatchNorm, LeavesTheReluWithoutABackwardPassOnTheCpu) {
+  const Registry registry = Registry::with_defaults();
+  NetOptions o;
+  o.batch = 4;
+  o.data = {1, 3, 20, 20};
+  const Net net = build_net(read_net_text(scaled_net(one_layer)), registry, o);
+  const int relu = net.find_layer("relu");
+  EXPECT_TRUE(net.layer(relu).gradient_is_fused);
+  EXPECT_EQ(CostTable().pass_seconds(net, relu, LayerPass::backward_data, 4), 0);
+  EXPECT_GT(CostTable().pass_seconds(net, net.find_layer("both"), LayerPass::backward_data, 4), 0);
+  StrategyInputs inputs;
+  inputs.net = &net;
+  inputs.devices = 2;
+  const Plan plan = build_plan("layerwise", inputs);
+  int of_norm = 0;
+  for (const Task& task : plan.tasks) {
+    EXPECT_FALSE(task.label.starts_with("backward_data relu")) << task.label;
+    of_norm += task.label.starts_with("backward_data both") ? 1 : 0;
+  }
+  EXPECT_EQ(of_norm, 2);
+}
+
 TEST_F(ScaledBatchNorm, IsFrozenWithItsFactorsAndRunningStatistics) {
   TrainOptions first = net_of(one_layer, 2);
   const Weights before = run(first);

@@ -68,6 +68,7 @@ void print_json(const Net& net, const std::vector<LayerSummary>& rows, int64_t t
                                   {"dtype", dtype_name(tensor.dtype)}});
     }
     if (layer.fused_into >= 0) entry["forward"] = fusion_text(net, layer);
+    if (layer.gradient_is_fused) entry["backward"] = fusion_text(net, layer);
     tree["layers"].push_back(entry);
   }
   const Totals totals = totals_of(rows);
@@ -102,10 +103,7 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
   }
   if (std::any_of(net.layers.begin(), net.layers.end(),
                   [](const Layer& layer) { return layer.fused_into >= 0; })) {
-    fmt::print(
-        "\nfused: in place; the kernel of the named layer does its forward pass, and for some "
-        "layers its "
-        "backward pass\n");
+    fmt::print("\nfused: in place; the kernel of the named layer does its forward pass\n");
   }
   const Totals totals = totals_of(rows);
   const auto batch = static_cast<double>(net.batch);

@@ -36,7 +36,7 @@ void PlanBuilder::emit_forward(int shard, int layer) {
   if (net().makes_views(layer)) return;
   const Layer& l = net().layers[size_t(layer)];
   if (l.fused_into >= 0 && !pending_.has(plan(), tensor(shard, l.inputs[0]))) {
-    applied_ahead_.emplace(shard, layer);
+    if (l.gradient_is_fused) applied_ahead_.emplace(shard, layer);
     return;
   }
   emit_pass(label(LayerPass::forward, layer, shard), Stage::forward,
@@ -47,7 +47,7 @@ void PlanBuilder::emit_backward(int shard, int layer, Stage stage) {
   const Layer& l = net().layers[size_t(layer)];
   if (!l.has_backward()) return;
   // A kernel that did not apply the activation does not apply its gradient either.
-  if (l.gradient_is_fused && applied_ahead_.contains({shard, layer})) return;
+  if (applied_ahead_.contains({shard, layer})) return;
   if (l.wants_backward_weights) emit_backward_weights(shard, layer, stage);
   if (l.wants_backward_data) {
     emit_pass(label(LayerPass::backward_data, layer, shard), stage,

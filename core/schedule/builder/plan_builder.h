@@ -90,7 +90,7 @@ class PlanBuilder : public PlanRegions {
 
   PendingActivations pending_;
   std::set<std::pair<int, int>> written_gradients_;  // (device, weight array), so far
-  // (shard, activation) that the layer before applied in its forward pass
+  // (shard, activation): the layer before applied it, and applies its gradient
   std::set<std::pair<int, int>> applied_ahead_;
 };
 
