@@ -350,6 +350,23 @@ TEST_F(Ranks, AreMeasuredTogether) {
   EXPECT_THAT(refused.errors, HasSubstr("--link and --topology are for one process"));
 }
 
+// As Open MPI lists what it has from the environment.
+TEST_F(Ranks, SetWhatMakesLargeMessagesFastUnlessTheUserHas) {
+  const Desk desk;
+  const std::string command = "devices --devices cpu:1 --threads 1 --measure ",
+                    list = "OMPI_MCA_mpi_show_mca_params=enviro ";
+  const auto settings = [&](const std::string& file, const std::string& variables) {
+    const Outcome outcome = desk.tandem(command + file, list + variables + mpirun(2));
+    EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+    return outcome.output + outcome.errors;
+  };
+  const std::string ours = settings("ours.txt", "");
+  if (ours.find("(environment)") == std::string::npos) GTEST_SKIP() << "this MPI lists no settings";
+  EXPECT_THAT(ours, HasSubstr("pml_ob1_send_pipeline_depth=32 "));
+  EXPECT_THAT(settings("users.txt", "OMPI_MCA_pml_ob1_send_pipeline_depth=5 "),
+              HasSubstr("pml_ob1_send_pipeline_depth=5 "));
+}
+
 TEST_F(Ranks, MeasureTheirLinksIntoATopologyOfAllDevices) {
   const Desk desk;
   const Outcome measured =

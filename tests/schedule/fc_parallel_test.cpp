@@ -341,5 +341,27 @@ TEST(FcParallel, LeavesFrozenLayersAlone) {
   expect_frozen_layers_left_alone("fc_parallel");
 }
 
+// Of many devices small quotas have too many messages to be simulated.
+TEST(FcParallel, TriesAllQuotasOfFewDevicesAndTheLargestOnesOfMany) {
+  const Net net = FakeNet("wide", 512, {1, 1, 5, 5})
+                      .inner_product("fc1", 512)
+                      .relu("relu1")
+                      .inner_product("fc2", 512)
+                      .loss()
+                      .finish();
+  const auto quotas = [&](int devices) {
+    std::vector<std::string> labels;
+    const StrategyInputs inputs = inputs_of(net, devices);
+    for (const auto& variant : built_in_strategies().at("fc_parallel").variants(inputs)) {
+      labels.push_back(variant.label);
+    }
+    return labels;
+  };
+  EXPECT_THAT(quotas(4), testing::ElementsAre("--quota 4", "--quota 2", "--quota 1"));
+  EXPECT_EQ(quotas(16).size(), 5U);
+  EXPECT_THAT(quotas(128),
+              testing::ElementsAre("--quota 128", "--quota 64", "--quota 32", "--quota 16"));
+}
+
 }  // namespace
 }  // namespace tandem::test

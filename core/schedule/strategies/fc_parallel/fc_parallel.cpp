@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/base/error.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/common/collectives.h"
 #include "core/schedule/strategies/common/ring_group.h"
@@ -195,12 +196,27 @@ Plan build_fc_parallel(const StrategyInputs& inputs) {
   return FcParallel(inputs).build();
 }
 
+// In each round of a layer every device sends to every other one. Of many devices small quotas have
+// millions of messages, which take minutes and gigabytes to simulate: those are not tried.
+bool has_few_messages(const StrategyInputs& inputs, const FcParallelOptions& options) {
+  constexpr int64_t most = int64_t{1} << 18;
+  int64_t all = 0;
+  try {
+    const FcChain chain = fc_chain(inputs);
+    const BackwardRounds rounds(*inputs.net, chain, inputs.devices, options);
+    for (const int layer : chain.linear) all += rounds.repetitions(layer);
+  } catch (const Error&) {  // it cannot be: building it says why
+  }
+  return all * inputs.devices * inputs.devices <= most;
+}
+
 std::vector<StrategyVariant> fc_parallel_variants(const StrategyInputs& inputs) {
   FcParallelOptions options = fc_parallel_options().read(inputs.options);
   std::vector<StrategyVariant> result;
   if (options.quota == 0) {
     for (int quota = inputs.devices; quota >= 1; quota /= 2) {
       if (options.eager && quota == inputs.devices) continue;
+      if (!result.empty() && !has_few_messages(inputs, {quota, options.eager})) break;
       result.push_back(
           {fmt::format("--quota {}", quota), fc_parallel_options().write({quota, options.eager})});
     }
