@@ -9,6 +9,7 @@
 #include "core/base/version.h"
 #include "core/cli/commands.h"
 #include "core/cli/process.h"
+#include "include/tandem/plugins.h"
 
 namespace {
 
@@ -62,7 +63,7 @@ int main(int argc, char** argv) {
   tandem::report_crashes("tandem");
   int code = 1;
   try {
-    const std::string note = tandem::cli::drop_bad_thread_count();
+    const std::string note = tandem::drop_bad_thread_count();
     if (!note.empty()) report(note);
     code = run(argc, argv);
   } catch (const std::bad_alloc&) {

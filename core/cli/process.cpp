@@ -9,11 +9,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <limits>
-
-#include "core/base/strings.h"
 
 namespace tandem::cli {
 namespace {
@@ -44,31 +40,6 @@ void open_standard_streams() {
     // The lowest free number is taken. The wrong direction: a lost message remains an error.
     if (::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
   }
-}
-
-std::string drop_bad_thread_count() {
-  constexpr const char* name = "OMP_NUM_THREADS";
-  const char* value = std::getenv(name);
-  if (value == nullptr) return "";
-  if (*value == '\0') {  // as if it were not set
-    ::unsetenv(name);
-    return "";
-  }
-  bool is_good = true;
-  for (const std::string& item : split(value, ',')) {  // one for each level of nested teams
-    int64_t threads = 0;
-    const size_t begin = item.find_first_not_of(" \t"), end = item.find_last_not_of(" \t");
-    is_good = is_good && begin != std::string::npos &&
-              parse_integer(item.substr(begin, end + 1 - begin), &threads) && threads > 0 &&
-              threads <= std::numeric_limits<int32_t>::max();
-  }
-  if (is_good) return "";
-  const std::string note = fmt::format(
-      "note: {} is '{}', which is no number of threads: it is left out (--threads says how many "
-      "cores the cpu devices share)",
-      name, printable(value));
-  ::unsetenv(name);
-  return note;
 }
 
 std::string lost_output() {

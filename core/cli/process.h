@@ -11,11 +11,6 @@ namespace tandem::cli {
 // receives its messages. Reading or writing them fails as before. To be called first in main().
 void open_standard_streams();
 
-// The cpu devices share --threads cores, whatever OMP_NUM_THREADS says, but OpenMP's library reads
-// it when it is loaded and prints a line of its own about a value that is no number. Such a value
-// is removed. Returns a note for the user, else "". To be called before there are other threads.
-[[nodiscard]] std::string drop_bad_thread_count();
-
 // Writes what is buffered. Returns a message if standard output was lost (disk full, closed), else
 // "". A pipe whose reader has ended (`| head`) is no loss.
 [[nodiscard]] std::string lost_output();

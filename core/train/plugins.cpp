@@ -1,5 +1,12 @@
 #include "include/tandem/plugins.h"
 
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+
+#include "core/base/strings.h"
 #include "core/plugin/program_plugins.h"
 #include "core/plugin/registry.h"
 
@@ -25,6 +32,31 @@ std::vector<PluginReport> plugins() {
         {module.path, module.name, module.version, module.loaded, module.reason, module.offers});
   }
   return reports;
+}
+
+std::string drop_bad_thread_count() {
+  constexpr const char* name = "OMP_NUM_THREADS";
+  const char* value = std::getenv(name);
+  if (value == nullptr) return "";
+  if (*value == '\0') {  // as if it were not set
+    ::unsetenv(name);
+    return "";
+  }
+  bool is_good = true;
+  for (const std::string& item : split(value, ',')) {  // one for each level of nested teams
+    int64_t threads = 0;
+    const size_t begin = item.find_first_not_of(" \t"), end = item.find_last_not_of(" \t");
+    is_good = is_good && begin != std::string::npos &&
+              parse_integer(item.substr(begin, end + 1 - begin), &threads) && threads > 0 &&
+              threads <= std::numeric_limits<int32_t>::max();
+  }
+  if (is_good) return "";
+  const std::string note = fmt::format(
+      "note: {} is '{}', which is no number of threads: it is left out (--threads says how many "
+      "cores the cpu devices share)",
+      name, value);
+  ::unsetenv(name);
+  return note;
 }
 
 }  // namespace tandem

@@ -2,11 +2,13 @@
 // numbers mean: docs/guide/pipeline.md.
 #include <fmt/format.h>
 #include <tandem/data.h>
+#include <tandem/plugins.h>
 
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
 
 #include "comparison.h"
 #include "options.h"
@@ -39,6 +41,8 @@ void report(const std::string& message) {
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no larger is a failing write
   try {
+    const std::string note = tandem::drop_bad_thread_count();
+    if (!note.empty()) alexnet::report(note);
     int exit_code = 0;
     const auto options = alexnet::read_options(argc, argv, &exit_code);
     return options ? alexnet::run(*options) : exit_code;

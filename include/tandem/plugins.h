@@ -29,4 +29,10 @@ void register_plugin(const tandem_plugin* (*entry)(const tandem_host*));
 // Loads every plugin that is found.
 [[nodiscard]] std::vector<PluginReport> plugins();
 
+// OpenMP's library comes with the cpu plugin. When it is loaded it reads OMP_NUM_THREADS, and
+// prints a line of its own about a value that is no number; the cpu devices share
+// DeviceOptions::threads cores, whatever it says. Removes such a value. Returns a note for the
+// user, else "". To be called once, before a plugin is loaded and before there are other threads.
+[[nodiscard]] std::string drop_bad_thread_count();
+
 }  // namespace tandem

@@ -94,15 +94,21 @@ TEST(Messages, HoldNoTextOfALibrary) {
 // OpenMP's library would print a line of its own.
 TEST(Messages, NameANumberOfThreadsThatIsNone) {
   const Desk desk;
-  for (const char* value : {"many", "2,0", " "}) {
+  const auto note = [](const std::string& program, const std::string& value) {
+    return program + ": note: OMP_NUM_THREADS is '" + value +
+           "', which is no number of threads: it is left out (--threads says how many cores the "
+           "cpu devices share)\n";
+  };
+  for (const char* value : {"many", "2,0", "-5", "99999999999", " "}) {
     const Outcome outcome =
         desk.tandem("net tiny.prototxt", std::string("OMP_NUM_THREADS='") + value + "'");
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
-    EXPECT_EQ(outcome.errors,
-              std::string("tandem: note: OMP_NUM_THREADS is '") + value +
-                  "', which is no number of threads: it is left out (--threads says how many cores "
-                  "the cpu devices share)\n");
+    EXPECT_EQ(outcome.errors, note("tandem", value));
   }
+  const Outcome alexnet = desk.alexnet(
+      "--size 67 --classes 10 --batch 1 --steps 1 --warm-up 1 --devices cpu", "OMP_NUM_THREADS=-5");
+  EXPECT_EQ(alexnet.code, 0) << alexnet.errors;
+  EXPECT_EQ(alexnet.errors, note("tandem-alexnet", "-5"));
   EXPECT_EQ(desk.tandem("net tiny.prototxt", "OMP_NUM_THREADS=' 4, 2'").errors, "");
   EXPECT_EQ(desk.tandem("net tiny.prototxt", "OMP_NUM_THREADS=''").errors, "");
 }
