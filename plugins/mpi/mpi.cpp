@@ -187,10 +187,9 @@ std::vector<tandem_part> blocks_of(const tandem_part* parts, uint32_t count) {
 // Settings of Open MPI. One of the environment or of mpirun stays.
 // - Over TCP it writes a large message as one piece, and its answer to a message of the other
 //   direction waits behind it: then the two directions of a link take turns.
-// - A message in pieces that the other process cannot read by itself (of several parts, or where
-// the
-//   system forbids it) has 3 pieces of 32 KiB under way, and a rank that waits for a message asks
-//   once a millisecond: that is 100 MB/s.
+// - A message that the other process cannot read by itself (of several parts, or where the system
+//   forbids it) has 3 pieces of 32 KiB under way, and a rank that waits for a message asks once a
+//   millisecond: that is 100 MB/s.
 void set_up_open_mpi() {
   constexpr int keep = 0;
   setenv("OMPI_MCA_btl_tcp_rdma_pipeline_frag_size", "131072", keep);

@@ -5,7 +5,6 @@
 #include <map>
 #include <numeric>
 
-#include "core/base/error.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/common/collectives.h"
 #include "core/schedule/strategies/common/ring_group.h"
@@ -198,16 +197,9 @@ Plan build_fc_parallel(const StrategyInputs& inputs) {
 
 // In each round of a layer every device sends to every other one. Of many devices small quotas have
 // millions of messages, which take minutes and gigabytes to simulate: those are not tried.
-bool has_few_messages(const StrategyInputs& inputs, const FcParallelOptions& options) {
-  constexpr int64_t most = int64_t{1} << 18;
-  int64_t all = 0;
-  try {
-    const FcChain chain = fc_chain(inputs);
-    const BackwardRounds rounds(*inputs.net, chain, inputs.devices, options);
-    for (const int layer : chain.linear) all += rounds.repetitions(layer);
-  } catch (const Error&) {  // it cannot be: building it says why
-  }
-  return all * inputs.devices * inputs.devices <= most;
+bool has_few_messages(int64_t devices, int64_t quota) {
+  constexpr int64_t most_of_a_layer = int64_t{1} << 17;
+  return (devices + quota - 1) / quota * devices * devices <= most_of_a_layer;
 }
 
 std::vector<StrategyVariant> fc_parallel_variants(const StrategyInputs& inputs) {
@@ -216,7 +208,7 @@ std::vector<StrategyVariant> fc_parallel_variants(const StrategyInputs& inputs) 
   if (options.quota == 0) {
     for (int quota = inputs.devices; quota >= 1; quota /= 2) {
       if (options.eager && quota == inputs.devices) continue;
-      if (!result.empty() && !has_few_messages(inputs, {quota, options.eager})) break;
+      if (!result.empty() && !has_few_messages(inputs.devices, quota)) break;
       result.push_back(
           {fmt::format("--quota {}", quota), fc_parallel_options().write({quota, options.eager})});
     }
