@@ -115,6 +115,7 @@ void TrainingRun::loop() {
   note_changed_data(true);
   release_held(true);
   timeline_->write(*loader_);
+  note_slow_layers();
   gather_bad_samples();
   list_bad_samples();
 }
@@ -202,6 +203,7 @@ void TrainingRun::finish_oldest() {
     return;
   }
   if (chosen_.timeline) timeline_->add(done.number, *loader_);
+  note_slow_layers();
   step_loss_ += loss;
   if (accuracy_ >= 0) {
     progress_.add_accuracy(done.samples, scalars[static_cast<size_t>(accuracy_)]);
@@ -290,6 +292,12 @@ void TrainingRun::list_bad_samples() {
       fmt::format("{} damaged image{} left out, listed in '{}' (the first: {}: {})", bad_.size(),
                   bad_.size() == 1 ? " was" : "s were", folder_->skipped_file().string(),
                   bad_.begin()->first, bad_.begin()->second));
+}
+
+void TrainingRun::note_slow_layers() {
+  for (const std::string& line : timeline_->take_slow_passes()) {
+    recorder_.on_message("advice: " + line);
+  }
 }
 
 // Images are read while training, so that a run with two sets of them is like no other.

@@ -54,6 +54,7 @@ class TrainingRun {
   void gather_bad_samples();
   void list_bad_samples();
   void note_changed_data(bool all);
+  void note_slow_layers();
   // Reports, once per phase, that its steps no longer run as graphs although they should.
   void report_given_up(const Phase& phase, const char* steps);
   void report_given_up();

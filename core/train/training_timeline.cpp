@@ -1,6 +1,7 @@
 #include "core/train/training_timeline.h"
 
 #include "core/base/files.h"
+#include "core/schedule/report/slow_passes.h"
 
 namespace tandem {
 namespace {
@@ -50,6 +51,8 @@ std::vector<HostSpan> TrainingTimeline::loading_spans(const Loader& loader) cons
 void TrainingTimeline::write(const Loader& loader) {
   if (events_.empty()) return;
   const Plan& plan = session_.training().plan;
+  const Net& net = session_.training().net;
+  for (const SlowPass& slow : slow_passes(net, plan, events_)) slow_.push_back(to_text(net, slow));
   const std::vector<HostSpan> host = loading_spans(loader);
   std::string text;
   if (const Communicator* ranks = session_.options().ranks) {

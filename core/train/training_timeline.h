@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/data/loader.h"
@@ -32,6 +33,8 @@ class TrainingTimeline {
   void add(int64_t batch, const Loader& loader);
   // What was traced, if it was not written yet.
   void write(const Loader& loader);
+  // Once after that: a line for each pass of a layer that this process found slow.
+  [[nodiscard]] std::vector<std::string> take_slow_passes() { return std::exchange(slow_, {}); }
 
  private:
   [[nodiscard]] std::vector<HostSpan> loading_spans(const Loader& loader) const;
@@ -40,6 +43,7 @@ class TrainingTimeline {
   int64_t begin_;
   std::string file_;
   std::vector<TraceEvent> events_;
+  std::vector<std::string> slow_;
   std::optional<MachineClock> clock_;
   ClockShift shift_;
 };

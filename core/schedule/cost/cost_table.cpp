@@ -17,8 +17,8 @@ namespace tandem {
 
 namespace {
 
-// Flops and bytes of a pass by its type.
-std::pair<double, double> pass_work(const tandem_layer_cost& cost, LayerPass pass) {
+// By a layer's type, for tensors in float32.
+PassWork work_of(const tandem_layer_cost& cost, LayerPass pass) {
   switch (pass) {
     case LayerPass::forward:
       return {cost.forward_flops, cost.forward_bytes};
@@ -135,6 +135,21 @@ bool may_replace(const std::filesystem::path& path) {
 
 }  // namespace
 
+PassWork work_of(const Net& net, int layer, LayerPass pass, int64_t rows) {
+  const Layer& l = net.layers[size_t(layer)];
+  PassWork work;
+  if (pass == LayerPass::backward) {
+    if (l.wants_backward_data) work = work_of(net, layer, LayerPass::backward_data, rows);
+    if (!l.wants_backward_weights) return work;
+    const PassWork more = work_of(net, layer, LayerPass::backward_weights, rows);
+    return {work.flops + more.flops, work.bytes + more.bytes};
+  }
+  work = work_of(net.cost(layer, rows), pass);
+  work.bytes *=
+      static_cast<double>(dtype_bytes(l.dtype)) / static_cast<double>(dtype_bytes(TANDEM_FLOAT32));
+  return work;
+}
+
 // A cost measured in one precision is not used for another.
 std::string pass_key(const Net& net, int index, LayerPass pass, int32_t activation) {
   const Layer& layer = net.layers[size_t(index)];
@@ -227,11 +242,8 @@ double CostTable::use_seconds(const Net& net, int layer, LayerPass pass, int64_t
            (l.wants_backward_weights ? pass_seconds(net, layer, LayerPass::backward_weights, rows)
                                      : 0);
   }
-  const auto [flops, bytes] = pass_work(net.cost(layer, rows), pass);
-  // Types say the bytes of float32 tensors.
-  const double width = static_cast<double>(dtype_bytes(net.layers[size_t(layer)].dtype)) /
-                       static_cast<double>(dtype_bytes(TANDEM_FLOAT32));
-  return std::max(flops / roofline_.flops, bytes * width / roofline_.bandwidth);
+  const PassWork work = work_of(net, layer, pass, rows);
+  return std::max(work.flops / roofline_.flops, work.bytes / roofline_.bandwidth);
 }
 
 double CostTable::statistics_seconds(const Net& net, int layer, LayerPass pass,

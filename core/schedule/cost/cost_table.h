@@ -77,6 +77,12 @@ class CostTable {
   std::map<std::string, MeasuredCost> measured_;
 };
 
+// Operations and memory traffic of a layer's pass over `rows` rows, in bytes of the layer's dtype.
+struct PassWork {
+  double flops = 0, bytes = 0;
+};
+[[nodiscard]] PassWork work_of(const Net& net, int layer, LayerPass pass, int64_t rows);
+
 // Whether a copy moves several segments within one device, to put them in another order.
 [[nodiscard]] bool rearranges(const Plan& plan, const CopyWork& copy);
 // Of a layer's pass with this activation fused into it (TANDEM_ACTIVATION_NONE: none).
