@@ -77,7 +77,7 @@ class SlowLayer : public testing::Test {
 
 TEST_F(SlowLayer, IsNamedByTheRunWithThePassThatIsSlow) {
   TrainOptions options = synthetic_run(folder_, 10);
-  const std::string at = "layer {\n  name: \"score\"";
+  const std::string at = "layer {\n  name: \"score";  // renamed for the classes
   const size_t place = options.net_text.find(at);
   ASSERT_NE(place, std::string::npos) << options.net_text;
   options.net_text.insert(
