@@ -1,6 +1,7 @@
 // Convolution on the cpu.
 #include "layers/convolution/convolution.h"
 #include "layers/convolution/convolution_kernel.h"
+#include "layers/convolution/tap_gradient.h"
 #include "layers/convolution/winograd.h"
 
 namespace {
@@ -8,6 +9,7 @@ namespace {
 using namespace tandem::sdk;
 using tandem::layers::Convolution;
 using tandem::layers::ConvolutionKernel;
+using tandem::layers::TapGradient;
 using tandem::layers::WinogradConvolution;
 
 struct Primitives {
@@ -22,17 +24,27 @@ struct Primitives {
   }
 };
 
-// Uses Winograd's algorithm if that is faster. The choice depends on extents, not on measured time,
-// so that it is the same in every run.
+// Uses Winograd's algorithm if that is faster, else oneDNN's kernels, and for weight gradients
+// those of our own if they are faster. The choice depends on extents, not on measured time, so that
+// it is the same in every run.
 class ConvolutionCpu : public Needs {
   using Direct = ConvolutionKernel<Primitives>;
 
  public:
   ConvolutionCpu(const Binding& binding, const Call& call)
       : winograd_(WinogradConvolution::make(binding, call)) {
-    if (winograd_ == nullptr) direct_ = std::make_unique<Direct>(binding, call);
-    static_cast<Needs&>(*this) =
-        winograd_ ? static_cast<const Needs&>(*winograd_) : static_cast<const Needs&>(*direct_);
+    if (winograd_ != nullptr) {
+      static_cast<Needs&>(*this) = *winograd_;
+      return;
+    }
+    gradient_ = TapGradient::make(binding, call);
+    tandem_binding rest = binding.raw;
+    if (gradient_ != nullptr) rest.flags &= ~uint32_t{TANDEM_WANTS_BACKWARD_WEIGHTS};
+    direct_ = std::make_unique<Direct>(Binding(rest), call);
+    static_cast<Needs&>(*this) = *direct_;
+    if (gradient_ == nullptr) return;
+    scratch_bytes = std::max(scratch_bytes, gradient_->scratch_bytes());
+    algorithm += ", backward weights " + gradient_->name();
   }
   static constexpr uint32_t dtypes = Direct::dtypes;
   // Winograd's algorithm reads and writes vectors of channels. Plain NCHW takes longer by the time
@@ -57,12 +69,14 @@ class ConvolutionCpu : public Needs {
     winograd_ ? winograd_->backward_data(call, pass) : direct_->backward_data(call, pass);
   }
   void backward_weights(const Call& call, const Pass& pass) {
+    if (gradient_ != nullptr) return gradient_->run(call, pass);
     winograd_ ? winograd_->backward_weights(call, pass) : direct_->backward_weights(call, pass);
   }
 
  private:
   std::unique_ptr<WinogradConvolution> winograd_;
   std::unique_ptr<Direct> direct_;
+  std::unique_ptr<TapGradient> gradient_;  // in place of direct_'s
 };
 
 }  // namespace

@@ -51,22 +51,32 @@ struct Area {
   int64_t top, bottom, left, right;
 };
 
+template <class T>
+void gather_lanes(const T* image, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
+                  const Area& area, int64_t edge, float* patch) {
+  for (int64_t i = area.top; i < area.bottom; ++i) {
+    for (int64_t k = area.left; k < area.right; ++k) {
+      for (int64_t lane = 0; lane < chunk.count; ++lane) {
+        patch[(i * edge + k) * lanes + lane] =
+            cpu::load(image[offset_of(c, chunk.first + lane, y + i, x + k)]);
+      }
+    }
+  }
+}
+
 // Copies the patch's part in the image to `patch`, and 0 to the rest.
 template <class T>
 void gather(const T* image, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
             int64_t edge, float* patch) {
   const Area area(c, y, x, edge);
   std::fill_n(patch, edge * edge * lanes, 0.0F);
-  for (int64_t i = area.top; i < area.bottom; ++i) {
-    for (int64_t k = area.left; k < area.right; ++k) {
-      float* target = patch + (i * edge + k) * lanes;
-      if (chunk.in_line) {
-        store_vector(load_vector(image + offset_of(c, chunk.first, y + i, x + k)), target);
-        continue;
-      }
-      for (int64_t lane = 0; lane < chunk.count; ++lane) {
-        target[lane] = cpu::load(image[offset_of(c, chunk.first + lane, y + i, x + k)]);
-      }
+  if (!chunk.in_line) return gather_lanes(image, c, chunk, y, x, area, edge, patch);
+  // Vectors may alias anything, so that what a loop needs of `c` and `area` is computed before it.
+  const int64_t pixel = c.block, line = c.width * pixel, left = area.left, right = area.right;
+  const T* source = image + offset_of(c, chunk.first, y + area.top, x + left);
+  for (int64_t i = area.top, end = area.bottom; i < end; ++i, source += line) {
+    for (int64_t k = left; k < right; ++k) {
+      store_vector(load_vector(source + (k - left) * pixel), patch + (i * edge + k) * lanes);
     }
   }
 }
@@ -98,18 +108,27 @@ void gather_folded(const T* image, const Channels& c, const Chunk& chunk, int64_
 }
 
 template <class T>
-void scatter(const float* tile, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
-             const Area& area, int64_t edge, T* image) {
+void scatter_lanes(const float* tile, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
+                   const Area& area, int64_t edge, T* image) {
   for (int64_t i = area.top; i < area.bottom; ++i) {
     for (int64_t k = area.left; k < area.right; ++k) {
-      const float* source = tile + (i * edge + k) * lanes;
-      if (chunk.in_line) {
-        store_vector(load_vector(source), image + offset_of(c, chunk.first, y + i, x + k));
-        continue;
-      }
       for (int64_t lane = 0; lane < chunk.count; ++lane) {
-        cpu::store(source[lane], image[offset_of(c, chunk.first + lane, y + i, x + k)]);
+        cpu::store(tile[(i * edge + k) * lanes + lane],
+                   image[offset_of(c, chunk.first + lane, y + i, x + k)]);
       }
+    }
+  }
+}
+
+template <class T>
+void scatter(const float* tile, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
+             const Area& area, int64_t edge, T* image) {
+  if (!chunk.in_line) return scatter_lanes(tile, c, chunk, y, x, area, edge, image);
+  const int64_t pixel = c.block, line = c.width * pixel, left = area.left, right = area.right;
+  T* target = image + offset_of(c, chunk.first, y + area.top, x + left);
+  for (int64_t i = area.top, end = area.bottom; i < end; ++i, target += line) {
+    for (int64_t k = left; k < right; ++k) {
+      store_vector(load_vector(tile + (i * edge + k) * lanes), target + (k - left) * pixel);
     }
   }
 }

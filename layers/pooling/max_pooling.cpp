@@ -38,68 +38,152 @@ HWY_INLINE Range windows_of(const MaxPooling::Axis& a, int64_t pixel) {
 // D: vectors of at most a block's channels. If they do not divide the block, the last one overlaps
 // the one before it, and both compute the same values for what they share.
 template <class D, bool Saves>
-void forward_row(const MaxPooling& p, int64_t row, const float* x, float* y, uint8_t* places) {
+void forward_window(const MaxPooling& p, const Range& rows, int64_t top, int64_t column,
+                    const float* x, float* y, uint8_t* places) {
   const D d;
   const hn::RebindToSigned<D> integers;
   const hn::Rebind<uint8_t, D> bytes;
   constexpr int64_t lanes = hn::MaxLanes(D());
-  const Range rows = pixels_of(p.h, row);
-  const int64_t top = row * p.h.stride - p.h.pad;
-  for (int64_t column = 0; column < p.w.output; ++column) {
-    const Range columns = pixels_of(p.w, column);
-    const int64_t left = column * p.w.stride - p.w.pad;
-    const int64_t output = (row * p.w.output + column) * p.block;
-    const int64_t first = (rows.begin * p.w.input + columns.begin) * p.block;
-    const int64_t first_place = (rows.begin - top) * p.w.kernel + columns.begin - left;
-    for (int64_t channel = 0; channel < p.block; channel += lanes) {
-      const int64_t lane = std::min(channel, p.block - lanes);
-      auto most = hn::LoadU(d, x + first + lane);
-      auto place = hn::Set(integers, static_cast<int32_t>(first_place));
-      for (int64_t h = rows.begin; h < rows.end; ++h) {
-        const float* line = x + h * p.w.input * p.block + lane;
-        const int64_t line_place = (h - top) * p.w.kernel - left;
-        for (int64_t w = columns.begin; w < columns.end; ++w) {
-          const auto value = hn::LoadU(d, line + w * p.block);
-          const auto is_more = hn::Or(hn::Gt(value, most), hn::IsNaN(value));
-          most = hn::IfThenElse(is_more, value, most);
-          if constexpr (Saves) {
-            place = hn::IfThenElse(hn::RebindMask(integers, is_more),
-                                   hn::Set(integers, static_cast<int32_t>(line_place + w)), place);
-          }
+  const Range columns = pixels_of(p.w, column);
+  const int64_t left = column * p.w.stride - p.w.pad;
+  const int64_t first = (rows.begin * p.w.input + columns.begin) * p.block;
+  const int64_t first_place = (rows.begin - top) * p.w.kernel + columns.begin - left;
+  for (int64_t channel = 0; channel < p.block; channel += lanes) {
+    const int64_t lane = std::min(channel, p.block - lanes);
+    auto most = hn::LoadU(d, x + first + lane);
+    auto place = hn::Set(integers, static_cast<int32_t>(first_place));
+    for (int64_t h = rows.begin; h < rows.end; ++h) {
+      const float* line = x + h * p.w.input * p.block + lane;
+      const int64_t line_place = (h - top) * p.w.kernel - left;
+      for (int64_t w = columns.begin; w < columns.end; ++w) {
+        const auto value = hn::LoadU(d, line + w * p.block);
+        const auto is_more = hn::Or(hn::Gt(value, most), hn::IsNaN(value));
+        most = hn::IfThenElse(is_more, value, most);
+        if constexpr (Saves) {
+          place = hn::IfThenElse(hn::RebindMask(integers, is_more),
+                                 hn::Set(integers, static_cast<int32_t>(line_place + w)), place);
         }
       }
-      hn::StoreU(most, d, y + output + lane);
-      if constexpr (Saves) hn::StoreU(hn::DemoteTo(bytes, place), bytes, places + output + lane);
     }
+    hn::StoreU(most, d, y + lane);
+    if constexpr (Saves) hn::StoreU(hn::DemoteTo(bytes, place), bytes, places + lane);
+  }
+}
+
+// Square windows that lie in the image, of constant size: the maxima first, then their places, so
+// that no comparison waits for the one before it. Returns false if one of the elements is NaN.
+template <class D, bool Saves, int Edge>
+HWY_INLINE bool forward_square(const float* x, int64_t row, int64_t block, float* y,
+                               uint8_t* places) {
+  const D d;
+  const hn::RebindToSigned<D> integers;
+  const hn::Rebind<uint8_t, D> bytes;
+  auto most = hn::LoadU(d, x), sum = hn::Zero(d);
+  for (int h = 0; h < Edge; ++h) {
+    for (int w = 0; w < Edge; ++w) {
+      const auto value = hn::LoadU(d, x + h * row + w * block);
+      most = hn::Max(most, value);
+      sum = hn::Or(sum, hn::VecFromMask(d, hn::IsNaN(value)));
+    }
+  }
+  if (!hn::AllFalse(d, hn::IsNaN(sum))) return false;
+  hn::StoreU(most, d, y);
+  if constexpr (Saves) {
+    auto place = hn::Zero(integers);
+    for (int i = Edge * Edge - 1; i >= 0; --i) {
+      const auto value = hn::LoadU(d, x + i / Edge * row + i % Edge * block);
+      place = hn::IfThenElse(hn::RebindMask(integers, hn::Eq(value, most)), hn::Set(integers, i),
+                             place);
+    }
+    hn::StoreU(hn::DemoteTo(bytes, place), bytes, places);
+  }
+  return true;
+}
+
+template <class D, bool Saves, int Edge>
+void forward_squares(const MaxPooling& p, const Range& rows, int64_t top, const float* x, float* y,
+                     uint8_t* places) {
+  constexpr int64_t lanes = hn::MaxLanes(D());
+  const int64_t block = p.block, row = p.w.input * block, stride = p.w.stride, pad = p.w.pad;
+  const int64_t input = p.w.input, output = p.w.output;
+  const bool is_inside = rows.end - rows.begin == Edge;
+  for (int64_t column = 0; column < output; ++column, y += block) {
+    const int64_t left = column * stride - pad;
+    bool is_done = is_inside && left >= 0 && left + Edge <= input;
+    const float* first = x + top * row + left * block;
+    for (int64_t channel = 0; is_done && channel < block; channel += lanes) {
+      const int64_t lane = std::min(channel, block - lanes);
+      is_done = forward_square<D, Saves, Edge>(first + lane, row, block, y + lane,
+                                               Saves ? places + lane : nullptr);
+    }
+    if (!is_done) forward_window<D, Saves>(p, rows, top, column, x, y, places);
+    if constexpr (Saves) places += block;
+  }
+}
+
+template <class D, bool Saves>
+void forward_row(const MaxPooling& p, int64_t row, const float* x, float* y, uint8_t* places) {
+  const Range rows = pixels_of(p.h, row);
+  const int64_t top = row * p.h.stride - p.h.pad, first = row * p.w.output * p.block;
+  y += first;
+  if constexpr (Saves) places += first;
+  if (p.h.kernel == 3 && p.w.kernel == 3) {
+    return forward_squares<D, Saves, 3>(p, rows, top, x, y, places);
+  }
+  if (p.h.kernel == 2 && p.w.kernel == 2) {
+    return forward_squares<D, Saves, 2>(p, rows, top, x, y, places);
+  }
+  for (int64_t column = 0; column < p.w.output; ++column, y += p.block) {
+    forward_window<D, Saves>(p, rows, top, column, x, y, places);
+    if constexpr (Saves) places += p.block;
+  }
+}
+
+// Adds the gradients of a row of windows to those pixels of `dx`, an input row, that were their
+// maxima. `first_place` is that of the row's first pixel in these windows.
+template <class D>
+void add_windows(const MaxPooling& p, int64_t first_place, const float* dy, const uint8_t* places,
+                 float* dx) {
+  const D d;
+  const hn::RebindToSigned<D> integers;
+  const hn::Rebind<uint8_t, D> bytes;
+  constexpr int64_t lanes = hn::MaxLanes(D());
+  const int64_t block = p.block, input = p.w.input, kernel = p.w.kernel, stride = p.w.stride;
+  int64_t left = -p.w.pad;
+  for (int64_t column = 0; column < p.w.output; ++column, left += stride) {
+    const int64_t begin = std::max<int64_t>(0, -left), end = std::min(kernel, input - left);
+    for (int64_t channel = 0; channel < block; channel += lanes) {
+      const int64_t lane = std::min(channel, block - lanes);
+      auto place = hn::PromoteTo(integers, hn::LoadU(bytes, places + lane));
+      // Channels that the vector before this one had, too.
+      if (lane < channel) {
+        const auto had = hn::FirstN(integers, static_cast<size_t>(channel - lane));
+        place = hn::IfThenElse(had, hn::Set(integers, -1), place);
+      }
+      const auto gradient = hn::LoadU(d, dy + lane);
+      float* pixel = dx + (left + begin) * block + lane;
+      for (int64_t k = begin; k < end; ++k, pixel += block) {
+        const auto is_here =
+            hn::Eq(place, hn::Set(integers, static_cast<int32_t>(first_place + k)));
+        const auto added = hn::IfThenElseZero(hn::RebindMask(d, is_here), gradient);
+        hn::StoreU(hn::Add(hn::LoadU(d, pixel), added), d, pixel);
+      }
+    }
+    dy += block;
+    places += block;
   }
 }
 
 template <class D>
 void backward_row(const MaxPooling& p, int64_t row, const float* dy, const uint8_t* places,
                   float* dx) {
-  const D d;
-  const hn::RebindToSigned<D> integers;
-  const hn::Rebind<uint8_t, D> bytes;
-  constexpr int64_t lanes = hn::MaxLanes(D());
+  float* line = dx + row * p.w.input * p.block;
+  std::fill_n(line, p.w.input * p.block, 0.0F);
   const Range rows = windows_of(p.h, row);
-  for (int64_t column = 0; column < p.w.input; ++column) {
-    const Range columns = windows_of(p.w, column);
-    for (int64_t channel = 0; channel < p.block; channel += lanes) {
-      const int64_t lane = std::min(channel, p.block - lanes);
-      auto sum = hn::Zero(d);
-      for (int64_t h = rows.begin; h < rows.end; ++h) {
-        const int64_t place_row = (row + p.h.pad - h * p.h.stride) * p.w.kernel;
-        for (int64_t w = columns.begin; w < columns.end; ++w) {
-          const int64_t output = (h * p.w.output + w) * p.block + lane;
-          const int64_t place = place_row + column + p.w.pad - w * p.w.stride;
-          const auto saved = hn::PromoteTo(integers, hn::LoadU(bytes, places + output));
-          const auto is_here = hn::Eq(saved, hn::Set(integers, static_cast<int32_t>(place)));
-          sum = hn::Add(sum,
-                        hn::IfThenElseZero(hn::RebindMask(d, is_here), hn::LoadU(d, dy + output)));
-        }
-      }
-      hn::StoreU(sum, d, dx + (row * p.w.input + column) * p.block + lane);
-    }
+  for (int64_t h = rows.begin; h < rows.end; ++h) {
+    const int64_t first_place = (row + p.h.pad - h * p.h.stride) * p.w.kernel;
+    const int64_t from = h * p.w.output * p.block;
+    add_windows<D>(p, first_place, dy + from, places + from, line);
   }
 }
 

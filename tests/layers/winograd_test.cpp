@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "tests/layers/convolution_sums.h"
 #include "tests/support/computable.h"
 #include "tests/support/layer_test.h"
 
@@ -35,59 +36,6 @@ bool is_winograd(const LayerSetup& setup) {
   return LayerRun(setup).algorithm().find("winograd") != std::string::npos;
 }
 
-// All passes of a convolution, in float64.
-struct Sums {
-  Sums(const LayerSetup& setup, const PlainTensor& dy, int64_t group, int64_t pad,
-       int64_t stride = 1) {
-    const PlainTensor &x = setup.inputs[0], &w = setup.weights[0];
-    const Shape in = x.shape, out = dy.shape, ws = w.shape;
-    y.assign(dy.values.size(), 0);
-    dx.assign(x.values.size(), 0);
-    dw.assign(w.values.size(), 0);
-    db.assign(static_cast<size_t>(out.c), 0);
-    const auto at = [](const Shape& s, int64_t n, int64_t c, int64_t h, int64_t i) {
-      return static_cast<size_t>(((n * s.c + c) * s.h + h) * s.w + i);
-    };
-    for (int64_t n = 0; n < out.n; ++n) {
-      for (int64_t o = 0; o < out.c; ++o) {
-        for (int64_t h = 0; h < out.h; ++h) {
-          for (int64_t i = 0; i < out.w; ++i) {
-            const size_t to = at(out, n, o, h, i);
-            y[to] += static_cast<double>(setup.weights[1].values[static_cast<size_t>(o)]);
-            const auto gradient = static_cast<double>(dy.values[to]);
-            db[static_cast<size_t>(o)] += gradient;
-            for (int64_t c = 0; c < ws.c; ++c) {
-              for (int64_t k = 0; k < ws.h * ws.w; ++k) {
-                const int64_t row = h * stride + k / ws.w - pad;
-                const int64_t column = i * stride + k % ws.w - pad;
-                if (row < 0 || row >= in.h || column < 0 || column >= in.w) continue;
-                const size_t from = at(in, n, o / (out.c / group) * ws.c + c, row, column);
-                const size_t weight = at(ws, o, c, k / ws.w, k % ws.w);
-                y[to] +=
-                    static_cast<double>(x.values[from]) * static_cast<double>(w.values[weight]);
-                dx[from] += gradient * static_cast<double>(w.values[weight]);
-                dw[weight] += gradient * static_cast<double>(x.values[from]);
-              }
-            }
-          }
-        }
-      }
-    }
-  }
-  std::vector<double> y, dx, dw, db;
-};
-
-template <class Value>
-double difference(const std::vector<float>& a, const std::vector<Value>& b) {
-  double most = 0, largest = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const auto expected = static_cast<double>(b[i]);
-    most = std::max(most, std::abs(static_cast<double>(a[i]) - expected));
-    largest = std::max(largest, std::abs(expected));
-  }
-  return most / largest;
-}
-
 // 3e-6 of the largest value. Sums over the batch are compared less strictly, and least with the
 // larger numbers of F(2x2, 5x5).
 void expect_as_in_float64(const Case& c) {
@@ -100,7 +48,7 @@ void expect_as_in_float64(const Case& c) {
   EXPECT_THAT(run.algorithm(), testing::HasSubstr("winograd"));
   const PlainTensor y = run.forward()[0];
   const PlainTensor dy = random_tensor(y.shape, 4);
-  const Sums sums(setup, dy, c.group, c.pad);
+  const ConvolutionSums sums(setup, dy, c.group, c.pad);
   EXPECT_LE(difference(y.values, sums.y), 3e-6);
   EXPECT_LE(difference(run.backward_data({dy})[0].values, sums.dx), 3e-6);
   const std::vector<PlainTensor> gradients = run.backward_weights({dy});
@@ -153,7 +101,7 @@ void expect_as_in_float64_folded(const Case& c) {
   EXPECT_THAT(run.algorithm(), testing::HasSubstr("folded"));
   const PlainTensor y = run.forward()[0];
   const PlainTensor dy = random_tensor(y.shape, 4);
-  const Sums sums(setup, dy, c.group, c.pad, c.stride);
+  const ConvolutionSums sums(setup, dy, c.group, c.pad, c.stride);
   EXPECT_LE(difference(y.values, sums.y), 3e-6);
   const std::vector<PlainTensor> gradients = run.backward_weights({dy});
   EXPECT_LE(difference(gradients[0].values, sums.dw), 5e-6);
@@ -233,7 +181,7 @@ void expect_rounded(const Case& c, double error) {
   constexpr double once = 0.002;
   const PlainTensor y = run.forward()[0];
   const PlainTensor dy = rounded_to(TANDEM_BFLOAT16, random_tensor(y.shape, 4));
-  const Sums sums(half, dy, c.group, c.pad, c.stride);
+  const ConvolutionSums sums(half, dy, c.group, c.pad, c.stride);
   EXPECT_LE(relative_error(y.values, sums.y), rounds ? error : once);
   if (c.stride == 1) {
     EXPECT_LE(relative_error(run.backward_data({dy})[0].values, sums.dx), rounds ? error : once);
@@ -329,7 +277,7 @@ TEST(Winograd, AgreesWithSumsInFloat64WithoutTraining) {
     setup.flags = 0;
     LayerRun run(setup);
     const PlainTensor y = run.forward()[0];
-    const Sums sums(setup, y, group, 1);
+    const ConvolutionSums sums(setup, y, group, 1);
     EXPECT_LE(difference(y.values, sums.y), 3e-6) << group << " groups";
     EXPECT_EQ(run.forward()[0].values, y.values) << group << " groups";
   }
