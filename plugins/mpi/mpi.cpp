@@ -1,7 +1,8 @@
 // The transport "mpi". All calls of MPI are made by one thread, which any MPI library allows; it
 // starts the messages that the program's threads hand to it, and asks for their ends. Between two
-// questions it sleeps, longer and longer, because threads that compute need the cores: in a virtual
-// machine, waking every 50 us took them a third of their time, every 250 us a tenth.
+// questions it sleeps, because threads that compute need the cores: in a virtual machine, waking
+// every 50 us took them a third of their time, every 250 us a tenth. What is worth a question wakes
+// it (bell.h, neighbours.h); where nothing does, it asks at intervals that double.
 
 #include <mpi.h>
 #include <sched.h>
@@ -11,20 +12,27 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "plugins/abi.h"
+#include "plugins/mpi/bell.h"
+#include "plugins/mpi/neighbours.h"
 #include "plugins/sdk.h"
 
 namespace {
 
+using std::chrono::microseconds;
+using tandem::mpi::Bell;
+using tandem::mpi::Neighbours;
 using tandem::sdk::guarded;
 using tandem::sdk::Refusal;
 
@@ -66,8 +74,9 @@ struct Transfer {
   int peer;  // of a broadcast: its root
   int channel;
   std::vector<tandem_part> parts;
-  bool sends = false;  // data of this rank
-  int under_way = 0;   // requests of MPI
+  bool sends = false;                               // data of this rank
+  int under_way = 0;                                // requests of MPI
+  std::optional<Neighbours::Message> to_neighbour;  // or from it
   bool is_done = false;
   std::string failure;
 };
@@ -77,12 +86,7 @@ struct Transfer {
 class Requests {
  public:
   [[nodiscard]] bool is_empty() const { return requests_.empty(); }
-  // A receive may wait for long for what is not computed yet, and a broadcast on a rank that is not
-  // its root, too; what sends moves its data at each question.
-  [[nodiscard]] bool have_sends() const {
-    return std::any_of(transfers_.begin(), transfers_.end(),
-                       [](const Transfer* t) { return t->sends; });
-  }
+  [[nodiscard]] const std::vector<Transfer*>& transfers() const { return transfers_; }
 
   void start(Transfer& transfer) {
     const std::vector<tandem_part>& parts = transfer.parts;
@@ -196,6 +200,49 @@ void set_up_open_mpi() {
   setenv("OMPI_MCA_pml_ob1_send_pipeline_depth", "32", keep);
 }
 
+// How long the thread may sleep: until something wakes it, where all transfers are heard.
+class Pauses {
+ public:
+  void begin() { pause_ = shortest; }
+  void wake(Bell::Woken why) {
+    if (why == Bell::Woken::by_bell) pause_ = shortest;
+    if (why == Bell::Woken::by_connection) has_heard_connection_ = true;
+  }
+
+  // A message of another host has ended: did its connection say so? Messages may go another way.
+  void end_remote() { hears_remote_ = std::exchange(has_heard_connection_, false); }
+
+  [[nodiscard]] microseconds next(const std::vector<Transfer*>& transfers,
+                                  const Neighbours& neighbours) {
+    microseconds pause = unheard;
+    for (const Transfer* transfer : transfers) {
+      pause = std::min(pause, longest(*transfer, neighbours));
+    }
+    pause_ = std::min(2 * pause_, unheard);
+    return pause;
+  }
+
+ private:
+  static constexpr auto shortest = microseconds(1), of_sends = microseconds(100),
+                        of_receives = microseconds(1000), unheard = microseconds(50'000);
+
+  // A receive may wait for long for what is not computed yet, and a broadcast on a rank that is not
+  // its root, too; what sends moves its data at each question. What a connection brings is often a
+  // part of a message, of which a question may leave something.
+  [[nodiscard]] microseconds longest(const Transfer& transfer, const Neighbours& neighbours) const {
+    if (const auto& message = transfer.to_neighbour) {
+      return neighbours.has_begun_on_both_sides(*message) ? std::min(pause_, of_sends) : unheard;
+    }
+    if (hears_remote_ && transfer.kind != Kind::broadcast) {
+      return std::clamp(pause_, of_sends, of_receives);
+    }
+    return std::min(pause_, transfer.sends ? of_sends : of_receives);
+  }
+
+  microseconds pause_ = shortest;
+  bool has_heard_connection_ = false, hears_remote_ = false;
+};
+
 class World {
  public:
   World() : thread_([this] { run(); }) {
@@ -211,7 +258,7 @@ class World {
       const std::lock_guard lock(mutex_);
       is_closing_ = true;
     }
-    posted_.notify_all();
+    bell_.ring();
     thread_.join();
   }
   World(const World&) = delete;
@@ -235,7 +282,7 @@ class World {
     std::unique_lock lock(mutex_);
     if (!is_aborted_) {
       waiting_.push_back(&transfer);
-      posted_.notify_all();
+      bell_.ring();
       // Also after abort(): until the thread has stopped, it may use the transfer.
       ended_.wait(lock, [&] { return transfer.is_done || has_stopped_; });
     }
@@ -249,7 +296,7 @@ class World {
       const std::lock_guard lock(mutex_);
       is_aborted_ = true;
     }
-    posted_.notify_all();
+    bell_.ring();
     ended_.notify_all();
     // Only when the thread has stopped may the caller's memory go.
     std::unique_lock lock(mutex_);
@@ -272,6 +319,7 @@ class World {
     int found = 0;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &found);
     if (found != 0) last_channel_ = *static_cast<int*>(value);
+    neighbours_.emplace(bell_);
   }
 
   void run() {
@@ -296,38 +344,38 @@ class World {
 
   // Until it closes with nothing under way, or gives up.
   void serve() {
-    using std::chrono::microseconds;
-    constexpr auto shortest = microseconds(1), while_sending = microseconds(100),
-                   longest = microseconds(1000);
-    auto pause = shortest;
     Requests requests;
-    std::unique_lock lock(mutex_);
-    while (!is_aborted_) {
-      if (waiting_.empty() && requests.is_empty()) {
-        if (is_closing_) return;
-        posted_.wait(lock);
-        continue;
-      }
-      std::vector<Transfer*> fresh;
-      fresh.swap(waiting_);
-      lock.unlock();
+    Pauses pauses;
+    for (std::vector<Transfer*> fresh; take(fresh, requests);) {
       const std::vector<Transfer*> ended = proceed(requests, fresh);
-      const bool has_failed = requests.have_failed();
-      const auto most = requests.have_sends() ? while_sending : longest;
-      pause = ended.empty() && fresh.empty() ? std::min(2 * pause, most) : shortest;
-      lock.lock();
-      is_aborted_ = is_aborted_ || has_failed;
-      for (Transfer* transfer : ended) transfer->is_done = true;
+      for (const Transfer* transfer : ended) note_end(*transfer, pauses);
+      if (!fresh.empty() || !ended.empty()) pauses.begin();
+      {
+        const std::lock_guard lock(mutex_);
+        is_aborted_ = is_aborted_ || requests.have_failed();
+        for (Transfer* transfer : ended) transfer->is_done = true;
+      }
       if (!ended.empty()) ended_.notify_all();
-      if (!requests.is_empty() && waiting_.empty() && !is_aborted_) posted_.wait_for(lock, pause);
+      std::optional<microseconds> pause;
+      if (!requests.is_empty()) pause = pauses.next(requests.transfers(), *neighbours_);
+      if (!requests.have_failed()) pauses.wake(bell_.wait(pause));
     }
   }
 
+  // What is to be started. False: the thread has to stop.
+  bool take(std::vector<Transfer*>& fresh, const Requests& requests) {
+    const std::lock_guard lock(mutex_);
+    fresh.clear();
+    fresh.swap(waiting_);
+    const bool is_idle = fresh.empty() && requests.is_empty();
+    return !is_aborted_ && !(is_closing_ && is_idle);
+  }
+
   // Starts the fresh transfers; those that have ended, by success or failure.
-  static std::vector<Transfer*> proceed(Requests& requests, const std::vector<Transfer*>& fresh) {
+  std::vector<Transfer*> proceed(Requests& requests, const std::vector<Transfer*>& fresh) {
     std::vector<Transfer*> ended;
     for (Transfer* transfer : fresh) {
-      if (guarded([&] { requests.start(*transfer); }) == TANDEM_OK) continue;
+      if (guarded([&] { start(*transfer, requests); }) == TANDEM_OK) continue;
       transfer->failure = tandem::sdk::host->explained();
       if (transfer->under_way == 0) ended.push_back(transfer);
     }
@@ -340,9 +388,27 @@ class World {
     return ended;
   }
 
+  void start(Transfer& transfer, Requests& requests) {
+    requests.start(transfer);
+    if (transfer.kind == Kind::broadcast || !neighbours_->have(transfer.peer)) return;
+    transfer.to_neighbour =
+        neighbours_->begin(transfer.kind == Kind::send, transfer.peer, transfer.channel);
+  }
+
+  void note_end(const Transfer& transfer, Pauses& pauses) {
+    // The sender waits for what the receiver says now.
+    if (transfer.to_neighbour && transfer.kind == Kind::receive) neighbours_->ring(transfer.peer);
+    if (!transfer.to_neighbour) pauses.end_remote();
+    // MPI connects two ranks when they first need it.
+    if (std::has_single_bit(++ends_)) bell_.hear_connections();
+  }
+
   int rank_ = 0, size_ = 1, last_channel_ = 32767;
   std::mutex mutex_;
-  std::condition_variable posted_, ended_;
+  std::condition_variable ended_;
+  Bell bell_;
+  std::optional<Neighbours> neighbours_;
+  uint64_t ends_ = 0;
   std::vector<Transfer*> waiting_;  // to be started
   bool is_open_ = false, is_closing_ = false, is_aborted_ = false, has_stopped_ = false;
   std::string failure_;

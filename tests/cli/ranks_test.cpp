@@ -1,10 +1,12 @@
 // Training by several processes, as mpirun starts them: the bits of one process with all devices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <utility>
 
@@ -365,6 +367,35 @@ TEST_F(Ranks, SetWhatMakesLargeMessagesFastUnlessTheUserHas) {
   EXPECT_THAT(ours, HasSubstr("pml_ob1_send_pipeline_depth=32 "));
   EXPECT_THAT(settings("users.txt", "OMPI_MCA_pml_ob1_send_pipeline_depth=5 "),
               HasSubstr("pml_ob1_send_pipeline_depth=5 "));
+}
+
+// How often threads of the programs that have ended by now went to sleep, those of ranks included.
+int64_t sleeps() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return usage.ru_nvcsw;
+}
+
+// A rank that waits for a message does not look for it again and again.
+TEST_F(Ranks, SleepWhileTheyWait) {
+  const Desk desk;
+  const std::string command =
+      "profile --net tiny.prototxt --batch 2 --devices cpu:1 --threads 1 --warm-up 1 ";
+  ASSERT_EQ(desk.tandem(command + "--steps 1 --costs costs.csv").code, 0);
+  const std::string costs = desk.read("costs.csv");
+  desk.write("slow.csv", std::regex_replace(costs, std::regex("(conv1 forward,)[^,]*"), "$010.5"));
+  const auto sleeps_of = [&](const std::string& steps) {
+    const int64_t before = sleeps();
+    const Outcome outcome = desk.tandem(
+        command + "--strategy layerwise --paced slow.csv --no-communication-check --steps " + steps,
+        mpirun(2));
+    EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+    EXPECT_THAT(outcome.output, testing::ContainsRegex("step: 5[0-9][0-9] ms"));
+    return sleeps() - before;
+  };
+  const int64_t seconds = 4, ranks = 2;
+  const int64_t of_start = sleeps_of("1"), of_all = sleeps_of("9");
+  EXPECT_LT(of_all - of_start, 300 * seconds * ranks);
 }
 
 TEST_F(Ranks, MeasureTheirLinksIntoATopologyOfAllDevices) {

@@ -1,0 +1,108 @@
+#include "plugins/mpi/bell.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "plugins/sdk.h"
+
+namespace tandem::mpi {
+
+namespace {
+
+constexpr socklen_t address_bytes = Bell::Address().size();
+
+int require_open(int file, const char* what) {
+  if (file >= 0) return file;
+  throw sdk::Refusal(TANDEM_FAILED, sdk::text(what, ": ", std::strerror(errno)));
+}
+
+bool is_tcp(int file) {
+  int domain = 0, type = 0;
+  socklen_t size = sizeof(int);
+  if (getsockopt(file, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0) return false;
+  if (getsockopt(file, SOL_SOCKET, SO_TYPE, &type, &size) != 0) return false;
+  return (domain == AF_INET || domain == AF_INET6) && type == SOCK_STREAM;
+}
+
+}  // namespace
+
+// The system gives an address without a file to a socket that is bound to none.
+Bell::Bell()
+    : socket_(require_open(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                           "a socket between processes")),
+      events_(epoll_create1(EPOLL_CLOEXEC)) {
+  sockaddr_un any{};
+  any.sun_family = AF_UNIX;
+  sockaddr_un given{};
+  socklen_t size = sizeof(given);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = socket_;
+  if (events_ < 0 ||
+      bind(socket_, reinterpret_cast<const sockaddr*>(&any), sizeof(sa_family_t)) != 0 ||
+      getsockname(socket_, reinterpret_cast<sockaddr*>(&given), &size) != 0 ||
+      size != address_bytes || epoll_ctl(events_, EPOLL_CTL_ADD, socket_, &event) != 0) {
+    const std::string reason = std::strerror(errno);
+    close(socket_);
+    if (events_ >= 0) close(events_);
+    throw sdk::Refusal(TANDEM_FAILED, sdk::text("a socket between processes: ", reason));
+  }
+  std::memcpy(address_.data(), &given, address_bytes);
+}
+
+Bell::~Bell() {
+  close(events_);
+  close(socket_);
+}
+
+bool Bell::ring(const Address& other) const {
+  sockaddr_un to{};
+  std::memcpy(&to, other.data(), address_bytes);
+  const auto sent = sendto(socket_, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+                           reinterpret_cast<const sockaddr*>(&to), address_bytes);
+  return sent == 1 || errno == EAGAIN;  // full: it rings already
+}
+
+// A transport may read less than has come, so that a connection would be ready all the time: only
+// what is new on it is an event.
+void Bell::hear_connections() const {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", none)) {
+    const std::string name = entry.path().filename();
+    int file = -1;
+    std::from_chars(name.data(), name.data() + name.size(), file);
+    if (file < 0 || !is_tcp(file)) continue;
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+    event.data.fd = file;
+    epoll_ctl(events_, EPOLL_CTL_ADD, file, &event);  // EEXIST: it is heard already
+  }
+}
+
+Bell::Woken Bell::wait(std::optional<std::chrono::microseconds> longest) const {
+  timespec time{};
+  if (longest) time = {longest->count() / 1'000'000, longest->count() % 1'000'000 * 1000};
+  pollfd ready{events_, POLLIN, 0};
+  if (ppoll(&ready, 1, longest ? &time : nullptr, nullptr) <= 0) return Woken::by_time;
+  std::array<epoll_event, 64> events{};
+  const int count = epoll_wait(events_, events.data(), static_cast<int>(events.size()), 0);
+  const bool is_rung = std::any_of(events.begin(), events.begin() + std::max(count, 0),
+                                   [&](const epoll_event& e) { return e.data.fd == socket_; });
+  if (!is_rung) return Woken::by_connection;
+  char byte = 0;
+  while (recv(socket_, &byte, 1, MSG_DONTWAIT) >= 0) {
+  }
+  return Woken::by_bell;
+}
+
+}  // namespace tandem::mpi

@@ -1,0 +1,41 @@
+// What ends the sleep of the thread that calls MPI: this process or another one of the host rings,
+// or something happens on a TCP connection of this process. So the thread need not ask MPI all the
+// time whether a message has come. Linux.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <optional>
+
+namespace tandem::mpi {
+
+class Bell {
+ public:
+  using Address = std::array<char, 8>;  // of a bell on this host; plain memory
+  enum class Woken { by_bell, by_connection, by_time };
+
+  Bell();  // throws Refusal
+  ~Bell();
+  Bell(const Bell&) = delete;
+  Bell& operator=(const Bell&) = delete;
+
+  [[nodiscard]] const Address& address() const { return address_; }
+
+  // Ends the wait of another bell's thread, or its next one. False: there is no such bell, as seen
+  // from this process. Thread-safe.
+  [[nodiscard]] bool ring(const Address& other) const;
+  void ring() const { static_cast<void>(ring(address_)); }
+
+  // From now on all connections that the process has by now are heard. Nobody is told of later
+  // ones.
+  void hear_connections() const;
+
+  // Without a time it waits for the bell or a connection. Of one thread.
+  [[nodiscard]] Woken wait(std::optional<std::chrono::microseconds> longest) const;
+
+ private:
+  int socket_ = -1, events_ = -1;
+  Address address_{};
+};
+
+}  // namespace tandem::mpi

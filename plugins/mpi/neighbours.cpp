@@ -1,0 +1,121 @@
+#include "plugins/mpi/neighbours.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+
+namespace tandem::mpi {
+
+namespace {
+
+// Channels that fall together are counted together. Then a message may be thought to have begun
+// when another one has, and the other way round, which costs time only.
+constexpr int counted_channels = 64;
+
+// Of the ranks of the host, in MPI_COMM_WORLD.
+std::vector<int> ranks_of(MPI_Comm host) {
+  int world_size = 0, size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+  MPI_Comm_size(host, &size);
+  std::vector<int> own(static_cast<size_t>(size)), result(own.size());
+  for (int i = 0; i < size; ++i) own[static_cast<size_t>(i)] = i;
+  MPI_Group of_host = MPI_GROUP_NULL, of_world = MPI_GROUP_NULL;
+  MPI_Comm_group(host, &of_host);
+  MPI_Comm_group(MPI_COMM_WORLD, &of_world);
+  MPI_Group_translate_ranks(of_host, size, own.data(), of_world, result.data());
+  MPI_Group_free(&of_host);
+  MPI_Group_free(&of_world);
+  return result;
+}
+
+}  // namespace
+
+Neighbours::Neighbours(const Bell& bell) : bell_(bell) {
+  int world_size = 0, world_rank = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  places_.assign(static_cast<size_t>(world_size), -1);
+  MPI_Comm host = MPI_COMM_NULL;
+  if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world_rank, MPI_INFO_NULL, &host) !=
+      MPI_SUCCESS) {
+    return;
+  }
+  join(host);
+  MPI_Comm_free(&host);
+}
+
+void Neighbours::join(MPI_Comm host) {
+  const std::vector<int> ranks = ranks_of(host);
+  if (ranks.size() < 2) return;
+  MPI_Comm_rank(host, &me_);
+  bells_.resize(ranks.size());
+  constexpr int address_bytes = static_cast<int>(sizeof(Bell::Address));
+  MPI_Allgather(bell_.address().data(), address_bytes, MPI_BYTE, bells_.data(), address_bytes,
+                MPI_BYTE, host);
+  bool is_ok = std::all_of(bells_.begin(), bells_.end(),
+                           [&](const Bell::Address& other) { return bell_.ring(other); });
+  bytes_ = ranks.size() * ranks.size() * counted_channels * sizeof(Counts);
+  std::array<char, 64> name{};
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  if (me_ == 0) {
+    std::snprintf(name.data(), name.size(), "/tandem-%d-%lld", getpid(),
+                  static_cast<long long>(now));
+  }
+  if (me_ == 0) map(shm_open(name.data(), O_CREAT | O_EXCL | O_RDWR, 0600), is_ok);
+  MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, host);
+  if (me_ != 0) map(shm_open(name.data(), O_RDWR, 0600), is_ok);
+  int ok = is_ok ? 1 : 0, all_ok = 0;
+  MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, host);
+  if (me_ == 0) shm_unlink(name.data());
+  if (all_ok == 0) return;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (static_cast<int>(i) != me_) places_[static_cast<size_t>(ranks[i])] = static_cast<int>(i);
+  }
+}
+
+// New memory is 0, which is that of counters before they count.
+void Neighbours::map(int file, bool& is_ok) {
+  void* memory = MAP_FAILED;
+  if (file >= 0 && (me_ != 0 || posix_fallocate(file, 0, static_cast<off_t>(bytes_)) == 0)) {
+    memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  }
+  if (file >= 0) close(file);
+  if (memory == MAP_FAILED) is_ok = false;
+  if (memory != MAP_FAILED) all_ = static_cast<Counts*>(memory);
+}
+
+Neighbours::~Neighbours() {
+  if (all_ != nullptr) munmap(all_, bytes_);
+}
+
+Neighbours::Counts& Neighbours::counts(bool is_sent, int peer, int channel) const {
+  const auto me = static_cast<size_t>(me_), other = static_cast<size_t>(place(peer)),
+             size = bells_.size();
+  const size_t pair = is_sent ? me * size + other : other * size + me;
+  return all_[pair * counted_channels + static_cast<size_t>(channel % counted_channels)];
+}
+
+Neighbours::Message Neighbours::begin(bool is_sent, int peer, int channel) {
+  Counts& both = counts(is_sent, peer, channel);
+  std::atomic<uint32_t>& mine = is_sent ? both.sent : both.received;
+  const uint32_t number = mine.fetch_add(1) + 1;
+  ring(peer);
+  return {is_sent, peer, channel, number};
+}
+
+bool Neighbours::has_begun_on_both_sides(const Message& message) const {
+  const Counts& both = counts(message.is_sent, message.peer, message.channel);
+  const uint32_t theirs = message.is_sent ? both.received.load() : both.sent.load();
+  return static_cast<int32_t>(theirs - message.number) >= 0;
+}
+
+void Neighbours::ring(int peer) const {
+  static_cast<void>(bell_.ring(bells_[static_cast<size_t>(place(peer))]));
+}
+
+}  // namespace tandem::mpi
