@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <sstream>
 
 #include "core/base/error.h"
@@ -109,6 +110,23 @@ void RunFolder::lock() {
         "folder (--out)",
         path_.string());
   }
+}
+
+void RunFolder::remove_unfinished() const {
+  const std::set<std::string> own = {"run.json",      "net.prototxt", "solver.prototxt",
+                                     "plan.txt",      "metrics.csv",  "classes.txt",
+                                     "split.csv",     "skipped.txt",  "untuned_net.prototxt",
+                                     "timeline.json", report_file};
+  std::vector<fs::path> left;
+  std::error_code code;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_, code)) {
+    const fs::path of = entry.path().stem();
+    const bool is_pending = entry.path() == pending_file(path_ / of);
+    if (is_pending && (own.contains(of.string()) || of.extension() == ".safetensors")) {
+      left.push_back(entry.path());
+    }
+  }
+  for (const fs::path& file : left) fs::remove(file, code);
 }
 
 bool RunFolder::holds_run(const fs::path& path) {
