@@ -199,7 +199,7 @@ std::vector<BadSample> RunFolder::skipped() const {
   std::vector<BadSample> samples;
   std::error_code code;
   if (!fs::exists(skipped_file(), code)) return samples;
-  std::istringstream text(read_text_file(skipped_file()));
+  std::istringstream text(read_text_file(skipped_file(), "file", most_line_bytes));
   for (std::string line; std::getline(text, line);) {
     const size_t end = line.find(": ");
     if (end != std::string::npos) samples.push_back({line.substr(0, end), line.substr(end + 2)});
