@@ -28,10 +28,15 @@ class InputFile {
   std::string path_, what_;
 };
 
+// Of what users and Tandem write. A larger file is of another kind, or made to take all memory.
+constexpr uint64_t most_text_bytes = uint64_t{64} << 20;
+// Of files with a line for each step or damaged image.
+constexpr uint64_t most_line_bytes = uint64_t{1} << 32;
+
 // The bytes of a regular file. Error also for one of more than `most_bytes`.
 [[nodiscard]] std::string read_text_file(const std::filesystem::path& path,
                                          const std::string& what = "file",
-                                         uint64_t most_bytes = uint64_t{1} << 32);
+                                         uint64_t most_bytes = most_text_bytes);
 
 enum class OutputMode {
   create,    // a new file; one of this name, or a link, is removed first

@@ -2,8 +2,12 @@
 // output that is not lost silently, and signals that ask it to stop.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <atomic>
+#include <cstdio>
 #include <string>
+#include <utility>
 
 namespace tandem::cli {
 
@@ -18,6 +22,14 @@ void open_standard_streams();
 // A text for a terminal or a log: bytes that would control it are written as \x1b, except those in
 // `kept`. Names of files and values in them may hold any.
 [[nodiscard]] std::string printable(const std::string& text, const std::string& kept = "");
+
+// Prints text with names of files, classes or layers to standard output, printable() but for ends
+// of lines.
+template <class... Args>
+void print_names(fmt::format_string<Args...> format, Args&&... args) {
+  const std::string text = printable(fmt::format(format, std::forward<Args>(args)...), "\n");
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
 
 // From here on SIGINT, SIGTERM and SIGHUP (a closed terminal) set the flag that is returned, and
 // `answer`, a line that outlives the program's use of signals, is written to stderr at once.

@@ -36,7 +36,10 @@ class LastLine {
     std::to_chars(digits, digits + sizeof(digits) - 1, number);
     return *this << digits;
   }
+  // Of several threads that end it at once the first one writes.
   [[noreturn]] void end_program() {
+    static std::atomic_flag is_ending;
+    while (is_ending.test_and_set()) ::pause();
     text_[length_++] = '\n';
     // There is nobody to tell that the message was lost.
     [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text_, length_);

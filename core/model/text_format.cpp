@@ -190,7 +190,6 @@ class Lexer {
 
 // Deeper than the file of any net. Keeps a hostile file from exhausting the stack.
 constexpr int deepest = 64;
-constexpr std::uintmax_t largest_file = std::uintmax_t{64} << 20;
 
 class Parser {
  public:
@@ -341,7 +340,7 @@ Message read_text_format(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, failure)) {
     throw error("'{}' is a folder, but a text file (.prototxt) is needed", path.string());
   }
-  return parse_text_format(read_text_file(path, "file", largest_file), path.string());
+  return parse_text_format(read_text_file(path), path.string());
 }
 
 std::string write_text_format(const Message& message) {

@@ -49,18 +49,27 @@ fs::path resolved(const fs::path& path) {
   return failure ? path : canonical;
 }
 
-// Whether any user may put a plugin there, whose code would run in this program. "" : no, or the
-// user trusts them all.
-std::string why_not_trusted(const fs::path& folder) {
+bool anyone_may_write(const fs::path& path) {
+  std::error_code failure;
+  const fs::perms mode = fs::status(path, failure).permissions();
+  return !failure && (mode & fs::perms::others_write) != fs::perms::none;
+}
+
+// Whether any user may have put the code there that would run in this program: in the module's
+// folder, in that of the file that it links to, or in the file. "": no, or the user trusts them
+// all.
+std::string why_not_trusted(const fs::path& module) {
   const char* trusted = std::getenv("TANDEM_TRUST_PLUGINS");
   if (trusted != nullptr && std::string_view(trusted) == "1") return "";
-  std::error_code failure;
-  const fs::perms mode = fs::status(folder, failure).permissions();
-  if (failure || (mode & fs::perms::others_write) == fs::perms::none) return "";
-  return fmt::format(
-      "every user of this machine may write to its folder: chmod o-w '{}', or set "
-      "TANDEM_TRUST_PLUGINS=1",
-      folder.string());
+  const fs::path target = resolved(module);
+  for (const fs::path& path : {module.parent_path(), target.parent_path(), target}) {
+    if (!anyone_may_write(path)) continue;
+    return fmt::format(
+        "every user of this machine may write to {}: chmod o-w '{}', or set "
+        "TANDEM_TRUST_PLUGINS=1",
+        path == target ? "it" : "its folder", path.string());
+  }
+  return "";
 }
 
 template <class Map>
@@ -156,7 +165,6 @@ void Registry::scan(const fs::path& folder) {
     throw error("plugin folder '{}' cannot be read: {}", folder.string(), failure.message());
   }
   std::sort(files.begin(), files.end());
-  const std::string refusal = files.empty() ? "" : why_not_trusted(folder);
   for (const fs::path& file : files) {
     const fs::path* earlier = nullptr;
     for (const ModuleReport& module : modules_) {
@@ -174,7 +182,7 @@ void Registry::scan(const fs::path& folder) {
       report.reason =
           fmt::format("a module of the same file name comes first: {}", earlier->string());
       modules_.push_back(std::move(report));
-    } else if (!refusal.empty()) {
+    } else if (const std::string refusal = why_not_trusted(file); !refusal.empty()) {
       ModuleReport report;
       report.path = file;
       report.reason = refusal;

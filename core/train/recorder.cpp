@@ -26,7 +26,7 @@ std::string kept_lines(const std::filesystem::path& path, int64_t step) {
   std::string first = std::string(header) + "\n";
   std::error_code ignored;
   if (step == 0 || !std::filesystem::exists(path, ignored)) return first;
-  std::istringstream stream(read_text_file(path));
+  std::istringstream stream(read_text_file(path, "file", most_line_bytes));
   std::string text = first, line;
   while (std::getline(stream, line)) {
     int64_t value = 0;

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <sstream>
 
 #include "core/base/error.h"
@@ -111,6 +112,23 @@ void RunFolder::lock() {
   }
 }
 
+void RunFolder::remove_unfinished() const {
+  const std::set<std::string> own = {"run.json",      "net.prototxt", "solver.prototxt",
+                                     "plan.txt",      "metrics.csv",  "classes.txt",
+                                     "split.csv",     "skipped.txt",  "untuned_net.prototxt",
+                                     "timeline.json", report_file};
+  std::vector<fs::path> left;
+  std::error_code code;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_, code)) {
+    const fs::path of = entry.path().stem();
+    const bool is_pending = entry.path() == pending_file(path_ / of);
+    if (is_pending && (own.contains(of.string()) || of.extension() == ".safetensors")) {
+      left.push_back(entry.path());
+    }
+  }
+  for (const fs::path& file : left) fs::remove(file, code);
+}
+
 bool RunFolder::holds_run(const fs::path& path) {
   std::error_code code;
   return fs::exists(record_file(path), code);
@@ -181,7 +199,7 @@ std::vector<BadSample> RunFolder::skipped() const {
   std::vector<BadSample> samples;
   std::error_code code;
   if (!fs::exists(skipped_file(), code)) return samples;
-  std::istringstream text(read_text_file(skipped_file()));
+  std::istringstream text(read_text_file(skipped_file(), "file", most_line_bytes));
   for (std::string line; std::getline(text, line);) {
     const size_t end = line.find(": ");
     if (end != std::string::npos) samples.push_back({line.substr(0, end), line.substr(end + 2)});

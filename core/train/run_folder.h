@@ -30,6 +30,8 @@ class RunFolder {
   // Keeps other processes from training here until this object and its copies are destroyed, or the
   // process ends. Throws Error if another process trains here.
   void lock();
+  // Removes files of the run that a kill has left half written. To be called with the lock.
+  void remove_unfinished() const;
   // runs/<net>-1, -2, ...: the first that does not exist.
   [[nodiscard]] static std::filesystem::path free_name(const std::string& net);
 

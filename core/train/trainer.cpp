@@ -123,6 +123,7 @@ Checkpoint continue_in(const RunFolder& folder, TrainSetup& setup, Session& sess
         folder.path().string());
   }
   Checkpoint checkpoint = read_checkpoint(folder.path(), "last", session.net(), true);
+  folder.remove_unfinished();
   record_choices(setup.record, session);
   folder.write(setup.record, setup.net, setup.solver);
   return checkpoint;
@@ -167,6 +168,18 @@ void introduce(const TrainSetup& setup, Session& session, const RunFolder& folde
   observer.on_message("run folder: " + folder.path().string());
 }
 
+// The report is written after the last checkpoint; a run that ended in between has none of its end.
+std::string missing_report(const RunFolder& folder) {
+  namespace fs = std::filesystem;
+  std::error_code code;
+  const fs::file_time_type written = fs::last_write_time(folder.path() / report_file, code);
+  const bool is_there = !code;
+  const fs::file_time_type saved = fs::last_write_time(folder.path() / "last.safetensors", code);
+  if (is_there && written >= saved) return "";
+  return fmt::format("; {} is {}: tandem test --run {} writes it", report_file,
+                     is_there ? "older" : "missing", folder.path().string());
+}
+
 // Error if the run is complete.
 void start_from(const Checkpoint& checkpoint, const TrainOptions& chosen, const RunFolder& folder,
                 TrainingRun& run, Observer& observer) {
@@ -174,8 +187,8 @@ void start_from(const Checkpoint& checkpoint, const TrainOptions& chosen, const 
   const bool test_due = due != checkpoint.metadata.end() && due->second == "1";
   if (checkpoint.step >= chosen.steps && !test_due) {
     throw error(
-        "run '{}' is complete: it has done {} of {} steps; ask for more with --steps or --epochs",
-        folder.path().string(), checkpoint.step, chosen.steps);
+        "run '{}' is complete: it has done {} of {} steps; ask for more with --steps or --epochs{}",
+        folder.path().string(), checkpoint.step, chosen.steps, missing_report(folder));
   }
   run.start_from(checkpoint);
   observer.on_message(fmt::format("resumed after step {}", checkpoint.step));

@@ -55,6 +55,26 @@ TEST(Files, APipeInARunFolderIsRefusedAtOnce) {
   }
 }
 
+// It takes no room on the disk, and to read it would take all memory.
+TEST(Files, ATextOfAGigabyteIsRefusedUnread) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(train + "synthetic --steps 3 --out run").code, 0);
+  for (const char* name : {"large", "run/run.json"}) {
+    desk.write(name, "");
+    fs::resize_file(desk / name, uint64_t{1} << 30);
+  }
+  for (const std::string& arguments :
+       {train + "images --class-weights large", train + "images --topology large --devices cpu:2",
+        train + "images --solver large", std::string("net large"),
+        std::string("plan --net tiny.prototxt --devices sim:2 --costs large"),
+        std::string("train --resume --out run --steps 6")}) {
+    EXPECT_THAT(desk.refusal(arguments, in_time),
+                HasSubstr("has 1073741824 bytes, too many: at most 67108864 are read"))
+        << arguments;
+  }
+}
+
 TEST(Files, APlantedLinkIsNotFollowed) {
   const Desk desk;
   ASSERT_EQ(desk.tandem(train + "synthetic --steps 3 --out run").code, 0);

@@ -15,7 +15,9 @@ namespace {
 using test::Desk;
 using test::Outcome;
 using test::RunningProgram;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string train = "train --net tiny.prototxt --data synthetic --steps 6 --display 1 --out ";
 
@@ -63,6 +65,27 @@ TEST(Messages, ControlNoTerminalAndStayShort) {
   desk.write("long.prototxt",
              "name: \"x\" layer { name: \"" + std::string(1 << 20, 'n') + "\" type: \"None\" }");
   EXPECT_LT(desk.refusal("net long.prototxt").size(), 5000U);
+}
+
+// Names of files and folders come with the data, those of layers with a net's file.
+TEST(Messages, NamesInResultsControlNoTerminal) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  for (const char* split : {"images/train/", "images/val/"}) {
+    std::filesystem::rename(desk / (std::string(split) + "red"),
+                            desk / (std::string(split) + "re\x1b[31md"));
+  }
+  desk.write("net.prototxt", test::replaced(desk.read("tiny.prototxt"), "name: \"score\"",
+                                            "name: \"sc\\033[31more\""));
+  ASSERT_EQ(desk.tandem("train --net net.prototxt --data images --steps 2 --out run").code, 0);
+  for (const std::string arguments :
+       {"net net.prototxt", "data images", "predict --run run images/val/blue/1.ppm",
+        "predict --run run images/val/re*/1.ppm", "test --run run",
+        "plan --net net.prototxt --devices sim:2", "export --run run 'w\x1b[31m.safetensors'"}) {
+    const Outcome outcome = desk.tandem(arguments);
+    EXPECT_EQ(outcome.code, 0) << arguments;
+    EXPECT_THAT(outcome.output, AllOf(HasSubstr("\\x1b[31m"), Not(HasSubstr("\x1b")))) << arguments;
+  }
 }
 
 TEST(Messages, HoldNoTextOfALibrary) {

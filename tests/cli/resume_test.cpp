@@ -79,6 +79,24 @@ TEST_F(Resume, OfACompleteRunExplainsHowToContinue) {
   expect_success("train --out run --resume --steps 12");
 }
 
+// The report is written after the last checkpoint.
+TEST_F(Resume, OfARunThatWasKilledAfterItsLastStepTellsOfTheReportAndCleansUp) {
+  expect_success(train("run", 10));
+  EXPECT_THAT(desk_.refusal("train --out run --resume"), Not(HasSubstr("report.html")));
+  for (const char* file : {"run/report.html.new", "run/last.safetensors.new", "run/mine.new"}) {
+    desk_.write(file, "half");
+  }
+  std::filesystem::remove(desk_ / "run/report.html");
+  EXPECT_THAT(desk_.refusal("train --out run --resume"),
+              AllOf(HasSubstr("'run' is complete"),
+                    HasSubstr("report.html is missing: tandem test --run run writes it")));
+  EXPECT_FALSE(std::filesystem::exists(desk_ / "run/report.html.new"));
+  EXPECT_FALSE(std::filesystem::exists(desk_ / "run/last.safetensors.new"));
+  EXPECT_TRUE(std::filesystem::exists(desk_ / "run/mine.new"));
+  expect_success("test --run run");
+  EXPECT_TRUE(std::filesystem::exists(desk_ / "run/report.html"));
+}
+
 TEST_F(Resume, IsRefusedWhileAnotherProcessTrains) {
   expect_success(train("whole", 60));
   RunningProgram program(desk_, train("run", 60) + slowly);

@@ -28,10 +28,11 @@ class Shortage : public testing::Test {
     ASSERT_EQ(made.code, 0) << made.errors;
   }
 
-  [[nodiscard]] static std::string training(const std::string& out) {
-    return "train --data tree --net tiny.prototxt --steps 2 --devices cpu:2 --threads 2 --seed 1 "
-           "--out " +
-           out;
+  [[nodiscard]] static std::string training(const std::string& out, int steps = 2) {
+    return fmt::format(
+        "train --data tree --net tiny.prototxt --steps {} --devices cpu:2 --threads 2 --seed 1 "
+        "--out {}",
+        steps, out);
   }
   [[nodiscard]] static std::string prediction() {
     return "predict --run base --json tree/val/red/1.ppm";
@@ -129,6 +130,21 @@ TEST_F(Shortage, LittleAddressSpaceEndsANetsDescriptionWithOneLine) {
   for (const int kibibytes : {150000, 204800, 250000, 350000, 450000}) {
     const Outcome outcome = desk.tandem("net googlenet", fmt::format("ulimit -v {};", kibibytes));
     expect_well_ended(outcome, fmt::format("ulimit -v {}", kibibytes));
+  }
+}
+
+// Such as those that read images, which begin near the end of a short run's calls. Not every try
+// meets two at once.
+TEST_F(Shortage, ThreadsThatFailTogetherEndTrainingWithOneLine) {
+  const std::string command = training("out", 20);
+  const int64_t all = calls("memory", command);
+  for (int i = 0; i < 24; ++i) {
+    const int64_t number = all - 10500 - 100 * i;
+    std::filesystem::remove_all(desk / "out");
+    expect_well_ended(
+        desk.tandem(command, fmt::format("{} FAIL_KIND=memory FAIL_AT={} FAIL_ALL=1 FAIL_SLOWLY=1",
+                                         failing_calls, number)),
+        fmt::format("from {} of {} on", number, all));
   }
 }
 

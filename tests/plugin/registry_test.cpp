@@ -223,6 +223,29 @@ TEST_F(SharedFolder, ThatEveryUserMayWriteToIsNotTrusted) {
               HasSubstr("every user of this machine"));
 }
 
+TEST_F(SharedFolder, IsNotTrustedThroughALinkToItEither) {
+  const TempFolder own;
+  std::filesystem::create_symlink(folder.path() / "good.so", own.path() / "good.so");
+  Registry registry;
+  registry.scan(own.path());
+  ASSERT_EQ(registry.modules().size(), 1u);
+  EXPECT_THAT(registry.modules()[0].reason, HasSubstr("its folder: chmod o-w '" + folder.string()));
+}
+
+TEST(PluginFile, ThatEveryUserMayWriteToIsNotTrusted) {
+  const TempFolder folder;
+  const std::filesystem::path file = folder.path() / "good.so";
+  std::filesystem::copy_file(plugin("good"), file);
+  std::filesystem::permissions(file, std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
+  Registry registry;
+  registry.scan(folder.path());
+  ASSERT_EQ(registry.modules().size(), 1u);
+  EXPECT_FALSE(registry.modules()[0].loaded);
+  EXPECT_THAT(registry.modules()[0].reason,
+              HasSubstr("every user of this machine may write to it: chmod o-w '" + file.string()));
+}
+
 TEST_F(SharedFolder, IsReadWhereTheUserTrustsIt) {
   setenv("TANDEM_TRUST_PLUGINS", "1", 1);
   Registry registry;

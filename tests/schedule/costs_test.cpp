@@ -55,6 +55,34 @@ TEST(Costs, OfTf32AreNotTakenForFloat32) {
   EXPECT_DOUBLE_EQ(timed.seconds("forward conv1 @1"), 0.1);
 }
 
+int asked = 0;
+
+tandem_status counting_cost(const tandem_layer_query* query, tandem_layer_cost* cost) {
+  ++asked;
+  return fake::product_cost(query, cost);
+}
+
+TEST(Costs, OfManyTasksAskALayersTypeOnceForEachNumberOfRows) {
+  Timed timed;
+  const int layer = timed.net.find_layer("conv2");
+  tandem_layer_type counting = *timed.net.layers[size_t(layer)].type;
+  counting.cost = &counting_cost;
+  timed.net.layers[size_t(layer)].type = &counting;
+  std::vector<double> one_by_one, together;
+  for (const Task& task : timed.plan.tasks) {
+    one_by_one.push_back(timed.costs.seconds(timed.net, timed.plan, task));
+  }
+  EXPECT_EQ(asked, 6) << "three passes on two devices";
+  asked = 0;
+  LayerWorks layers(timed.net);
+  for (const Task& task : timed.plan.tasks) {
+    together.push_back(timed.costs.seconds(layers, timed.plan, task));
+  }
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(one_by_one, together);
+  EXPECT_NE(layers.of(layer, 4).forward_flops, layers.of(layer, 3).forward_flops);
+}
+
 TEST(Costs, OfAPassThatDoesAnActivationAlongHaveAKeyOfTheirOwn) {
   FakeNet fake("joined", 8, {1, 3, 8, 8});
   fake.convolution("conv1", 4, 3).relu("relu1").inner_product("fc1", 5);

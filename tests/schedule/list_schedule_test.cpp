@@ -2,6 +2,7 @@
 // valid, and no order beats the bounds.
 #include "core/schedule/cost/list_schedule.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -187,6 +188,46 @@ TEST(ChainBound, IsNotBeatenByAnyStrategy) {
     EXPECT_GT(chain.seconds, 0) << strategy;
     EXPECT_LE(chain.seconds, 1.000001 * step_on_sim(strategy, inputs)) << strategy;
   }
+}
+
+// One layer for each array, of which the second takes the longest by far. A device's pass reads
+// the array and makes its gradient, from which the array is updated.
+Plan with_layers(int count) {
+  Plan plan;
+  const auto buffer = [&](const std::string& name, int64_t bytes) {
+    plan.buffers.push_back({name, 0, BufferKind::persistent, bytes, 1, {}});
+    return Region{static_cast<int>(plan.buffers.size()) - 1, 0, bytes};
+  };
+  for (int i = 0; i < count; ++i) {
+    const int64_t bytes = i == 1 ? 64 << 20 : 4096;
+    const Region weights = buffer(fmt::format("weights {}", i), bytes);
+    const Region gradient = buffer(fmt::format("gradient {}", i), bytes);
+    Task pass{fmt::format("pass {}", i), Stage::backward, -1, {{0, StreamKind::compute}}};
+    pass.reads = {weights};
+    pass.writes = {gradient};
+    pass.work = AddWork{gradient, {weights}};
+    plan.tasks.push_back(std::move(pass));
+    Task update{fmt::format("update {}", i), Stage::update, -1, {{0, StreamKind::update}}};
+    update.reads = {gradient};
+    update.writes = {weights};
+    update.work = UpdateWork{{{i, weights, gradient, {}, 0}}, {}, {}};
+    plan.tasks.push_back(std::move(update));
+  }
+  return plan;
+}
+
+// Or the time of a net would be that of its layers times its tasks.
+TEST(ChainBound, LooksAtAllLayersOfANetAndAtSomeOfAVeryDeepOne) {
+  const CostTable costs(Roofline{5e11, 5e10});
+  const auto bound = [&](int layers) {
+    const Plan plan = with_layers(layers);
+    return chain_bound(StepModel({}, plan, costs, {1e9, 10e-6}, nullptr), plan);
+  };
+  EXPECT_EQ(bound(512).task, "update 1");
+  const ChainBound of_some = bound(1024);
+  EXPECT_NE(of_some.task, "update 1");
+  EXPECT_GT(of_some.seconds, 0);
+  EXPECT_LT(of_some.seconds, bound(512).seconds);
 }
 
 // The copies to W and back lie between a device's last activation gradients and its next forward.

@@ -2,13 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/schedule/builder/plan_builder.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/plan/races.h"
+#include "core/schedule/report/report.h"
+#include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/fastest_variant.h"
 #include "tests/schedule/plan_checks.h"
 
@@ -72,6 +76,37 @@ TEST(TwoPhase, ComputesForwardThenTheFcPartThenTheConvPart) {
   EXPECT_EQ(plan.split_layer, "fc1");
   EXPECT_EQ(task(plan, "backward_data fc1 @1").stage, Stage::backward_fc);
   EXPECT_EQ(task(plan, "backward_data pool2 @1").stage, Stage::backward_conv);
+}
+
+// A search emits the tasks of every place again, and takes passes from the plan before.
+TEST(PlanBuilder, RestartedGivesTheTasksOfANewOne) {
+  const Net net = normalised_net(8);
+  const StrategyInputs inputs = inputs_of(net, 2);
+  const auto emit = [&](PlanBuilder& builder, int split) {
+    stages::emit_inputs(builder);
+    stages::emit_forward(builder);
+    stages::emit_report(builder, true);
+    const int layers = static_cast<int>(net.layers.size());
+    stages::emit_backward(builder, split, layers, Stage::backward_fc);
+    stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::last_micro_batch);
+    stages::emit_backward(builder, 0, split, Stage::backward_conv);
+  };
+  PlanBuilder made(inputs, "two_phase", PlanBuilder::Purpose::training), other = made;
+  emit(made, 3);
+  const auto passes_of = [](const Plan& plan) {
+    std::vector<const void*> memory;
+    for (const Task& task : plan.tasks) {
+      if (std::holds_alternative<LayerWork>(task.work)) memory.push_back(task.reads.data());
+    }
+    std::sort(memory.begin(), memory.end());
+    return memory;
+  };
+  const std::vector<const void*> passes = passes_of(made.plan());
+  made.restart();
+  emit(made, 6);
+  emit(other, 6);
+  EXPECT_EQ(passes_of(made.plan()), passes) << "a pass was made again";
+  EXPECT_EQ(to_text(made.plan()), to_text(other.plan()));
 }
 
 TEST(TwoPhase, HiddenBroadcastSendsFcWeightsAtOnceAndConvWeightsLayerByLayer) {

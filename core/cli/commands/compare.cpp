@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
+#include "core/cli/process.h"
 #include "core/train/report/compare_page.h"
 
 namespace tandem::cli {
@@ -23,7 +24,7 @@ void add_compare(CommandLine& line) {
     std::vector<ComparedRun> runs;
     for (const auto& folder : arguments->runs) runs.push_back(read_compared_run(folder));
     write_output(arguments->html, compare_page(runs));
-    fmt::print("{}page: {}\n", compare_text(runs), arguments->html);
+    print_names("{}page: {}\n", compare_text(runs), arguments->html);
     return 0;
   });
 }

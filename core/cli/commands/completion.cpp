@@ -212,7 +212,7 @@ std::string manual_page(const CommandTable& table) {
   page += fmt::format(
       ".SH ENVIRONMENT\n.TP\n\\fBTANDEM_PLUGIN_PATH\\fR\nFolders to load plugins from, before the "
       "built\\-in ones, with colons between them.\n.TP\n\\fBTANDEM_TRUST_PLUGINS\\fR\nIf it is "
-      "1, plugins in folders that every user may write to are loaded, "
+      "1, plugins that every user may write to, or to whose folder, are loaded, "
       "too.\n.TP\n\\fBTANDEM_PLAIN\\fR\nIf it is set, "
       "training prints lines also on a terminal, not a progress bar.\n.SH EXIT STATUS\n0: done. "
       "1: an error, with one line on standard error. 130: training was interrupted, and is "

@@ -11,6 +11,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
+#include "core/cli/process.h"
 #include "core/cli/progress.h"
 #include "core/data/display.h"
 #include "core/data/loader.h"
@@ -97,8 +98,8 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
     }
   }
   write_output(arguments.preview, to_png(width, height, picture));
-  fmt::print("{} images as net '{}' receives them: {}\n", count, setup.record.net_name,
-             arguments.preview);
+  print_names("{} images as net '{}' receives them: {}\n", count, setup.record.net_name,
+              arguments.preview);
 }
 
 int run_data(const DataArguments& arguments) {
@@ -110,7 +111,7 @@ int run_data(const DataArguments& arguments) {
     fmt::print("{}\n", to_json(found, arguments.source)
                            .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
-    fmt::print("{}", to_text(found, arguments.source, terminal_width(100)));
+    print_names("{}", to_text(found, arguments.source, terminal_width(100)));
   }
   if (!arguments.html.empty()) {
     write_output(arguments.html, to_html(found, arguments.source));

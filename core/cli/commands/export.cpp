@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/cli/commands.h"
+#include "core/cli/process.h"
 #include "include/tandem/predict.h"
 
 namespace tandem::cli {
@@ -32,9 +33,9 @@ int run_export(ExportOptions options, const std::filesystem::path& onnx_file) {
   }
   const ExportResult result = export_run(options);
   if (!result.note.empty()) fmt::print(stderr, "note: {}\n", result.note);
-  for (const std::string& line : result.lines) fmt::print("{}\n", line);
-  fmt::print("{} weights of {} written to {}\n", result.weights, options.run.string(),
-             options.file.string());
+  for (const std::string& line : result.lines) print_names("{}\n", line);
+  print_names("{} weights of {} written to {}\n", result.weights, options.run.string(),
+              options.file.string());
   return 0;
 }
 

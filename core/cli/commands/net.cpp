@@ -6,6 +6,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/net_costs.h"
+#include "core/cli/process.h"
 #include "core/model/net_report.h"
 #include "core/plugin/registry.h"
 #include "core/train/forecast.h"
@@ -83,9 +84,9 @@ void print_json(const Net& net, const std::vector<LayerSummary>& rows, int64_t t
 void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t training_bytes) {
   size_t width = 5;
   for (const Layer& layer : net.layers) width = std::max(width, layer.name.size());
-  fmt::print("net '{}', batch {}\n\n{:<{}}  {:<16} {:>14} {:<17} {:>10} {:>11} {:>11} {:>10}\n",
-             net.name, net.batch, "layer", width, "type", "output", "layout   dtype", "weights",
-             "forward", "backward", "memory");
+  print_names("net '{}', batch {}\n\n{:<{}}  {:<16} {:>14} {:<17} {:>10} {:>11} {:>11} {:>10}\n",
+              net.name, net.batch, "layer", width, "type", "output", "layout   dtype", "weights",
+              "forward", "backward", "memory");
   for (const LayerSummary& row : rows) {
     const Layer& layer = net.layers[static_cast<size_t>(row.layer)];
     std::string layout;
@@ -93,13 +94,13 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
       const Tensor& output = net.tensors[static_cast<size_t>(layer.outputs[0])];
       layout = fmt::format("{:<8} {}", layout_name(output.layout), dtype_name(output.dtype));
     }
-    fmt::print("{:<{}}  {:<16} {:>14} {:<17} {:>10} {:>11} {:>11} {:>10}\n", layer.name, width,
-               layer.type->name, row.outputs.empty() ? "-" : size_text(row.outputs[0]), layout,
-               row.weights > 0 ? fmt::format("{}", row.weights) : "-",
-               flops_text(row.forward_flops), flops_text(row.backward_flops),
-               layer.fused_into >= 0  ? fusion_text(net, layer)
-               : row.output_bytes > 0 ? human_bytes(row.output_bytes)
-                                      : "in place");
+    print_names("{:<{}}  {:<16} {:>14} {:<17} {:>10} {:>11} {:>11} {:>10}\n", layer.name, width,
+                layer.type->name, row.outputs.empty() ? "-" : size_text(row.outputs[0]), layout,
+                row.weights > 0 ? fmt::format("{}", row.weights) : "-",
+                flops_text(row.forward_flops), flops_text(row.backward_flops),
+                layer.fused_into >= 0  ? fusion_text(net, layer)
+                : row.output_bytes > 0 ? human_bytes(row.output_bytes)
+                                       : "in place");
   }
   if (std::any_of(net.layers.begin(), net.layers.end(),
                   [](const Layer& layer) { return layer.fused_into >= 0; })) {

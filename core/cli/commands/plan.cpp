@@ -6,6 +6,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/plan_report.h"
+#include "core/cli/process.h"
 #include "core/cli/strategy_arguments.h"
 #include "core/device/find_topology.h"
 #include "core/schedule/cost/topology_file.h"
@@ -172,9 +173,9 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
     fmt::print("{}\n", tree.dump(2));
     return 0;
   }
-  fmt::print("net {} on {} devices, batch {}{}\n\n{}", a.net.net, list.devices, list.batch,
-             a.batch_per_device > 0 ? fmt::format(" ({} a device)", a.batch_per_device) : "",
-             forecast_table(list));
+  print_names("net {} on {} devices, batch {}{}\n\n{}", a.net.net, list.devices, list.batch,
+              a.batch_per_device > 0 ? fmt::format(" ({} a device)", a.batch_per_device) : "",
+              forecast_table(list));
   fmt::print("{}{}{}{}", costs_text(a, *options.costs, list.measured_costs, list.estimated_costs),
              links_text(options.machine), pixels_text(a.pixels, options),
              missing_memory_text(*how.kernel_devices, list.kernels_refusal));
@@ -193,7 +194,7 @@ int run_plan(PlanArguments& a, const Command& command) {
     const Forecast& best = fastest(list);
     options.strategy = best.strategy;
     options.strategy_options = best.options;
-    if (!a.as_json) fmt::print("{}chosen: {}\n\n", forecast_table(list), best.name);
+    if (!a.as_json) print_names("{}chosen: {}\n\n", forecast_table(list), best.name);
   }
   const int device_count = parse_devices(options.devices, registry).count();
   Session session(registry, definition, options);
@@ -249,9 +250,9 @@ int run_plan(PlanArguments& a, const Command& command) {
     fmt::print("{}\n", tree.dump(2));
     return 0;
   }
-  if (a.tasks) fmt::print("{}\n", to_text(phase.plan));
+  if (a.tasks) print_names("{}\n", to_text(phase.plan));
   fmt::print("{}", stage_table(predicted.stages));
-  for (const std::string& note : phase.plan.notes) fmt::print("{}\n", note);
+  for (const std::string& note : phase.plan.notes) print_names("{}\n", note);
   fmt::print("\npredicted step: {}, {:.1f} images/s", human_seconds(predicted.step_seconds),
              predicted.images_per_second);
   if (alone > 0) {
@@ -259,9 +260,9 @@ int run_plan(PlanArguments& a, const Command& command) {
                human_seconds(predicted.step_seconds - alone),
                100 * (predicted.step_seconds - alone) / predicted.step_seconds);
   }
-  fmt::print("\n{}{}{}{}", bounds_text(bounds, chain, predicted.step_seconds),
-             costs_text(a, *options.costs, sources.measured, sources.estimated),
-             links_text(options.machine), pixels_text(a.pixels, options));
+  print_names("\n{}{}{}{}", bounds_text(bounds, chain, predicted.step_seconds),
+              costs_text(a, *options.costs, sources.measured, sources.estimated),
+              links_text(options.machine), pixels_text(a.pixels, options));
   fmt::print("{}", memory_text(memory));
   fmt::print("{}", missing_memory_text(*how.kernel_devices, refusal));
   if (!a.dot.empty()) fmt::print("graph written to {} (dot -Tsvg)\n", a.dot);

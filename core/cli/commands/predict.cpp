@@ -11,6 +11,7 @@
 #include "core/base/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
+#include "core/cli/process.h"
 #include "include/tandem/predict.h"
 
 namespace tandem::cli {
@@ -143,12 +144,12 @@ int run_predict(PredictArguments a) {
     if (a.as_json) {
       tree.push_back(prediction_json(prediction, predictor.has_probabilities()));
     } else {
-      fmt::print("{}: {}\n", place_of(prediction),
-                 to_text(prediction, predictor.has_probabilities()));
+      print_names("{}: {}\n", place_of(prediction),
+                  to_text(prediction, predictor.has_probabilities()));
     }
   });
   if (!a.as_json && !a.explain.empty()) {
-    fmt::print("pictures in {}: {}\n", a.explain.string(), how);
+    print_names("pictures in {}: {}\n", a.explain.string(), how);
   }
   if (a.as_json) fmt::print("{}\n", tree.dump(2, ' ', false, json::error_handler_t::replace));
   return all_good ? 0 : 1;

@@ -6,6 +6,7 @@
 #include "core/base/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
+#include "core/cli/process.h"
 #include "core/cli/strategy_arguments.h"
 #include "core/model/net_report.h"
 #include "core/schedule/strategies/data_parallel/alexnet_like.h"
@@ -83,11 +84,11 @@ void print_layers(const std::vector<LayerRow>& rows) {
     return fmt::format("{:.2f} ms{}", seconds * 1e3, rate);
   };
   for (const LayerRow& row : rows) {
-    fmt::print("{:<22} {:<16} {:>18} {:>18} {:>18} {:>9}\n", row.name, row.type,
-               row.fused.empty() ? cell(row.seconds[0], row.cost.forward_flops) : row.fused,
-               cell(row.seconds[1], row.cost.backward_data_flops),
-               cell(row.seconds[2], row.cost.backward_weights_flops),
-               row.weights > 0 ? fmt::format("{}", row.weights) : "");
+    print_names("{:<22} {:<16} {:>18} {:>18} {:>18} {:>9}\n", row.name, row.type,
+                row.fused.empty() ? cell(row.seconds[0], row.cost.forward_flops) : row.fused,
+                cell(row.seconds[1], row.cost.backward_data_flops),
+                cell(row.seconds[2], row.cost.backward_weights_flops),
+                row.weights > 0 ? fmt::format("{}", row.weights) : "");
   }
 }
 
@@ -132,7 +133,7 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
         human_seconds(std::max(0.0, m.step_seconds - alone)), human_seconds(m.step_seconds),
         100 * std::max(0.0, m.step_seconds - alone) / m.step_seconds, human_seconds(alone));
   }
-  if (!plan.split_layer.empty()) fmt::print("FC part from layer '{}' on\n", plan.split_layer);
+  if (!plan.split_layer.empty()) print_names("FC part from layer '{}' on\n", plan.split_layer);
 }
 
 int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefinition& definition,
@@ -231,7 +232,7 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
   print_layers(rows);
   print_step(a, measured, plan, alone);
   fmt::print("{}", pixels_text(a.pixels, options));
-  fmt::print("{}\n", alexnet.explanation);
+  print_names("{}\n", alexnet.explanation);
   if (measured.first_step_at > 0) {
     fmt::print("first step issued {} after the program's start; ",
                human_seconds(measured.first_step_at));

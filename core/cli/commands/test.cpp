@@ -2,6 +2,7 @@
 
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
+#include "core/cli/process.h"
 #include "core/cli/progress.h"
 #include "core/train/report/confusion.h"
 #include "include/tandem/evaluate.h"
@@ -42,12 +43,12 @@ json result_json(const TestResult& result) {
 
 void print(const TestResult& result) {
   const Evaluation& e = result.evaluation;
-  if (!result.notes.empty()) fmt::print("{}\n", result.notes);
-  fmt::print("{} with {}, in {}\n", evaluation_text(e), result.weights, result.precision);
+  if (!result.notes.empty()) print_names("{}\n", result.notes);
+  print_names("{} with {}, in {}\n", evaluation_text(e), result.weights, result.precision);
   // The line above has the loss and top-1.
   const size_t printed = (e.has_loss ? 1 : 0) + (e.has_accuracy ? 1 : 0);
   if (e.scalars.size() > printed) {
-    for (const auto& [name, value] : e.scalars) fmt::print("  {} {:.4f}\n", name, value);
+    for (const auto& [name, value] : e.scalars) print_names("  {} {:.4f}\n", name, value);
   }
   constexpr size_t most = 30;
   if (!e.confusion.empty() && e.confusion.size() <= most) {
@@ -55,8 +56,8 @@ void print(const TestResult& result) {
     const std::vector<ClassScore> scores = Confusion(e.confusion).scores();
     for (size_t c = 0; c < scores.size(); ++c) {
       const ClassScore& score = scores[c];
-      fmt::print("{:<20} {:>8} {:>8.2f} % {:>6.2f} %\n", result.class_names[c], score.count,
-                 100 * score.precision(), 100 * score.recall());
+      print_names("{:<20} {:>8} {:>8.2f} % {:>6.2f} %\n", result.class_names[c], score.count,
+                  100 * score.precision(), 100 * score.recall());
     }
   }
   if (!result.worst.empty()) {
@@ -68,11 +69,11 @@ void print(const TestResult& result) {
   for (const TestResult::Mistake& m : result.worst) {
     const std::string probability =
         result.has_probabilities ? fmt::format("{:.1f} % ", 100 * m.probability) : "";
-    fmt::print("  {}{} instead of {}: {}\n", probability, m.predicted, m.truth, m.path);
+    print_names("  {}{} instead of {}: {}\n", probability, m.predicted, m.truth, m.path);
   }
   if (!result.report.empty()) {
-    fmt::print("\n{} shows this test: the confusion matrix, and mistakes as pictures\n",
-               result.report);
+    print_names("\n{} shows this test: the confusion matrix, and mistakes as pictures\n",
+                result.report);
   }
 }
 

@@ -31,7 +31,7 @@ int run_find_rate(const TrainOptions& options) {
              curve.suggestion, curve.lowest,
              curve.diverged ? fmt::format("; from {:.2g} on it diverged", curve.points.back().rate)
                             : "; it did not diverge");
-  fmt::print("curve: {} and {}\n", curve.picture.string(), curve.table.string());
+  print_names("curve: {} and {}\n", curve.picture.string(), curve.table.string());
   return 0;
 }
 
@@ -86,7 +86,7 @@ int run_train(TrainArguments& arguments, const Command& command) {
     fmt::print("best validation (step {}): {}\n", result.best.step, evaluation_text(result.best));
   }
   if (!result.run.empty()) {
-    fmt::print("run folder: {} (report.html shows the run)\n", result.run.string());
+    print_names("run folder: {} (report.html shows the run)\n", result.run.string());
   }
   return result.stopped ? 130 : 0;
 }

@@ -11,9 +11,30 @@
 
 namespace tandem {
 
+namespace {
+
+size_t pass_index(const LayerWork& work) {
+  return size_t(work.binding) * layer_passes + size_t(work.pass);
+}
+
+}  // namespace
+
 Plan PlanBuilder::take() {
   pack();
   return std::move(plan());
+}
+
+void PlanBuilder::restart() {
+  kept_passes_.resize(plan().bindings.size() * layer_passes);
+  for (Task& task : plan().tasks) {
+    const auto* work = std::get_if<LayerWork>(&task.work);
+    if (work != nullptr) kept_passes_[pass_index(*work)] = std::move(task);
+  }
+  plan().tasks.clear();
+  plan().state_at.clear();
+  pending_ = {};
+  written_gradients_.clear();
+  applied_ahead_.clear();
 }
 
 void PlanBuilder::emit(Task task) {
@@ -29,7 +50,7 @@ std::string PlanBuilder::label(LayerPass pass, int layer, int shard) const {
 
 void PlanBuilder::emit_statistics(int shard, int layer, Stage stage, LayerPass pass) {
   if (statistics(device_of(shard), layer, pass).buffer < 0) return;
-  emit_pass(label(pass, layer, shard), stage, {binding(shard, layer), pass, false});
+  emit_own_pass(shard, layer, stage, pass);
 }
 
 void PlanBuilder::emit_forward(int shard, int layer) {
@@ -39,8 +60,7 @@ void PlanBuilder::emit_forward(int shard, int layer) {
     if (l.gradient_is_fused) applied_ahead_.emplace(shard, layer);
     return;
   }
-  emit_pass(label(LayerPass::forward, layer, shard), Stage::forward,
-            {binding(shard, layer), LayerPass::forward, false});
+  emit_own_pass(shard, layer, Stage::forward, LayerPass::forward);
 }
 
 void PlanBuilder::emit_backward(int shard, int layer, Stage stage) {
@@ -49,16 +69,12 @@ void PlanBuilder::emit_backward(int shard, int layer, Stage stage) {
   // A kernel that did not apply the activation does not apply its gradient either.
   if (applied_ahead_.contains({shard, layer})) return;
   if (l.wants_backward_weights) emit_backward_weights(shard, layer, stage);
-  if (l.wants_backward_data) {
-    emit_pass(label(LayerPass::backward_data, layer, shard), stage,
-              {binding(shard, layer), LayerPass::backward_data, false});
-  }
+  if (l.wants_backward_data) emit_own_pass(shard, layer, stage, LayerPass::backward_data);
 }
 
 void PlanBuilder::emit_backward_weights(int shard, int layer, Stage stage) {
-  const int use = binding(shard, layer), device = device_of(shard);
-  emit_pass(label(LayerPass::backward_weights, layer, shard), stage,
-            {use, LayerPass::backward_weights, accumulates(device, layer)});
+  emit_own_pass(shard, layer, stage, LayerPass::backward_weights,
+                accumulates(device_of(shard), layer));
   add_own_gradients(shard, layer, stage);
 }
 
@@ -103,6 +119,19 @@ void append(std::vector<Region>& to, const std::vector<Region>& regions) {
 }
 
 }  // namespace
+
+void PlanBuilder::emit_own_pass(int shard, int layer, Stage stage, LayerPass pass,
+                                bool accumulate) {
+  const LayerWork work{binding(shard, layer), pass, accumulate};
+  const size_t index = pass_index(work);
+  if (index >= kept_passes_.size() || kept_passes_[index].streams.empty()) {
+    return emit_pass(label(pass, layer, shard), stage, work);
+  }
+  Task task = std::exchange(kept_passes_[index], {});
+  task.stage = stage;
+  task.work = work;
+  emit(std::move(task));
+}
 
 void PlanBuilder::emit_pass(const std::string& label, Stage stage, const LayerWork& work) {
   const PlanBinding& use = plan().bindings[size_t(work.binding)];

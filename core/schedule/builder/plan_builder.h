@@ -27,6 +27,9 @@ class PlanBuilder : public PlanRegions {
 
   // The finished plan. Arrays laid out as the net's weights are packed to what its tasks touch.
   [[nodiscard]] Plan take();
+  // Begins the tasks again, for a search that only simulates the plans that it tries. Buffers and
+  // bindings stay, and the passes of layers, which make most of a plan, are used again.
+  void restart();
 
   // Copies the shard's rows of the batch from the host on its device's copy stream, and converts
   // pixels that come as bytes to floats. Without data: only the step and the labels.
@@ -83,6 +86,8 @@ class PlanBuilder : public PlanRegions {
 
  private:
   void emit(Task task);
+  // A pass of the shard's own binding of the layer.
+  void emit_own_pass(int shard, int layer, Stage stage, LayerPass pass, bool accumulate = false);
   void emit_conversion(int shard, const Region& pixels, const Region& target);
   [[nodiscard]] std::string input_label(const char* what, int shard) const;
   [[nodiscard]] bool accumulates(int device, int layer);
@@ -92,6 +97,7 @@ class PlanBuilder : public PlanRegions {
   std::set<std::pair<int, int>> written_gradients_;  // (device, weight array), so far
   // (shard, activation): the layer before applied it, and applies its gradient
   std::set<std::pair<int, int>> applied_ahead_;
+  std::vector<Task> kept_passes_;  // by binding and pass, before a restart; no stream: none
 };
 
 }  // namespace tandem

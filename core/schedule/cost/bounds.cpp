@@ -231,11 +231,12 @@ double LinkLoads::unevenness() const {
 StepBounds bounds_of(const Net& net, const Plan& plan, const CostTable& costs, double bandwidth,
                      const Topology* topology) {
   std::map<int, double> computes;
+  LayerWorks layers(net);
   for (const Task& task : plan.tasks) {
     if (!std::holds_alternative<LayerWork>(task.work)) continue;
     const int device = task.streams[0].device;
     const double speed = topology == nullptr ? 1 : topology->speeds[size_t(device)];
-    computes[device] += costs.seconds(net, plan, task) / speed;
+    computes[device] += costs.seconds(layers, plan, task) / speed;
   }
   StepBounds bounds;
   for (const auto& [device, seconds] : computes) {
@@ -247,15 +248,31 @@ StepBounds bounds_of(const Net& net, const Plan& plan, const CostTable& costs, d
   return bounds;
 }
 
-ChainBound chain_bound(const StepModel& model, const Plan& plan) {
-  constexpr double rounding = 1e-9;  // of sums: what is shorter by more is shorter
-  Chains chains(model);
-  ChainBound bound;
+namespace {
+
+// One update of each layer, the first; of very many layers, of some.
+std::vector<size_t> updates_of_layers(const Plan& plan) {
+  constexpr size_t most = 512;
+  std::vector<size_t> all;
   std::set<int> layers;
   for (size_t i = 0; i < plan.tasks.size(); ++i) {
     const auto* update = std::get_if<UpdateWork>(&plan.tasks[i].work);
     if (update == nullptr || update->arrays.empty()) continue;
-    if (!layers.insert(update->arrays.front().weight).second) continue;
+    if (layers.insert(update->arrays.front().weight).second) all.push_back(i);
+  }
+  const size_t stride = (all.size() + most - 1) / most;
+  std::vector<size_t> result;
+  for (size_t i = 0; i < all.size(); i += stride) result.push_back(all[i]);
+  return result;
+}
+
+}  // namespace
+
+ChainBound chain_bound(const StepModel& model, const Plan& plan) {
+  constexpr double rounding = 1e-9;  // of sums: what is shorter by more is shorter
+  Chains chains(model);
+  ChainBound bound;
+  for (const size_t i : updates_of_layers(plan)) {
     chains.go_to(i);
     const std::vector<double> listed = chains.listed();
     for (size_t device = 0; device < listed.size(); ++device) {

@@ -135,16 +135,16 @@ bool may_replace(const std::filesystem::path& path) {
 
 }  // namespace
 
-PassWork work_of(const Net& net, int layer, LayerPass pass, int64_t rows) {
-  const Layer& l = net.layers[size_t(layer)];
+PassWork work_of(LayerWorks& layers, int layer, LayerPass pass, int64_t rows) {
+  const Layer& l = layers.net().layers[size_t(layer)];
   PassWork work;
   if (pass == LayerPass::backward) {
-    if (l.wants_backward_data) work = work_of(net, layer, LayerPass::backward_data, rows);
+    if (l.wants_backward_data) work = work_of(layers, layer, LayerPass::backward_data, rows);
     if (!l.wants_backward_weights) return work;
-    const PassWork more = work_of(net, layer, LayerPass::backward_weights, rows);
+    const PassWork more = work_of(layers, layer, LayerPass::backward_weights, rows);
     return {work.flops + more.flops, work.bytes + more.bytes};
   }
-  work = work_of(net.cost(layer, rows), pass);
+  work = work_of(layers.of(layer, rows), pass);
   work.bytes *=
       static_cast<double>(dtype_bytes(l.dtype)) / static_cast<double>(dtype_bytes(TANDEM_FLOAT32));
   return work;
@@ -210,6 +210,7 @@ int64_t cost_bytes(const Plan& plan, const Task& task) {
 
 const MeasuredCost* CostTable::find_pass(const Net& net, int layer, LayerPass pass,
                                          int32_t activation) const {
+  if (measured_.empty()) return nullptr;  // without the keys of a plan's many tasks
   const MeasuredCost* cost = find(pass_key(net, layer, pass, activation));
   if (cost != nullptr || pass != LayerPass::forward) return cost;
   const int32_t other = activation == TANDEM_ACTIVATION_NONE ? int32_t{TANDEM_ACTIVATION_RELU}
@@ -222,27 +223,42 @@ const MeasuredCost* CostTable::find(const std::string& key) const {
   return found == measured_.end() ? nullptr : &found->second;
 }
 
+const tandem_layer_cost& LayerWorks::of(int layer, int64_t rows) {
+  const auto key = rows * static_cast<int64_t>(net_.layers.size()) + layer;
+  const auto found = known_.find(key);
+  return found != known_.end() ? found->second
+                               : known_.emplace(key, net_.cost(layer, rows)).first->second;
+}
+
 double CostTable::pass_seconds(const Net& net, int layer, LayerPass pass, int64_t rows) const {
-  const Layer& l = net.layers[size_t(layer)];
+  LayerWorks layers(net);
+  return pass_seconds(layers, layer, pass, rows);
+}
+
+double CostTable::pass_seconds(LayerWorks& layers, int layer, LayerPass pass, int64_t rows) const {
+  const Layer& l = layers.net().layers[size_t(layer)];
   const bool is_forward = pass == LayerPass::forward;
   if (is_forward ? l.fused_into >= 0 : l.gradient_is_fused) return 0;
-  return use_seconds(net, layer, pass, rows,
+  return use_seconds(layers, layer, pass, rows,
                      is_forward ? l.activation : int32_t{TANDEM_ACTIVATION_NONE});
 }
 
-double CostTable::use_seconds(const Net& net, int layer, LayerPass pass, int64_t rows,
+double CostTable::use_seconds(LayerWorks& layers, int layer, LayerPass pass, int64_t rows,
                               int32_t activation) const {
+  const Net& net = layers.net();
   if (const MeasuredCost* cost = find_pass(net, layer, pass, activation)) {
     if (cost->rows <= 0) return cost->seconds;
     return cost->seconds * static_cast<double>(rows) / static_cast<double>(cost->rows);
   }
+  const Layer& l = net.layers[size_t(layer)];
   if (pass == LayerPass::backward) {
-    const Layer& l = net.layers[size_t(layer)];
-    return (l.wants_backward_data ? pass_seconds(net, layer, LayerPass::backward_data, rows) : 0) +
-           (l.wants_backward_weights ? pass_seconds(net, layer, LayerPass::backward_weights, rows)
-                                     : 0);
+    const auto half = [&](bool is_wanted, LayerPass of) {
+      return is_wanted ? pass_seconds(layers, layer, of, rows) : 0;
+    };
+    return half(l.wants_backward_data, LayerPass::backward_data) +
+           half(l.wants_backward_weights, LayerPass::backward_weights);
   }
-  const PassWork work = work_of(net, layer, pass, rows);
+  const PassWork work = work_of(layers, layer, pass, rows);
   return std::max(work.flops / roofline_.flops, work.bytes / roofline_.bandwidth);
 }
 
@@ -264,12 +280,18 @@ double CostTable::moving_seconds(const std::string& key, int64_t bytes) const {
 }
 
 double CostTable::seconds(const Net& net, const Plan& plan, const Task& task) const {
+  LayerWorks layers(net);
+  return seconds(layers, plan, task);
+}
+
+double CostTable::seconds(LayerWorks& layers, const Plan& plan, const Task& task) const {
   if (const auto* work = std::get_if<LayerWork>(&task.work)) {
     const PlanBinding& use = plan.bindings[size_t(work->binding)];
-    return slice_fraction(net, use) * use_seconds(net, use.layer, work->pass, use.rows.count(),
-                                                  activation_of(use, work->pass));
+    return slice_fraction(layers.net(), use) * use_seconds(layers, use.layer, work->pass,
+                                                           use.rows.count(),
+                                                           activation_of(use, work->pass));
   }
-  const std::string key = cost_key(net, plan, task);
+  const std::string key = cost_key(layers.net(), plan, task);
   return key.empty() ? 0 : moving_seconds(key, cost_bytes(plan, task));
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/model/net.h"
@@ -22,6 +23,19 @@ struct MeasuredCost {
 struct Roofline {
   double flops = 1e11;      // per second
   double bandwidth = 1e10;  // bytes per second
+};
+
+// What the layers of a net compute and move, as their types say. A type is asked once for each
+// number of rows: a plan has many tasks of the same layer.
+class LayerWorks {
+ public:
+  explicit LayerWorks(const Net& net) : net_(net) {}  // which outlives it
+  [[nodiscard]] const Net& net() const { return net_; }
+  const tandem_layer_cost& of(int layer, int64_t rows);
+
+ private:
+  const Net& net_;
+  std::unordered_map<int64_t, tandem_layer_cost> known_;  // by rows and layer
 };
 
 class CostTable {
@@ -44,6 +58,8 @@ class CostTable {
 
   // Seconds of a task (a copy between devices: 0; links time it).
   [[nodiscard]] double seconds(const Net& net, const Plan& plan, const Task& task) const;
+  // The same, for many tasks.
+  [[nodiscard]] double seconds(LayerWorks& layers, const Plan& plan, const Task& task) const;
   // False if seconds() uses the roofline for it.
   [[nodiscard]] bool is_measured(const Net& net, const Plan& plan, const Task& task) const;
   // What seconds() is made of: the pass of a layer over `rows` rows, and work that moves bytes
@@ -70,8 +86,10 @@ class CostTable {
   [[nodiscard]] const Roofline& roofline() const { return roofline_; }
 
  private:
-  [[nodiscard]] double use_seconds(const Net& net, int layer, LayerPass pass, int64_t rows,
+  [[nodiscard]] double use_seconds(LayerWorks& layers, int layer, LayerPass pass, int64_t rows,
                                    int32_t activation) const;
+  [[nodiscard]] double pass_seconds(LayerWorks& layers, int layer, LayerPass pass,
+                                    int64_t rows) const;
 
   Roofline roofline_;
   std::map<std::string, MeasuredCost> measured_;
@@ -81,7 +99,7 @@ class CostTable {
 struct PassWork {
   double flops = 0, bytes = 0;
 };
-[[nodiscard]] PassWork work_of(const Net& net, int layer, LayerPass pass, int64_t rows);
+[[nodiscard]] PassWork work_of(LayerWorks& layers, int layer, LayerPass pass, int64_t rows);
 
 // Whether a copy moves several segments within one device, to put them in another order.
 [[nodiscard]] bool rearranges(const Plan& plan, const CopyWork& copy);

@@ -41,6 +41,7 @@ void StepModel::estimate_tasks(const Net& net, const Plan& plan, const CostTable
     return buffer.is_extended ? TANDEM_HOST : buffer.device;
   };
   reserve_lists(plan);
+  LayerWorks layers(net);
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const Task& task = plan.tasks[i];
     TimedTask& timed = tasks_[i];
@@ -52,7 +53,7 @@ void StepModel::estimate_tasks(const Net& net, const Plan& plan, const CostTable
     const auto* copy = std::get_if<CopyWork>(&task.work);
     if (copy == nullptr || rearranges(plan, *copy)) {
       const auto on = size_t(task.streams[0].device);
-      timed.seconds = costs.seconds(net, plan, task) / (topology ? topology->speeds[on] : 1);
+      timed.seconds = costs.seconds(layers, plan, task) / (topology ? topology->speeds[on] : 1);
       continue;
     }
     for (const CopySegment& segment : copy->segments) {

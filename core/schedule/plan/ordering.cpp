@@ -44,13 +44,12 @@ class UsedBytes {
       covered = at->second.end;
     }
   }
-  // The bytes become one part.
-  void replace(const Interval& bytes, Part part) {
+  // The bytes become one part, without readers.
+  void replace(const Interval& bytes, int writer) {
     split(bytes.begin);
     split(bytes.end);
     parts_.erase(parts_.lower_bound(bytes.begin), parts_.lower_bound(bytes.end));
-    part.end = bytes.end;
-    parts_.emplace(bytes.begin, std::move(part));
+    parts_.emplace(bytes.begin, Part{bytes.end, writer, {}});
   }
 
  private:
@@ -74,7 +73,10 @@ class UsedWhole {
   void visit(const Interval&, const Visit& visit) {
     visit(part_);
   }
-  void replace(const Interval&, Part part) { part_ = std::move(part); }
+  void replace(const Interval&, int writer) {
+    part_.writer = writer;
+    part_.readers.clear();
+  }
 
  private:
   Part part_;
@@ -96,7 +98,7 @@ void visit_conflicts(std::span<const Access> list, Used& used, const VisitConfli
         if (reader != access.task) visit(reader, access.task, 0);
       }
     });
-    if (access.writes) used.replace(access.bytes, {0, access.task, {}});
+    if (access.writes) used.replace(access.bytes, access.task);
   }
 }
 
@@ -113,7 +115,7 @@ void visit_carried_conflicts(std::span<const Access> list, Used& used, int slots
         if (reader > access.task) visit(reader, access.task, slots);
       }
     });
-    if (access.writes) used.replace(access.bytes, {});
+    if (access.writes) used.replace(access.bytes, -1);
   }
 }
 
@@ -134,6 +136,7 @@ void for_each_conflict(const Plan& plan, const VisitConflict& visit) {
   std::vector<size_t> next(ends.begin(), ends.end() - 1);
   for_each_access(plan,
                   [&](const Access& access) { by_buffer[next[size_t(access.buffer)]++] = access; });
+  UsedWhole whole;  // of all such buffers one after the other: its memory is used again
   for (size_t buffer = 0; buffer < plan.buffers.size(); ++buffer) {
     const std::span<const Access> list(by_buffer.data() + ends[buffer],
                                        ends[buffer + 1] - ends[buffer]);
@@ -141,8 +144,8 @@ void for_each_conflict(const Plan& plan, const VisitConflict& visit) {
     const auto is_same = [&](const Access& access) { return access.bytes == list[0].bytes; };
     const int slots = plan.buffers[buffer].slots;
     if (std::all_of(list.begin(), list.end(), is_same)) {
-      UsedWhole used;
-      visit_all_conflicts(list, used, slots, visit);
+      whole.replace({}, -1);
+      visit_all_conflicts(list, whole, slots, visit);
     } else {
       UsedBytes used;
       visit_all_conflicts(list, used, slots, visit);

@@ -34,6 +34,7 @@ std::vector<TimedPass> timed_passes(const Net& net, const Plan& plan,
     const auto [found, is_new] = shortest.emplace(event.task, seconds);
     if (!is_new) found->second = std::min(found->second, seconds);
   }
+  LayerWorks layers(net);
   std::map<std::tuple<int, int, LayerPass>, TimedPass> passes;
   for (const auto& [index, seconds] : shortest) {
     const Task& task = plan.tasks[size_t(index)];
@@ -42,7 +43,7 @@ std::vector<TimedPass> timed_passes(const Net& net, const Plan& plan,
     const PlanBinding& use = plan.bindings[size_t(work->binding)];
     const int device = task.streams.front().device;
     TimedPass& pass = passes[{device, use.layer, work->pass}];
-    const PassWork amount = work_of(net, use.layer, work->pass, use.rows.count());
+    const PassWork amount = work_of(layers, use.layer, work->pass, use.rows.count());
     const double fraction = slice_fraction(net, use);
     pass.device = device;
     pass.layer = use.layer;

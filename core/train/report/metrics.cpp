@@ -20,7 +20,7 @@ double figure(const std::string& text) {
 
 std::vector<MetricRow> read_metrics(const std::filesystem::path& file) {
   constexpr size_t all_columns = 11;
-  std::istringstream stream(read_text_file(file));
+  std::istringstream stream(read_text_file(file, "file", most_line_bytes));
   std::vector<MetricRow> rows;
   std::string line;
   while (std::getline(stream, line)) {

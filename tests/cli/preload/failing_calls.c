@@ -4,6 +4,7 @@
  *   map      anonymous mmap (ENOMEM)
  *   thread   pthread_create (EAGAIN)
  *   io       open, read, write, fsync, rename, link, ftruncate, close and mmap of files (EIO)
+ * With FAIL_SLOWLY a write to standard error takes a while, in which other threads fail, too.
  * Writes to standard streams do not count. If FAIL_COUNT names a file, the number of calls is
  * written to it when the program exits. */
 #define _GNU_SOURCE
@@ -22,7 +23,7 @@
 enum { unknown, none, memory, map, thread, io };
 static atomic_int kind;
 static atomic_long calls;
-static long fail_at, fail_all;
+static long fail_at, fail_all, is_slow;
 extern char** environ;
 
 /* The environment is there before any constructor runs, and this may be called before them. */
@@ -33,6 +34,7 @@ static int wanted_kind(void) {
   const char* at = getenv("FAIL_AT");
   fail_at = at == NULL ? 0 : atol(at);
   fail_all = getenv("FAIL_ALL") != NULL;
+  is_slow = getenv("FAIL_SLOWLY") != NULL;
   int result = none;
   if (name != NULL) {
     result = strcmp(name, "memory") == 0   ? memory
@@ -219,6 +221,7 @@ ssize_t __pread64_chk(int file, void* target, size_t count, off64_t offset, size
 
 ssize_t write(int file, const void* source, size_t count) {
   REAL(ssize_t, "write", int, const void*, size_t);
+  if (file == STDERR_FILENO && is_slow) usleep(200000);
   return file > STDERR_FILENO && fails(io, EIO) ? -1 : real(file, source, count);
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 namespace tandem {
@@ -11,11 +10,8 @@ std::vector<int> weights_completed_by(const Net& net, int layer) {
   std::vector<int> result;
   if (!net.layers[size_t(layer)].wants_backward_weights) return result;
   for (const int weight : net.layers[size_t(layer)].weights) {
-    const auto uses = [weight](const Layer& l) {
-      return std::find(l.weights.begin(), l.weights.end(), weight) != l.weights.end();
-    };
-    const bool used_before = std::any_of(net.layers.begin(), net.layers.begin() + layer, uses);
-    if (!used_before && net.weights[size_t(weight)].trained()) result.push_back(weight);
+    const WeightArray& array = net.weights[size_t(weight)];
+    if (array.layer == layer && array.trained()) result.push_back(weight);
   }
   return result;
 }

@@ -21,7 +21,10 @@ std::string to_text(Division division) {
 }
 
 WeightDivision::WeightDivision(const Net& net, const std::vector<int>& devices, Division division)
-    : net_(net), channels_(net.layers.size()) {
+    : net_(net), users_(net.weights.size()), channels_(net.layers.size()) {
+  for (const Layer& layer : net.layers) {
+    for (const int weight : layer.weights) ++users_[size_t(weight)];
+  }
   std::map<int, int64_t> load;  // weights of each device's whole layers
   for (const int device : devices) load[device] = 0;
   const auto count = static_cast<int>(devices.size());
@@ -64,14 +67,9 @@ int64_t WeightDivision::weights_of(int layer) const {
 }
 
 bool WeightDivision::is_shared(int layer) const {
-  for (const int weight : net_.layers[size_t(layer)].weights) {
-    int users = 0;
-    for (const Layer& other : net_.layers) {
-      users += static_cast<int>(std::count(other.weights.begin(), other.weights.end(), weight));
-    }
-    if (users > 1) return true;
-  }
-  return false;
+  const std::vector<int>& weights = net_.layers[size_t(layer)].weights;
+  return std::any_of(weights.begin(), weights.end(),
+                     [this](int weight) { return users_[size_t(weight)] > 1; });
 }
 
 std::vector<Interval> WeightDivision::ranges(int layer, const Placement& channels) const {

@@ -39,6 +39,7 @@ class WeightDivision {
   [[nodiscard]] int64_t weights_of(int layer) const;
 
   const Net& net_;
+  std::vector<int> users_;                        // by weight array: how many layers
   std::vector<std::vector<Placement>> channels_;  // by layer
 };
 

@@ -27,8 +27,11 @@ void broadcast_layer_by_layer(PlanBuilder& builder, const std::vector<int>& weig
   }
 }
 
-Plan plan_with(const StrategyInputs& inputs, const Parts& parts, bool hidden) {
-  PlanBuilder builder(inputs, "two_phase", PlanBuilder::Purpose::training);
+PlanBuilder builder_of(const StrategyInputs& inputs) {
+  return {inputs, "two_phase", PlanBuilder::Purpose::training};
+}
+
+void emit_step(PlanBuilder& builder, const Parts& parts, bool hidden) {
   const Net& net = builder.net();
   const std::vector<Interval> fc = weight_ranges(net, parts.fc_weights);
   const std::vector<Interval> conv = weight_ranges(net, parts.conv_weights);
@@ -48,17 +51,16 @@ Plan plan_with(const StrategyInputs& inputs, const Parts& parts, bool hidden) {
     if (hidden) stages::emit_broadcast(builder, "fc weights", -1, fc, When::last_micro_batch);
   };
   // A clipped update needs the norm of all gradients: then only the copies overlap.
-  const bool waits = inputs.clips_gradients && !parts.conv_weights.empty();
+  const bool waits = builder.inputs().clips_gradients && !parts.conv_weights.empty();
   if (!waits) update_fc();
   stages::emit_backward(builder, 0, parts.split_layer, Stage::backward_conv);
-  if (parts.conv_weights.empty()) return builder.take();
+  if (parts.conv_weights.empty()) return;
   stages::emit_reduction(builder, "conv gradients", conv, Stage::send_conv_gradients,
                          Stage::update_conv);
   builder.emit_norms("norms conv @0", Stage::update_conv, 0, parts.conv_weights);
   if (waits) update_fc();
   builder.emit_update("update conv @0", Stage::update_conv, 0, parts.conv_weights);
   if (hidden) broadcast_layer_by_layer(builder, parts.conv_weights);
-  return builder.take();
 }
 
 // In a net with more places to split than `most_places` only some are tried: evenly spaced ones,
@@ -70,13 +72,20 @@ constexpr size_t most_places = 128, spaced_places = 8, finest = 64;
 constexpr int most_devices = 128;
 constexpr size_t few_places = 4;
 
+// So that every simulated step has an update.
+StrategyInputs with_one_micro_batch(StrategyInputs inputs) {
+  inputs.micro_batches_per_step = 1;
+  return inputs;
+}
+
 // Tries places of the split and keeps the best.
 class SplitSearch {
  public:
   SplitSearch(const StrategyInputs& inputs, bool hidden, const std::vector<int>& candidates)
-      : inputs_(inputs), hidden_(hidden), candidates_(candidates) {
-    inputs_.micro_batches_per_step = 1;  // so that every simulated step has an update
-  }
+      : inputs_(with_one_micro_batch(inputs)),
+        builder_(builder_of(inputs_)),
+        hidden_(hidden),
+        candidates_(candidates) {}
 
   void search() {
     const size_t last = candidates_.size() - 1;
@@ -102,7 +111,9 @@ class SplitSearch {
     const auto [known, is_new] = tried_.try_emplace(place);
     if (!is_new) return known->second;
     Parts parts = parts_at(*inputs_.net, candidates_[place]);
-    const double seconds = simulated_step_seconds(inputs_, plan_with(inputs_, parts, hidden_));
+    builder_.restart();
+    emit_step(builder_, parts, hidden_);
+    const double seconds = simulated_step_seconds(inputs_, builder_.plan());
     known->second = seconds;
     if (best_.fc_weights.empty() || seconds < best_seconds_) {
       best_ = std::move(parts);
@@ -128,6 +139,7 @@ class SplitSearch {
   }
 
   StrategyInputs inputs_;
+  PlanBuilder builder_;
   bool hidden_;
   const std::vector<int>& candidates_;
   std::map<size_t, double> tried_;
@@ -158,7 +170,9 @@ ChosenParts fastest_parts(const StrategyInputs& inputs, bool hidden) {
 Plan build_two_phase(const StrategyInputs& inputs) {
   TwoPhaseOptions options = two_phase_options().read(inputs.options);
   const ChosenParts chosen = choose_parts(inputs, options);
-  Plan plan = plan_with(inputs, chosen.parts, options.hidden_broadcast);
+  PlanBuilder builder = builder_of(inputs);
+  emit_step(builder, chosen.parts, options.hidden_broadcast);
+  Plan plan = builder.take();
   plan.split_layer = inputs.net->layers[size_t(chosen.parts.split_layer)].name;
   plan.notes = chosen.notes;
   options.split = chosen.split;
