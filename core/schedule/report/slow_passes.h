@@ -22,10 +22,10 @@ struct SlowPass {
   int fastest_layer = -1;
 };
 
-// The passes that take over a millisecond, over five times as long as expected, and at least a tenth
-// of the time of all passes on their device; the slowest comes first. The time of a task is the shortest of its
-// events, so that one accident of the host is no slow layer: have some micro-batches of events.
-// Layers whose types state no work are left out.
+// The passes that take over a millisecond, over five times as long as expected, and at least a
+// tenth of the time of all passes on their device; the slowest comes first. The time of a task is
+// the shortest of its events, so that one accident of the host is no slow layer: have some
+// micro-batches of events. Layers whose types state no work are left out.
 [[nodiscard]] std::vector<SlowPass> slow_passes(const Net& net, const Plan& plan,
                                                 const std::vector<TraceEvent>& events);
 // A line for the user, in whole words.
