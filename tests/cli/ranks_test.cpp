@@ -383,7 +383,7 @@ TEST_F(Ranks, SleepWhileTheyWait) {
       "profile --net tiny.prototxt --batch 2 --devices cpu:1 --threads 1 --warm-up 1 ";
   ASSERT_EQ(desk.tandem(command + "--steps 1 --costs costs.csv").code, 0);
   const std::string costs = desk.read("costs.csv");
-  desk.write("slow.csv", std::regex_replace(costs, std::regex("(conv1 forward,)[^,]*"), "$010.5"));
+  desk.write("slow.csv", std::regex_replace(costs, std::regex("(conv1 forward,)[^,]*"), "$011.0"));
   const auto sleeps_of = [&](const std::string& steps) {
     const int64_t before = sleeps();
     const Outcome outcome = desk.tandem(
