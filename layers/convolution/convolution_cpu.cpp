@@ -1,6 +1,7 @@
 // Convolution on the cpu.
 #include "layers/convolution/convolution.h"
 #include "layers/convolution/convolution_kernel.h"
+#include "layers/convolution/depthwise.h"
 #include "layers/convolution/tap_gradient.h"
 #include "layers/convolution/winograd.h"
 
@@ -9,6 +10,7 @@ namespace {
 using namespace tandem::sdk;
 using tandem::layers::Convolution;
 using tandem::layers::ConvolutionKernel;
+using tandem::layers::DepthwiseConvolution;
 using tandem::layers::TapGradient;
 using tandem::layers::WinogradConvolution;
 
@@ -37,6 +39,11 @@ class ConvolutionCpu : public Needs {
       static_cast<Needs&>(*this) = *winograd_;
       return;
     }
+    depthwise_ = DepthwiseConvolution::make(binding);
+    if (depthwise_ != nullptr) {
+      static_cast<Needs&>(*this) = *depthwise_;
+      return;
+    }
     gradient_ = TapGradient::make(binding, call);
     tandem_binding rest = binding.raw;
     if (gradient_ != nullptr) rest.flags &= ~uint32_t{TANDEM_WANTS_BACKWARD_WEIGHTS};
@@ -63,18 +70,25 @@ class ConvolutionCpu : public Needs {
   }
 
   void forward(const Call& call, const Pass& pass) {
-    winograd_ ? winograd_->forward(call, pass) : direct_->forward(call, pass);
+    if (winograd_ != nullptr) return winograd_->forward(call, pass);
+    if (depthwise_ != nullptr) return depthwise_->forward(call, pass);
+    direct_->forward(call, pass);
   }
   void backward_data(const Call& call, const Pass& pass) {
-    winograd_ ? winograd_->backward_data(call, pass) : direct_->backward_data(call, pass);
+    if (winograd_ != nullptr) return winograd_->backward_data(call, pass);
+    if (depthwise_ != nullptr) return depthwise_->backward_data(call, pass);
+    direct_->backward_data(call, pass);
   }
   void backward_weights(const Call& call, const Pass& pass) {
+    if (winograd_ != nullptr) return winograd_->backward_weights(call, pass);
+    if (depthwise_ != nullptr) return depthwise_->backward_weights(call, pass);
     if (gradient_ != nullptr) return gradient_->run(call, pass);
-    winograd_ ? winograd_->backward_weights(call, pass) : direct_->backward_weights(call, pass);
+    direct_->backward_weights(call, pass);
   }
 
  private:
   std::unique_ptr<WinogradConvolution> winograd_;
+  std::unique_ptr<DepthwiseConvolution> depthwise_;
   std::unique_ptr<Direct> direct_;
   std::unique_ptr<TapGradient> gradient_;  // in place of direct_'s
 };

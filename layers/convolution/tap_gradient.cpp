@@ -11,8 +11,8 @@ namespace {
 
 // Of a part: the gradients of its pixels, a panel at a time, stay in the L1 cache.
 constexpr int64_t part_pixels = 256;
-// Taps that a thread sums up at a time.
-constexpr int64_t unit_taps = 32;
+// Taps that a thread sums up at a time: so few that threads have equal shares of few channels.
+constexpr int64_t unit_taps = 8;
 
 int64_t divide_up(int64_t count, int64_t by) {
   return (count + by - 1) / by;
@@ -22,6 +22,15 @@ int64_t divide_up(int64_t count, int64_t by) {
 int64_t block_of(const tandem_tensor& tensor) {
   const sdk::Shape& s = tensor.shape;
   return s.h * s.w == 1 ? s.c : cpu::block_of(tensor.layout, s.c);
+}
+
+// With few taps, to copy an image with its padding takes longer than is gained. oneDNN's kernels
+// have no dilation.
+bool is_worth_copying(const ConvolutionSettings& settings, const sdk::Shape& in) {
+  const Window& w = settings.window;
+  constexpr int64_t enough_taps = 64;
+  return w.pad.h + w.pad.w == 0 || w.dilation.h > 1 || w.dilation.w > 1 ||
+         in.c / settings.group * w.kernel.h * w.kernel.w >= enough_taps;
 }
 
 }  // namespace
@@ -34,11 +43,11 @@ std::unique_ptr<TapGradient> TapGradient::make(const sdk::Binding& binding, cons
   // With fewer pixels, most of the time goes to the matrix itself. With AVX-512 nothing is
   // measured.
   constexpr int64_t enough_pixels = 128, avx2_lanes = 8;
-  const bool suits = binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS) && in.dtype == TANDEM_FLOAT32 &&
-                     kernels.lanes == avx2_lanes &&
-                     out.shape.n * out.shape.h * out.shape.w >= enough_pixels &&
-                     out.shape.c / settings.group % kernels.lanes == 0 &&
-                     (block == kernels.lanes || block == out.shape.c);
+  const bool suits =
+      binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS) && in.dtype == TANDEM_FLOAT32 &&
+      kernels.lanes == avx2_lanes && out.shape.n * out.shape.h * out.shape.w >= enough_pixels &&
+      is_worth_copying(settings, in.shape) && out.shape.c / settings.group % kernels.lanes == 0 &&
+      (block == kernels.lanes || block == out.shape.c);
   if (!suits) return nullptr;
   return std::unique_ptr<TapGradient>(new TapGradient(binding, settings, call));
 }

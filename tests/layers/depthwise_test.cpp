@@ -1,0 +1,119 @@
+// Depthwise convolutions by vectors of channels, compared with sums in float64.
+#include <gmock/gmock.h>
+
+#include "tests/layers/convolution_sums.h"
+#include "tests/support/layer_test.h"
+
+namespace tandem::test {
+namespace {
+
+struct Case {
+  Shape input;
+  int64_t kernel = 3, stride = 1, pad = 1, dilation = 1;
+  bool bias = true;
+};
+
+LayerSetup depthwise(const Case& c, int32_t layout) {
+  const std::string channels = std::to_string(c.input.c);
+  LayerSetup setup{.type = "Convolution",
+                   .parameters = {{"num_output", channels},
+                                  {"group", channels},
+                                  {"kernel_size", std::to_string(c.kernel)},
+                                  {"stride", std::to_string(c.stride)},
+                                  {"pad", std::to_string(c.pad)},
+                                  {"dilation", std::to_string(c.dilation)},
+                                  {"bias_term", c.bias ? "true" : "false"}},
+                   .inputs = {random_tensor(c.input, 1)},
+                   .weights = {random_tensor({c.input.c, 1, c.kernel, c.kernel}, 2)},
+                   .input_layout = layout,
+                   .output_layout = layout};
+  if (c.bias) setup.weights.push_back(random_tensor({c.input.c, 1, 1, 1}, 3));
+  return setup;
+}
+
+class Depthwise : public testing::Test {
+ protected:
+  void SetUp() override {
+    LayerRun run(depthwise({{2, 32, 8, 8}}, TANDEM_NHWC));
+    if (run.algorithm().find("vectors of channels") == std::string::npos) {
+      GTEST_SKIP() << "with this instruction set, oneDNN's kernels are used";
+    }
+  }
+};
+
+void expect_as_in_float64(const Case& c, int32_t layout) {
+  SCOPED_TRACE(testing::Message() << "input " << c.input.n << "x" << c.input.c << "x" << c.input.h
+                                  << "x" << c.input.w << ", kernel " << c.kernel << ", stride "
+                                  << c.stride << ", pad " << c.pad << ", dilation " << c.dilation
+                                  << ", layout " << layout);
+  const LayerSetup setup = depthwise(c, layout);
+  LayerRun run(setup);
+  EXPECT_THAT(run.algorithm(), testing::HasSubstr("vectors of channels"));
+  const PlainTensor y = run.forward()[0], dy = random_tensor(y.shape, 4);
+  const ConvolutionSums sums(setup, dy, c.input.c, c.pad, c.stride, c.dilation);
+  EXPECT_LE(difference(y.values, sums.y), 1e-6);
+  EXPECT_LE(difference(run.backward_data({dy})[0].values, sums.dx), 1e-6);
+  const std::vector<PlainTensor> gradients = run.backward_weights({dy});
+  EXPECT_LE(difference(gradients[0].values, sums.dw), 2e-6);
+  if (c.bias) {
+    EXPECT_LE(difference(gradients[1].values, sums.db), 2e-6);
+  }
+}
+
+TEST_F(Depthwise, AgreesWithSumsInFloat64) {
+  for (const int32_t layout : {TANDEM_NHWC, TANDEM_NCHW8C, TANDEM_NCHW16C}) {
+    for (const Case& c :
+         {Case{{3, 32, 14, 14}}, Case{{2, 32, 15, 14}, 3, 2, 1}, Case{{2, 32, 14, 9}, 3, 2, 0},
+          Case{{2, 32, 11, 13}, 5, 1, 2, 1, false}, Case{{2, 16, 30, 7}, 7, 3, 3},
+          Case{{2, 16, 23, 19}, 4, 1, 3, 4}, Case{{2, 16, 21, 21}, 3, 2, 4, 4}}) {
+      expect_as_in_float64(c, layout);
+    }
+  }
+}
+
+// Pixels without any tap, windows of padding only, rows that no window has in full.
+TEST_F(Depthwise, SupportsAnyWindow) {
+  expect_as_in_float64({{2, 16, 9, 9}, 1, 3, 0}, TANDEM_NCHW8C);
+  expect_as_in_float64({{2, 16, 3, 3}, 11, 1, 10, 2}, TANDEM_NCHW8C);
+  expect_as_in_float64({{2, 16, 5, 4}, 3, 2, 9}, TANDEM_NHWC);
+  expect_as_in_float64({{2, 16, 2, 2}, 2, 4, 0}, TANDEM_NHWC);
+}
+
+// The last vector of a pixel overlaps the one before it.
+TEST_F(Depthwise, SupportsChannelsThatVectorsDoNotDivide) {
+  for (const int64_t channels : {9, 12, 15, 20, 100}) {
+    expect_as_in_float64({{2, channels, 8, 8}}, TANDEM_NHWC);
+  }
+}
+
+TEST_F(Depthwise, AccumulatesWeightGradientsOnRequest) {
+  const LayerSetup setup = depthwise({{3, 20, 9, 9}}, TANDEM_NHWC);
+  LayerRun run(setup);
+  const PlainTensor dy = random_tensor(run.forward()[0].shape, 4);
+  const std::vector<PlainTensor> alone = run.backward_weights({dy}), start = setup.weights;
+  const std::vector<PlainTensor> added = run.backward_weights({dy}, start);
+  for (size_t i = 0; i < 2; ++i) {
+    std::vector<float> sums = alone[i].values;
+    for (size_t k = 0; k < sums.size(); ++k) sums[k] += start[i].values[k];
+    EXPECT_EQ(added[i].values, sums);
+  }
+}
+
+TEST_F(Depthwise, HasTheSameBitsForEveryNumberOfThreads) {
+  LayerSetup setup = depthwise({{9, 48, 33, 33}, 3, 2, 1}, TANDEM_NCHW8C);
+  LayerRun first(setup);
+  const PlainTensor y = first.forward()[0], dy = random_tensor(y.shape, 4);
+  const PlainTensor dx = first.backward_data({dy})[0];
+  const std::vector<PlainTensor> dw = first.backward_weights({dy});
+  for (const int32_t threads : {1, 2, 3, 7}) {
+    setup.threads = threads;
+    LayerRun run(setup);
+    EXPECT_EQ(run.forward()[0].values, y.values) << threads;
+    EXPECT_EQ(run.backward_data({dy})[0].values, dx.values) << threads;
+    const std::vector<PlainTensor> gradients = run.backward_weights({dy});
+    for (size_t i = 0; i < 2; ++i) EXPECT_EQ(gradients[i].values, dw[i].values) << threads;
+  }
+}
+
+}  // namespace
+}  // namespace tandem::test
