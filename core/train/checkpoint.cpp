@@ -69,6 +69,25 @@ void repair(const fs::path& folder, const std::string& name) {
   }
 }
 
+// False of a file that is not there or cannot be read.
+bool is_of_step(const fs::path& file, int64_t step) {
+  try {
+    return step_of(read_safetensors_metadata(file)) == step;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void link_or_copy(const fs::path& source, const fs::path& target) {
+  if (link_file(source, pending_file(target))) return;
+  std::error_code code;
+  fs::copy_file(source, pending_file(target), fs::copy_options::overwrite_existing, code);
+  if (code) {
+    throw error("'{}' cannot be copied to '{}': {}", source.string(), target.string(),
+                code.message());
+  }
+}
+
 void unpack(const SafetensorsFile& file, const fs::path& path, const Net& net,
             const std::string& suffix, size_t parts, std::vector<float>* values) {
   values->assign(static_cast<size_t>(net.weight_floats) * parts, 0.0F);
@@ -147,6 +166,21 @@ void write_checkpoint(const fs::path& folder, const std::string& name, const Net
   }
   rename_pair(folder, name);
   for (const std::string& copy : copies) write_checkpoint(folder, copy, net, checkpoint);
+}
+
+void complete_names(const fs::path& folder, const std::string& name,
+                    const std::vector<std::string>& others) {
+  const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
+  const int64_t step = step_of(read_safetensors_metadata(weights));
+  for (const std::string& other : others) {
+    if (is_of_step(weights_file(folder, other), step) &&
+        is_of_step(state_file(folder, other), step)) {
+      continue;
+    }
+    link_or_copy(state, state_file(folder, other));
+    link_or_copy(weights, weights_file(folder, other));
+    rename_pair(folder, other);
+  }
 }
 
 Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, const Net& net,

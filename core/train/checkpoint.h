@@ -22,9 +22,13 @@ struct Checkpoint {
 
 // Error if it cannot be written (disk full, not writable); the old pair is then untouched. `others`
 // are further names of the same pair: hard links, which need no space, or copies on file systems
-// without them. They are there when `name` is.
+// without them. Links are there when `name` is, copies after it.
 void write_checkpoint(const std::filesystem::path& folder, const std::string& name, const Net& net,
                       const Checkpoint& checkpoint, const std::vector<std::string>& others = {});
+// Gives the pair `name` those of the further names that its files do not have: a failure may have
+// come after `name` was written and before they were.
+void complete_names(const std::filesystem::path& folder, const std::string& name,
+                    const std::vector<std::string>& others);
 // `with_state` false reads only the weights. Error names the file and what is wrong: missing,
 // truncated, of another net (the first array that is missing, superfluous or of another shape).
 [[nodiscard]] Checkpoint read_checkpoint(const std::filesystem::path& folder,

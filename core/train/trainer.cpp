@@ -183,6 +183,8 @@ std::string missing_report(const RunFolder& folder) {
 // Error if the run is complete.
 void start_from(const Checkpoint& checkpoint, const TrainOptions& chosen, const RunFolder& folder,
                 TrainingRun& run, Observer& observer) {
+  run.start_from(checkpoint);
+  run.complete_names();
   const auto due = checkpoint.metadata.find("test_due");
   const bool test_due = due != checkpoint.metadata.end() && due->second == "1";
   if (checkpoint.step >= chosen.steps && !test_due) {
@@ -190,7 +192,6 @@ void start_from(const Checkpoint& checkpoint, const TrainOptions& chosen, const 
         "run '{}' is complete: it has done {} of {} steps; ask for more with --steps or --epochs{}",
         folder.path().string(), checkpoint.step, chosen.steps, missing_report(folder));
   }
-  run.start_from(checkpoint);
   observer.on_message(fmt::format("resumed after step {}", checkpoint.step));
   if (!checkpoint.note.empty()) observer.on_message(checkpoint.note);
 }

@@ -509,18 +509,27 @@ void TrainingRun::save(Checkpoint& checkpoint, bool best) {
     checkpoint.metadata["best_top1"] = fmt::format("{:.17g}", result_.best.top1);
   }
   checkpoint.metadata["epoch_sums"] = progress_.sums();
-  std::vector<std::string> others;
   if (best && keeps_average()) {
     Checkpoint average = averaged(checkpoint);
     average.metadata = checkpoint.metadata;
     write_checkpoint(folder_->path(), "best", phase_.net, average);
-  } else if (best) {
-    others.emplace_back("best");
   }
-  if (takes_snapshot(checkpoint.step)) {
-    others.push_back(fmt::format("{}_iter_{}", setup_.solver.snapshot_prefix, checkpoint.step));
+  write_checkpoint(folder_->path(), "last", phase_.net, checkpoint,
+                   other_names(checkpoint.step, best));
+}
+
+std::vector<std::string> TrainingRun::other_names(int64_t done, bool best) const {
+  std::vector<std::string> names;
+  if (best && !keeps_average()) names.emplace_back("best");
+  if (takes_snapshot(done)) {
+    names.push_back(fmt::format("{}_iter_{}", setup_.solver.snapshot_prefix, done));
   }
-  write_checkpoint(folder_->path(), "last", phase_.net, checkpoint, others);
+  return names;
+}
+
+void TrainingRun::complete_names() const {
+  const bool is_best = has_best_ && result_.best.step == first_;
+  tandem::complete_names(folder_->path(), "last", other_names(first_, is_best));
 }
 
 }  // namespace tandem

@@ -34,6 +34,9 @@ class TrainingRun {
 
   // Throws Error if the checkpoint's solver state is of another rule.
   void start_from(const Checkpoint& checkpoint);
+  // After that: the last checkpoint is the best one, too, or a snapshot, if it was to be when an
+  // error ended the run.
+  void complete_names() const;
   // Until the last step, or until options.stop. The streams are idle afterwards, also if it throws.
   TrainResult go();
 
@@ -71,6 +74,8 @@ class TrainingRun {
   // Between steps.
   [[nodiscard]] bool tests(int64_t done) const;
   [[nodiscard]] bool takes_snapshot(int64_t done) const;
+  // Further names of the checkpoint after so many steps.
+  [[nodiscard]] std::vector<std::string> other_names(int64_t done, bool best) const;
   [[nodiscard]] bool due(int64_t done) const;
   void pause(int64_t done, bool with_test);
   void first_test();

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "core/train/trainer.h"
 #include "tests/train/run_support.h"
@@ -42,6 +44,29 @@ TEST_F(ResumedRuns, AResumedRunEqualsOneThatWasNeverStopped) {
   rest.out = o.out;
   rest.resume = true;
   EXPECT_EQ(run(rest), whole);
+}
+
+// As if the disk had failed after `last` was written and before its other names were.
+TEST_F(ResumedRuns, AResumedRunHasTheBestCheckpointAndTheSnapshotThatAFailureKeptFromBeing) {
+  TrainOptions o = options(4);
+  o.test_interval = 4;
+  o.snapshot = 4;
+  (void)run(o);
+  const Weights best = weights_in(o.out / "best.safetensors");
+  std::vector<std::filesystem::path> lost;
+  for (const auto& entry : std::filesystem::directory_iterator(o.out)) {
+    const std::string name = entry.path().filename();
+    const bool is_other = name.starts_with("best.") || name.find("_iter_4.") != std::string::npos;
+    if (is_other) lost.push_back(entry.path());
+  }
+  ASSERT_EQ(lost.size(), 4U);
+  for (const auto& file : lost) std::filesystem::remove(file);
+  TrainOptions rest;
+  rest.out = o.out;
+  rest.resume = true;
+  EXPECT_THAT(failure_of(rest), HasSubstr("is complete"));
+  for (const auto& file : lost) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+  EXPECT_EQ(weights_in(o.out / "best.safetensors"), best);
 }
 
 TEST_F(ResumedRuns, ARunResumesOnOtherDevicesAndAnotherStrategy) {
