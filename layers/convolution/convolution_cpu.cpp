@@ -42,6 +42,7 @@ class ConvolutionCpu : public Needs {
     depthwise_ = DepthwiseConvolution::make(binding);
     if (depthwise_ != nullptr) {
       static_cast<Needs&>(*this) = *depthwise_;
+      take_forward(binding, call);
       return;
     }
     gradient_ = TapGradient::make(binding, call);
@@ -71,8 +72,8 @@ class ConvolutionCpu : public Needs {
 
   void forward(const Call& call, const Pass& pass) {
     if (winograd_ != nullptr) return winograd_->forward(call, pass);
-    if (depthwise_ != nullptr) return depthwise_->forward(call, pass);
-    direct_->forward(call, pass);
+    if (direct_ != nullptr) return direct_->forward(call, pass);
+    depthwise_->forward(call, pass);
   }
   void backward_data(const Call& call, const Pass& pass) {
     if (winograd_ != nullptr) return winograd_->backward_data(call, pass);
@@ -87,9 +88,24 @@ class ConvolutionCpu : public Needs {
   }
 
  private:
+  // The forward pass of oneDNN's kernel for depthwise convolutions, where it has one, is faster
+  // with strides and with large kernels on small images.
+  void take_forward(const Binding& binding, const Call& call) {
+    tandem_binding forward_only = binding.raw;
+    forward_only.flags &=
+        ~uint32_t{TANDEM_WANTS_BACKWARD_DATA} & ~uint32_t{TANDEM_WANTS_BACKWARD_WEIGHTS};
+    auto direct = std::make_unique<Direct>(Binding(forward_only), call);
+    if (direct->algorithm.find("jit_dw") == std::string::npos) return;
+    const bool has_more =
+        binding.has(TANDEM_WANTS_BACKWARD_DATA) || binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS);
+    algorithm = has_more ? direct->algorithm + ", backward " + algorithm : direct->algorithm;
+    scratch_bytes = std::max(scratch_bytes, direct->scratch_bytes);
+    direct_ = std::move(direct);
+  }
+
   std::unique_ptr<WinogradConvolution> winograd_;
   std::unique_ptr<DepthwiseConvolution> depthwise_;
-  std::unique_ptr<Direct> direct_;
+  std::unique_ptr<Direct> direct_;         // without backward passes if there is depthwise_
   std::unique_ptr<TapGradient> gradient_;  // in place of direct_'s
 };
 
