@@ -36,7 +36,9 @@ class TapGradient {
   void divide();
   void place_taps();
   [[nodiscard]] bool is_copied() const { return window_.pad.h > 0 || window_.pad.w > 0; }
-  [[nodiscard]] int64_t copied_floats() const { return is_copied() ? in_.c * plane_ : 0; }
+  [[nodiscard]] int64_t copied_floats() const {
+    return is_copied() ? in_.c / in_block_ * plane_ : 0;
+  }
   [[nodiscard]] int64_t units_of_panel() const;
   [[nodiscard]] int64_t panels() const;
   [[nodiscard]] int64_t first_chunk(int64_t panel) const { return panel * chunks_ / panels(); }

@@ -77,8 +77,10 @@ bool Bell::ring(const Address& other) const {
 // what is new on it is an event.
 void Bell::hear_connections() const {
   std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", none)) {
-    const std::string name = entry.path().filename();
+  // The loop over a range would throw where the folder cannot be read on.
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", none), end; !none && entry != end;
+       entry.increment(none)) {
+    const std::string name = entry->path().filename();
     int file = -1;
     std::from_chars(name.data(), name.data() + name.size(), file);
     if (file < 0 || !is_tcp(file)) continue;
@@ -89,11 +91,10 @@ void Bell::hear_connections() const {
   }
 }
 
-Bell::Woken Bell::wait(std::optional<std::chrono::microseconds> longest) const {
-  timespec time{};
-  if (longest) time = {longest->count() / 1'000'000, longest->count() % 1'000'000 * 1000};
+Bell::Woken Bell::wait(std::chrono::microseconds longest) const {
+  const timespec time{longest.count() / 1'000'000, longest.count() % 1'000'000 * 1000};
   pollfd ready{events_, POLLIN, 0};
-  if (ppoll(&ready, 1, longest ? &time : nullptr, nullptr) <= 0) return Woken::by_time;
+  if (ppoll(&ready, 1, &time, nullptr) <= 0) return Woken::by_time;
   std::array<epoll_event, 64> events{};
   const int count = epoll_wait(events_, events.data(), static_cast<int>(events.size()), 0);
   const bool is_rung = std::any_of(events.begin(), events.begin() + std::max(count, 0),

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <chrono>
-#include <optional>
 
 namespace tandem::mpi {
 
@@ -30,8 +29,8 @@ class Bell {
   // ones.
   void hear_connections() const;
 
-  // Without a time it waits for the bell or a connection. Of one thread.
-  [[nodiscard]] Woken wait(std::optional<std::chrono::microseconds> longest) const;
+  // Of one thread.
+  [[nodiscard]] Woken wait(std::chrono::microseconds longest) const;
 
  private:
   int socket_ = -1, events_ = -1;

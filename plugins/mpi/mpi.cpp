@@ -200,7 +200,8 @@ void set_up_open_mpi() {
   setenv("OMPI_MCA_pml_ob1_send_pipeline_depth", "32", keep);
 }
 
-// How long the thread may sleep: until something wakes it, where all transfers are heard.
+// How long the thread may sleep: long, where the messages of ranks of this host are heard; for
+// those of other hosts up to a millisecond, or until something wakes it.
 class Pauses {
  public:
   void begin() { pause_ = shortest; }
@@ -344,6 +345,7 @@ class World {
 
   // Until it closes with nothing under way, or gives up.
   void serve() {
+    constexpr auto idle = microseconds(1'000'000);  // a bell may not ring for want of memory
     Requests requests;
     Pauses pauses;
     for (std::vector<Transfer*> fresh; take(fresh, requests);) {
@@ -356,8 +358,8 @@ class World {
         for (Transfer* transfer : ended) transfer->is_done = true;
       }
       if (!ended.empty()) ended_.notify_all();
-      std::optional<microseconds> pause;
-      if (!requests.is_empty()) pause = pauses.next(requests.transfers(), *neighbours_);
+      const microseconds pause =
+          requests.is_empty() ? idle : pauses.next(requests.transfers(), *neighbours_);
       if (!requests.have_failed()) pauses.wake(bell_.wait(pause));
     }
   }

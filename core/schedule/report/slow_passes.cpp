@@ -65,6 +65,24 @@ double seconds_of(const std::vector<TimedPass>& passes, int device) {
   return sum;
 }
 
+struct Fastest {
+  double rate = 0;  // operations a second
+  int layer = -1;
+};
+
+// By device, as devices of one kind may differ; none where no pass tells.
+std::map<int, Fastest> fastest_of(const std::vector<TimedPass>& passes,
+                                  const std::map<int, double>& totals) {
+  std::map<int, Fastest> result;
+  for (const TimedPass& pass : passes) {
+    if (pass.flops <= 0 || pass.seconds < telling_share * totals.at(pass.device)) continue;
+    Fastest& fastest = result[pass.device];
+    if (pass.flops <= fastest.rate * pass.seconds) continue;
+    fastest = {pass.flops / std::max(pass.seconds, 1e-9), pass.layer};
+  }
+  return result;
+}
+
 const char* words_of(LayerPass pass) {
   switch (pass) {
     case LayerPass::forward:
@@ -93,18 +111,12 @@ std::vector<SlowPass> slow_passes(const Net& net, const Plan& plan,
   for (const TimedPass& pass : passes) {
     if (!totals.contains(pass.device)) totals[pass.device] = seconds_of(passes, pass.device);
   }
-  double rate = 0;  // the most operations a second
-  int fastest = -1;
-  for (const TimedPass& pass : passes) {
-    if (pass.seconds < telling_share * totals[pass.device]) continue;
-    if (pass.flops <= rate * pass.seconds) continue;
-    rate = pass.flops / pass.seconds;
-    fastest = pass.layer;
-  }
+  const std::map<int, Fastest> fastest = fastest_of(passes, totals);
   std::map<std::pair<int, LayerPass>, SlowPass> slow;
   for (const TimedPass& pass : passes) {
     const double by_bytes = pass.bytes / sure_bandwidth;
-    const double by_flops = rate > 0 ? pass.flops / rate : 0;
+    const auto found_rate = fastest.find(pass.device);
+    const double by_flops = found_rate == fastest.end() ? 0 : pass.flops / found_rate->second.rate;
     const double expected = std::max(by_bytes, by_flops);
     const double share = pass.seconds / std::max(totals[pass.device], 1e-9);
     if (expected <= 0 || share < least_share) continue;
@@ -112,7 +124,7 @@ std::vector<SlowPass> slow_passes(const Net& net, const Plan& plan,
     SlowPass& found = slow[{pass.layer, pass.pass}];
     if (found.seconds >= pass.seconds) continue;
     found = {pass.layer, pass.pass, pass.seconds,
-             expected,   share,     by_flops > by_bytes ? fastest : -1};
+             expected,   share,     by_flops > by_bytes ? found_rate->second.layer : -1};
   }
   std::vector<SlowPass> result;
   for (const auto& [key, found] : slow) result.push_back(found);
