@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/layers/convolution_sums.h"
+#include "tests/layers/thread_bits.h"
 #include "tests/support/layer_test.h"
 
 namespace tandem::test {
@@ -100,19 +101,8 @@ TEST_F(Depthwise, AccumulatesWeightGradientsOnRequest) {
 }
 
 TEST_F(Depthwise, HasTheSameBitsForEveryNumberOfThreads) {
-  LayerSetup setup = depthwise({{9, 48, 33, 33}, 3, 2, 1}, TANDEM_NCHW8C);
-  LayerRun first(setup);
-  const PlainTensor y = first.forward()[0], dy = random_tensor(y.shape, 4);
-  const PlainTensor dx = first.backward_data({dy})[0];
-  const std::vector<PlainTensor> dw = first.backward_weights({dy});
-  for (const int32_t threads : {1, 2, 3, 7}) {
-    setup.threads = threads;
-    LayerRun run(setup);
-    EXPECT_EQ(run.forward()[0].values, y.values) << threads;
-    EXPECT_EQ(run.backward_data({dy})[0].values, dx.values) << threads;
-    const std::vector<PlainTensor> gradients = run.backward_weights({dy});
-    for (size_t i = 0; i < 2; ++i) EXPECT_EQ(gradients[i].values, dw[i].values) << threads;
-  }
+  expect_same_bits_for_every_number_of_threads(
+      depthwise({{9, 48, 33, 33}, 3, 2, 1}, TANDEM_NCHW8C));
 }
 
 }  // namespace

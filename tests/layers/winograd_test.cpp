@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "tests/layers/convolution_sums.h"
+#include "tests/layers/thread_bits.h"
 #include "tests/support/computable.h"
 #include "tests/support/layer_test.h"
 
@@ -341,20 +342,8 @@ TEST(Winograd, UsesNoMoreInstructionsThanOneDnnMay) {
 }
 
 TEST(Winograd, HasTheSameBitsForEveryNumberOfThreads) {
-  const LayerSetup setup = convolution({.input = {21, 32, 33, 33}, .outputs = 40, .group = 2});
-  LayerRun first(setup);
-  const PlainTensor y = first.forward()[0], dy = random_tensor(y.shape, 4);
-  const PlainTensor dx = first.backward_data({dy})[0];
-  const std::vector<PlainTensor> dw = first.backward_weights({dy});
-  for (const int32_t threads : {1, 2, 3, 5}) {
-    LayerSetup other = setup;
-    other.threads = threads;
-    LayerRun run(other);
-    EXPECT_EQ(run.forward()[0].values, y.values) << threads;
-    EXPECT_EQ(run.backward_data({dy})[0].values, dx.values) << threads;
-    const std::vector<PlainTensor> gradients = run.backward_weights({dy});
-    for (size_t i = 0; i < 2; ++i) EXPECT_EQ(gradients[i].values, dw[i].values) << threads;
-  }
+  expect_same_bits_for_every_number_of_threads(
+      convolution({.input = {21, 32, 33, 33}, .outputs = 40, .group = 2}));
 }
 
 }  // namespace

@@ -57,14 +57,6 @@ std::vector<TimedPass> timed_passes(const Net& net, const Plan& plan,
   return result;
 }
 
-double seconds_of(const std::vector<TimedPass>& passes, int device) {
-  double sum = 0;
-  for (const TimedPass& pass : passes) {
-    if (pass.device == device) sum += pass.seconds;
-  }
-  return sum;
-}
-
 struct Fastest {
   double rate = 0;  // operations a second
   int layer = -1;
@@ -108,9 +100,7 @@ std::vector<SlowPass> slow_passes(const Net& net, const Plan& plan,
                                   const std::vector<TraceEvent>& events) {
   const std::vector<TimedPass> passes = timed_passes(net, plan, events);
   std::map<int, double> totals;
-  for (const TimedPass& pass : passes) {
-    if (!totals.contains(pass.device)) totals[pass.device] = seconds_of(passes, pass.device);
-  }
+  for (const TimedPass& pass : passes) totals[pass.device] += pass.seconds;
   const std::map<int, Fastest> fastest = fastest_of(passes, totals);
   std::map<std::pair<int, LayerPass>, SlowPass> slow;
   for (const TimedPass& pass : passes) {
