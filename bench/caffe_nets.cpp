@@ -29,7 +29,8 @@ struct Quiet : Observer {
 };
 
 bool is_solver(const fs::path& file) {
-  return read_text_format(file).find("base_lr") != nullptr;
+  const Message message = read_text_format(file);
+  return message.find("base_lr") != nullptr;
 }
 
 bool has_loss(const NetDefinition& net) {

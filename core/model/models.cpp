@@ -79,7 +79,8 @@ bool is_model_name(const std::string& name_or_path) {
 std::string model_of_net(const std::string& net_name) {
   if (net_name.empty()) return "";
   for (const std::string& model : model_names()) {
-    const Field* name = read_text_format(find_model(model)).find("name");
+    const Message net = read_text_format(find_model(model));
+    const Field* name = net.find("name");
     if (name != nullptr && name->text == net_name) return model;
   }
   return "";

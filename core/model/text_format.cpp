@@ -307,14 +307,14 @@ void write(const Message& message, int depth, std::string& text) {
 
 }  // namespace
 
-const Field* Message::find(const std::string& name) const {
+const Field* Message::find(const std::string& name) const& {
   for (auto field = fields.rbegin(); field != fields.rend(); ++field) {
     if (field->name == name) return &*field;
   }
   return nullptr;
 }
 
-std::vector<const Field*> Message::all(const std::string& name) const {
+std::vector<const Field*> Message::all(const std::string& name) const& {
   std::vector<const Field*> found;
   for (const Field& field : fields) {
     if (field.name == name) found.push_back(&field);

@@ -26,9 +26,12 @@ struct Message {
   std::vector<Field> fields;  // in file order; repeated fields repeat; [1, 2] lists are expanded
   Location location;
 
-  // The last field of the name, as in protobuf; or null.
-  [[nodiscard]] const Field* find(const std::string& name) const;
-  [[nodiscard]] std::vector<const Field*> all(const std::string& name) const;
+  // The last field of the name, as in protobuf; or null. It lives as long as the message does, so
+  // a message that ends with the expression is refused.
+  [[nodiscard]] const Field* find(const std::string& name) const&;
+  [[nodiscard]] std::vector<const Field*> all(const std::string& name) const&;
+  const Field* find(const std::string& name) const&& = delete;
+  std::vector<const Field*> all(const std::string& name) const&& = delete;
   // Appends a scalar, or a block, which is valid until the next field is added.
   void add(const std::string& name, const std::string& value, bool is_quoted = false);
   Message& add_block(const std::string& name);

@@ -185,7 +185,8 @@ TEST_F(RealNets, EveryNetOfCaffesLoadsUnmodified) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(caffe() / part)) {
       if (entry.path().extension() != ".prototxt") continue;
       NetDefinition net;
-      if (read_text_format(entry.path()).find("base_lr") != nullptr) {
+      const Message message = read_text_format(entry.path());
+      if (message.find("base_lr") != nullptr) {
         ++solvers;
         const SolverDefinition solver = read_solver(entry.path());
         if (!solver.net_definition) continue;

@@ -19,7 +19,6 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
-using testing::Not;
 
 struct Idle : sdk::LayerType {
   [[nodiscard]] const char* name() const override { return "test.Idle"; }
@@ -84,10 +83,6 @@ TEST_F(SlowLayer, IsNamedByTheRunWithThePassThatIsSlow) {
       place, "layer { name: \"idle\" type: \"test.Idle\" bottom: \"fc3\" top: \"fc3_idle\" }\n");
   EXPECT_THAT(messages_of(options),
               Contains(HasSubstr("advice: layer 'idle' (test.Idle) is slow: its forward pass")));
-}
-
-TEST_F(SlowLayer, IsNotNamedWhereThereIsNone) {
-  EXPECT_THAT(messages_of(synthetic_run(folder_, 10)), Not(Contains(HasSubstr("is slow"))));
 }
 
 }  // namespace
