@@ -482,5 +482,7 @@ constexpr tandem_transport transport{sizeof(tandem_transport),
 }  // namespace
 
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
-  return tandem::sdk::Plugin(host, "tandem-transport-mpi", module_version).transport(&transport).table();
+  return tandem::sdk::Plugin(host, "tandem-transport-mpi", module_version)
+      .transport(&transport)
+      .table();
 }

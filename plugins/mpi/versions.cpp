@@ -28,8 +28,8 @@ void require_same_version(const char* version) {
   const std::string mine = sdk::text(beginning, version);
   Header header{};
   mine.copy(header.data(), header.size() - 1);
-  const int code = MPI_Bcast(header.data(), static_cast<int>(header.size()), MPI_BYTE, 0,
-                             MPI_COMM_WORLD);
+  const int code =
+      MPI_Bcast(header.data(), static_cast<int>(header.size()), MPI_BYTE, 0, MPI_COMM_WORLD);
   header.back() = '\0';
   std::string of_root = code == MPI_SUCCESS ? header.data() : "";
   if (of_root == mine) return;
