@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/running_note.h"
 #include "core/base/strings.h"
 #include "core/model/adapted.h"
 #include "core/model/learning_rate.h"
@@ -152,7 +153,14 @@ void TrainingRun::advise(const EpochReport& report) {
 
 void TrainingRun::issue(int64_t step) {
   const double rate = learning_rate(setup_.solver, step);
-  for (int64_t i = 0; i < micro_batches_; ++i) issue_batch(step, step * micro_batches_ + i, rate);
+  if (ranks_ != nullptr) report_crashes_in_step(step);
+  try {
+    for (int64_t i = 0; i < micro_batches_; ++i) issue_batch(step, step * micro_batches_ + i, rate);
+  } catch (const Error& failure) {
+    const std::string text = failure.what();
+    if (ranks_ == nullptr || text.starts_with("step ")) throw;
+    throw error("step {}: {}", step, text);
+  }
   issued_ = step + 1;
 }
 
