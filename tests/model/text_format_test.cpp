@@ -70,8 +70,9 @@ TEST(TextFormat, KeepsNumbersAsWritten) {
 }
 
 TEST(TextFormat, FindsTheLastOfARepeatedField) {
-  EXPECT_EQ(parse("a: 1 a: 2").find("a")->text, "2");
-  EXPECT_EQ(parse("a: 1").find("b"), nullptr);
+  const Message message = parse("a: 1 a: 2");
+  EXPECT_EQ(message.find("a")->text, "2");
+  EXPECT_EQ(message.find("b"), nullptr);
 }
 
 TEST(TextFormat, AnErrorNamesFileLineAndColumnAndWhatWasFound) {
