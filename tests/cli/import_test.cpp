@@ -446,7 +446,8 @@ TEST(CaffeWeights, AreImportedWithTheTransformOfTheirNet) {
     std::vector<double> found;
     const Outcome predicted = desk.tandem("predict --run " + run + picture);
     EXPECT_EQ(predicted.code, 0) << predicted.errors;
-    for (const json& score : json::parse(predicted.output).at(0).at("scores")) {
+    const json images = json::parse(predicted.output);
+    for (const json& score : images.at(0).at("scores")) {
       found.push_back(score.at("probability"));
     }
     return found;
