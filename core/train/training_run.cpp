@@ -7,7 +7,6 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
-#include "core/base/running_note.h"
 #include "core/base/strings.h"
 #include "core/model/adapted.h"
 #include "core/model/learning_rate.h"
@@ -153,14 +152,7 @@ void TrainingRun::advise(const EpochReport& report) {
 
 void TrainingRun::issue(int64_t step) {
   const double rate = learning_rate(setup_.solver, step);
-  if (ranks_ != nullptr) report_crashes_in_step(step);
-  try {
-    for (int64_t i = 0; i < micro_batches_; ++i) issue_batch(step, step * micro_batches_ + i, rate);
-  } catch (const Error& failure) {
-    const std::string text = failure.what();
-    if (ranks_ == nullptr || text.starts_with("step ")) throw;
-    throw error("step {}: {}", step, text);
-  }
+  for (int64_t i = 0; i < micro_batches_; ++i) issue_batch(step, step * micro_batches_ + i, rate);
   issued_ = step + 1;
 }
 

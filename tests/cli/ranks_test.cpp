@@ -134,7 +134,7 @@ TEST_F(Ranks, TestOnlyTheDataOfTheFirstOne) {
 exec "$@")");
   const Outcome outcome = desk.tandem("test --run ../run --data data", mpirun(2) + " sh each");
   EXPECT_NE(outcome.code, 0);
-  EXPECT_THAT(outcome.errors, HasSubstr("): the data in 'data' are not those of "
+  EXPECT_THAT(outcome.errors, HasSubstr("tandem: rank 1 of 2: the data in 'data' are not those of "
                                         "rank 0: 11 images here, 4 there"));
 }
 
@@ -279,9 +279,7 @@ TEST_F(Ranks, ThatAreStoppedWhileTheyWriteACheckpointAreNamed) {
   const Outcome outcome =
       with_stopped_rank(desk, 0, "last.safetensors.new", "--data synthetic --steps 4 --snapshot 2");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(
-      outcome.errors,
-      testing::ContainsRegex("tandem: rank 1 of 2 .host .*.: (step [0-9]+: )?waited 11 seconds"));
+  EXPECT_THAT(outcome.errors, HasSubstr("tandem: rank 1 of 2: waited 11 seconds"));
   EXPECT_THAT(outcome.errors, names_rank(0, "send the size of a batch"));
 }
 
