@@ -61,6 +61,7 @@ std::string file_contents(const std::string& path) {
 RankInputs inputs_of(const std::string& host, const GivenOptions& options) {
   RankInputs inputs{host, options, {}};
   for (const auto& [name, value] : options) {
+    if (name == "--data") continue;
     const std::string contents = file_contents(value);
     if (!contents.empty()) inputs.files[value] = contents;
   }

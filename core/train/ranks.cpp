@@ -102,35 +102,41 @@ const tandem_transport& transport_of_job(const Registry& registry, int launched)
   }
 }
 
-// Called by all ranks. Error on all of them if one was started with other inputs than rank 0.
-RankHosts find_hosts(const Communicator& ranks, const GivenOptions& given) {
-  const RankInputs inputs = inputs_of(host_name(), given);
-  const std::string own = json::array({inputs.host, processors(), inputs.options, inputs.files})
-                              .dump(-1, ' ', false, json::error_handler_t::replace);
-  json all = json::array();
+// The text of each rank, by rank; called by all ranks.
+json of_all_ranks(const Communicator& ranks, const json& own, const char* what, const char* all) {
+  const std::string text = own.dump(-1, ' ', false, json::error_handler_t::replace);
+  json tree = json::array();
   if (is_root(ranks)) {
-    all.push_back(json::parse(own));
+    tree.push_back(json::parse(text));
     for (int peer = 1; peer < ranks.size(); ++peer) {
-      all.push_back(json::parse(ranks.receive_text(peer, "its host")));
+      tree.push_back(json::parse(ranks.receive_text(peer, what)));
     }
   } else {
-    ranks.send_text(0, own, "its host");
+    ranks.send_text(0, text, what);
   }
-  all = json::parse(ranks.broadcast_text(all.dump(), "the hosts of all ranks"));
+  return json::parse(ranks.broadcast_text(tree.dump(), all));
+}
+
+RankHosts find_hosts(const Communicator& ranks) {
+  const json mine = json::array({host_name(), processors()});
+  const json all = of_all_ranks(ranks, mine, "its host", "the hosts of all ranks");
   RankHosts hosts;
-  std::vector<RankInputs> of_all;
-  hosts.sharing = 0;
-  for (const json& one : all) {
-    of_all.push_back({one.at(0), one.at(2), one.at(3)});
-    hosts.names.push_back(of_all.back().host);
-    if (one.at(0) == inputs.host && one.at(1) == processors()) ++hosts.sharing;
-  }
-  const std::string differs = different_inputs(of_all);
-  if (!differs.empty()) {
-    ranks.abort();
-    throw error_of_job(differs);
-  }
+  for (const json& one : all) hosts.names.push_back(one.at(0).get<std::string>());
+  hosts.sharing = static_cast<int>(std::count(all.begin(), all.end(), mine));
   return hosts;
+}
+
+// Error on all ranks if one was started with other inputs than rank 0.
+void require_same_inputs(const Communicator& ranks, const GivenOptions& given) {
+  const RankInputs mine = inputs_of(host_name(), given);
+  const json all = of_all_ranks(ranks, json::array({mine.host, mine.options, mine.files}),
+                                "its options and files", "the options and files of all ranks");
+  std::vector<RankInputs> inputs;
+  for (const json& one : all) inputs.push_back({one.at(0), one.at(1), one.at(2)});
+  const std::string differs = different_inputs(inputs);
+  if (differs.empty()) return;
+  ranks.abort();
+  throw error_of_job(differs);
 }
 
 // A launcher starts the ranks together, so that the transport opens within seconds. Where a rank is
@@ -201,8 +207,9 @@ std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted,
   }
   try {
     require_same_version(*ranks, version());
-    ranks->set_hosts(find_hosts(*ranks, given));
+    ranks->set_hosts(find_hosts(*ranks));
     report_crashes_of("tandem: " + own_title(*ranks));
+    require_same_inputs(*ranks, given);
   } catch (...) {
     ranks->abort();
     throw;

@@ -269,6 +269,7 @@ TEST_F(Ranks, ThatAreStoppedBeforeTheyJoinTheJobAreReported) {
 TEST_F(Ranks, ThatAreStoppedInAnEvaluationAreNamed) {
   const Desk desk;
   desk.draw_two_classes("data");
+  desk.draw("data/val/red", 200, 210, 30, 30);  // more than are looked at when data are compared
   const Outcome outcome = with_stopped_rank(desk, 1, "val/red/1.ppm", "--data data --epochs 1");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.errors, names_rank(1, "send the labels of a batch"));
