@@ -286,6 +286,25 @@ TEST_F(Ranks, ThatAreStoppedWhileTheyWriteACheckpointAreNamed) {
   EXPECT_THAT(outcome.errors, names_rank(0, "send the size of a batch"));
 }
 
+// Rank 1 meets the signal when rank 0 has written a step.
+TEST_F(Ranks, ThatCrashSayTheirHostAndStep) {
+  const Desk desk;
+  desk.write("each", R"sh([ "$OMPI_COMM_WORLD_RANK" = 0 ] || {
+  (for i in $(seq 300); do
+    [ "$(wc -l 2> /dev/null < run/metrics.csv)" -gt 1 ] 2> /dev/null && break
+    sleep 0.1
+  done; kill -SEGV $$) &
+}
+exec "$@")sh");
+  const Outcome outcome = desk.tandem(
+      "train --net tiny.prototxt --data synthetic --batch 4 --lr 1e-6 --threads 1 --devices cpu:1 "
+      "--steps 100000000 --out run",
+      mpirun(2) + " sh each");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.errors,
+              testing::ContainsRegex("tandem: rank 1 of 2 .host [^ ]+.: step [0-9]+: .*SIGSEGV"));
+}
+
 // The tasks of a timeline, by what the process is called that has them.
 std::map<std::string, std::vector<nlohmann::json>> tasks_of(const std::string& timeline) {
   const nlohmann::json tree = nlohmann::json::parse(timeline);
