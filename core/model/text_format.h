@@ -26,8 +26,8 @@ struct Message {
   std::vector<Field> fields;  // in file order; repeated fields repeat; [1, 2] lists are expanded
   Location location;
 
-  // The last field of the name, as in protobuf; or null. It lives as long as the message does, so
-  // a message that ends with the expression is refused.
+  // The last field of the name, as in protobuf; or null. Fields live as long as their message: a
+  // temporary message has neither function.
   [[nodiscard]] const Field* find(const std::string& name) const&;
   [[nodiscard]] std::vector<const Field*> all(const std::string& name) const&;
   const Field* find(const std::string& name) const&& = delete;

@@ -41,9 +41,9 @@ class Installation : public testing::Test {
   // Configures and builds the project in `folder` against the installed tree, in folder/build.
   void build(const std::string& folder) const {
     run(
-        fmt::format("{} -S {} -B {}/build -DCMAKE_PREFIX_PATH={} -DCMAKE_CXX_COMPILER={} "
-                    "-DCMAKE_CXX_FLAGS='{}'",
-                    quoted(TANDEM_CMAKE), folder, folder, quoted(desk_ / "usr"),
+        fmt::format("{0} -S {1} -B {1}/build -DCMAKE_PREFIX_PATH={2} -DCMAKE_CXX_COMPILER={3} "
+                    "-DCMAKE_CXX_FLAGS='{4}' -DCMAKE_C_FLAGS='{4}'",
+                    quoted(TANDEM_CMAKE), folder, quoted(desk_ / "usr"),
                     quoted(TANDEM_CXX_COMPILER), TANDEM_SANITIZER_FLAGS));
     run(fmt::format("{} --build {}/build", quoted(TANDEM_CMAKE), folder));
   }
