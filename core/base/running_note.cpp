@@ -15,7 +15,8 @@ namespace {
 constexpr size_t most_notes = 64;
 std::atomic<const RunningNote*> running[most_notes];
 thread_local const RunningNote* innermost = nullptr;
-const char* reporting_program = "";
+std::atomic<const char*> reporting_program = "";
+std::atomic<int64_t> running_step = -1;
 
 const char* signal_text(int number) {
   switch (number) {
@@ -44,6 +45,18 @@ struct CrashReport {
     add(" of ");
     add(note.owner_);
   }
+  void add_step(int64_t step) {
+    char digits[24] = "";
+    char* first = digits + sizeof digits - 1;
+    if (step < 0) return;
+    do {
+      *--first = static_cast<char>('0' + step % 10);
+      step /= 10;
+    } while (step > 0);
+    add("step ");
+    add(first);
+    add(": ");
+  }
   void write() {
     line[used++] = '\n';
     [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, line, used);
@@ -51,8 +64,9 @@ struct CrashReport {
 
   static void report(int number) {
     CrashReport report;
-    report.add(reporting_program);
+    report.add(reporting_program.load());
     report.add(": ");
+    report.add_step(running_step.load());
     if (innermost != nullptr) {
       report.add(*innermost);
       report.add(" crashed (");
@@ -101,6 +115,16 @@ RunningNote::RunningNote(const char* pass, const char* owner) noexcept
 RunningNote::~RunningNote() {
   if (place_ != nullptr) place_->store(nullptr);
   innermost = outer_;
+}
+
+void report_crashes_of(const std::string& who) {
+  static char text[512] = "";
+  text[who.copy(text, sizeof text - 1)] = '\0';
+  reporting_program = text;
+}
+
+void report_crashes_in_step(int64_t step) noexcept {
+  running_step = step;
 }
 
 void report_crashes(const char* program) {

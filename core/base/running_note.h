@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <string>
 
 namespace tandem {
 
@@ -26,5 +28,10 @@ class RunningNote {
 // Reports SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, unless a handler is set already. `program`
 // begins the line: "tandem". It is borrowed.
 void report_crashes(const char* program);
+
+// What begins the line from now on, as "tandem: rank 1 of 4 (host b)"; and the step, once there is
+// one.
+void report_crashes_of(const std::string& who);
+void report_crashes_in_step(int64_t step) noexcept;
 
 }  // namespace tandem

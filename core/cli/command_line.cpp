@@ -273,6 +273,17 @@ std::vector<std::string> Command::given() const {
   return names;
 }
 
+std::map<std::string, std::string> Command::given_values() const {
+  std::map<std::string, std::string> values;
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->count() == 0) continue;
+    const bool is_flag = option->get_expected_max() == 0;
+    values["--" + option->get_single_name()] =
+        is_flag ? "" : fmt::format("{}", fmt::join(option->results(), " "));
+  }
+  return values;
+}
+
 CommandLine::CommandLine(const std::string& name, const std::string& version,
                          const std::string& help)
     : version_(version), app_(std::make_unique<CLI::App>(help)) {

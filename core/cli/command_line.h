@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,6 +72,8 @@ class Command {
   // Whether the option ("--steps") was given; and the names of all that were.
   [[nodiscard]] bool given(const std::string& option) const;
   [[nodiscard]] std::vector<std::string> given() const;
+  // With their values, of which several are joined by spaces; "" of a flag.
+  [[nodiscard]] std::map<std::string, std::string> given_values() const;
 
  private:
   friend class CommandLine;

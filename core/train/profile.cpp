@@ -100,7 +100,7 @@ struct Profiler::State {
       if (ranks == nullptr) throw;
       ranks->abort();
       if (ranks->rank() == 0) throw;
-      throw error("rank {} of {}: {}", ranks->rank(), ranks->size(), failure.what());
+      throw error("{}: {}", own_title(*ranks), failure.what());
     }
   }
 

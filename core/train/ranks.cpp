@@ -13,8 +13,10 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/base/running_note.h"
 #include "core/base/strings.h"
 #include "core/base/version.h"
+#include "core/data/fingerprint.h"
 #include "core/device/parse.h"
 #include "core/train/rank_links.h"
 
@@ -100,24 +102,41 @@ const tandem_transport& transport_of_job(const Registry& registry, int launched)
   }
 }
 
-// Called by all ranks.
-RankHosts find_hosts(const Communicator& ranks) {
-  const std::string own = json::array({host_name(), processors()}).dump();
-  json all = json::array();
+// The text of each rank, by rank; called by all ranks.
+json of_all_ranks(const Communicator& ranks, const json& own, const char* what, const char* all) {
+  const std::string text = own.dump(-1, ' ', false, json::error_handler_t::replace);
+  json tree = json::array();
   if (is_root(ranks)) {
-    all.push_back(json::parse(own));
+    tree.push_back(json::parse(text));
     for (int peer = 1; peer < ranks.size(); ++peer) {
-      all.push_back(json::parse(ranks.receive_text(peer, "its host")));
+      tree.push_back(json::parse(ranks.receive_text(peer, what)));
     }
   } else {
-    ranks.send_text(0, own, "its host");
+    ranks.send_text(0, text, what);
   }
-  all = json::parse(ranks.broadcast_text(all.dump(), "the hosts of all ranks"));
+  return json::parse(ranks.broadcast_text(tree.dump(), all));
+}
+
+RankHosts find_hosts(const Communicator& ranks) {
+  const json mine = json::array({host_name(), processors()});
+  const json all = of_all_ranks(ranks, mine, "its host", "the hosts of all ranks");
   RankHosts hosts;
   for (const json& one : all) hosts.names.push_back(one.at(0).get<std::string>());
-  const json mine = json::parse(own);
   hosts.sharing = static_cast<int>(std::count(all.begin(), all.end(), mine));
   return hosts;
+}
+
+// Error on all ranks if one was started with other inputs than rank 0.
+void require_same_inputs(const Communicator& ranks, const GivenOptions& given) {
+  const RankInputs mine = inputs_of(host_name(), given);
+  const json all = of_all_ranks(ranks, json::array({mine.host, mine.options, mine.files}),
+                                "its options and files", "the options and files of all ranks");
+  std::vector<RankInputs> inputs;
+  for (const json& one : all) inputs.push_back({one.at(0), one.at(1), one.at(2)});
+  const std::string differs = different_inputs(inputs);
+  if (differs.empty()) return;
+  ranks.abort();
+  throw error_of_job(differs);
 }
 
 // A launcher starts the ranks together, so that the transport opens within seconds. Where a rank is
@@ -152,17 +171,21 @@ std::unique_ptr<Communicator> open_transport(const tandem_transport& transport, 
 
 }  // namespace
 
+// The first message of a job besides those of its transport. Its form never changes.
 void require_same_version(const Communicator& ranks, const std::string& version) {
   const std::string of_root = ranks.broadcast_text(is_root(ranks) ? version : "", "its version");
   if (version == of_root) return;
   throw error(
-      "rank {} of {}: this is version {} of Tandem, rank 0 has version {}: install the same one on "
-      "all hosts",
-      ranks.rank(), ranks.size(), version, of_root);
+      "{}: this is version {} of Tandem, rank 0 has version {}: install the same one on all hosts",
+      own_title(ranks), version, of_root);
+}
+
+std::string own_title(const Communicator& ranks) {
+  return fmt::format("rank {} of {} (host {})", ranks.rank(), ranks.size(), host_name());
 }
 
 std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted,
-                                         double watchdog_seconds) {
+                                         double watchdog_seconds, const GivenOptions& given) {
   if (wanted < 0) throw error("--ranks {}: there must be at least 1", wanted);
   const int launched = launched_ranks();
   if (launched == 1) {
@@ -185,6 +208,8 @@ std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted,
   try {
     require_same_version(*ranks, version());
     ranks->set_hosts(find_hosts(*ranks));
+    report_crashes_of("tandem: " + own_title(*ranks));
+    require_same_inputs(*ranks, given);
   } catch (...) {
     ranks->abort();
     throw;
@@ -247,11 +272,37 @@ namespace {
 
 constexpr const char* setup_message = "the options, the net and what it has read of the data";
 
+// A net's file that the solver names is no option of a rank.
+void require_same_net_file(const std::string& file, const std::string& of_root) {
+  const std::string here = file_contents(file);
+  if (here.empty() || of_root.empty() || here == of_root) return;
+  throw error(
+      "file '{}' is not that of rank 0: {} here, {} there; copy it from there, or remove it", file,
+      here, of_root);
+}
+
+// Error if data of as many images and the same classes are others than those of rank 0.
+void require_same_samples(const TrainSetup& setup) {
+  const std::pair<const char*, const Dataset*> splits[] = {{"train", setup.training_data.get()},
+                                                           {"val", setup.validation_data.get()}};
+  for (const auto& [split, dataset] : splits) {
+    const auto of_root = setup.record.fingerprints.find(split);
+    if (dataset == nullptr || of_root == setup.record.fingerprints.end()) continue;
+    const Fingerprint mine = fingerprint_of(*dataset, file_states(*dataset));
+    const std::string differs = difference(of_root->second, mine, *dataset);
+    if (differs.empty()) continue;
+    throw error("the data in '{}' (split '{}') are not those of rank 0, whose images differ: {}",
+                setup.record.options.data, split, differs);
+  }
+}
+
 }  // namespace
 
 void send_setup(const Communicator& ranks, const TrainSetup& setup) {
   const json tree = {
       {"record", to_json(setup.record)},
+      {"net_file", setup.net.file},
+      {"net_contents", file_contents(setup.net.file)},
       {"net", write_net(setup.net)},
       {"solver", write_solver(setup.solver)},
       {"test_samples", setup.test_samples},
@@ -268,6 +319,8 @@ TrainSetup receive_setup(const Communicator& ranks, Registry& registry, const Tr
   setup.record = run_record_from_json(tree.at("record").get<std::string>(), "of rank 0");
   setup.net = read_net_text(tree.at("net").get<std::string>());
   setup.solver = read_solver_text(tree.at("solver").get<std::string>());
+  // A run that goes on has its net in its folder, which rank 0 alone needs.
+  if (!options.resume) require_same_net_file(tree.at("net_file"), tree.at("net_contents"));
   setup.strategies = &strategies;
   setup.test_samples = tree.at("test_samples");
   TrainOptions& chosen = setup.record.options;
@@ -281,6 +334,7 @@ TrainSetup receive_setup(const Communicator& ranks, Registry& registry, const Tr
   const int64_t validated = setup.validation_data == nullptr ? 0 : setup.validation_data->size();
   if (setup.training_data->size() == setup.record.training_samples && validated == wanted &&
       setup.training_data->class_names() == setup.record.class_names) {
+    require_same_samples(setup);
     return setup;
   }
   throw error(

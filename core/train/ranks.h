@@ -4,7 +4,9 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "core/device/communicator.h"
 #include "core/plugin/registry.h"
 #include "core/train/checkpoint.h"
+#include "core/train/rank_inputs.h"
 #include "core/train/session.h"
 #include "core/train/setup.h"
 
@@ -19,10 +22,15 @@ namespace tandem {
 
 // The job that this process is a rank of; null if it was started alone. `wanted`: the number of
 // ranks that the user says there are; 0: any. Errors: another number; a job of a launcher whose
-// messages no transport here can send; ranks of different versions of Tandem; a rank that is waited
-// for longer than `watchdog_seconds`, now or later.
+// messages no transport here can send; ranks of different versions of Tandem, or that were started
+// with other options or files than rank 0; a rank that is waited for longer than
+// `watchdog_seconds`, now or later.
 [[nodiscard]] std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted,
-                                                       double watchdog_seconds);
+                                                       double watchdog_seconds,
+                                                       const GivenOptions& given = {});
+
+// "rank 1 of 4 (host b)": this process.
+[[nodiscard]] std::string own_title(const Communicator& ranks);
 
 // Error unless all ranks have this version of Tandem; called by all.
 void require_same_version(const Communicator& ranks, const std::string& version);
@@ -46,8 +54,8 @@ void require_supported_by_ranks(const Registry& registry, const TrainOptions& op
 void let_root_report();
 
 // Calls function(), which is what this process does, as a rank or alone (`ranks` is null). After an
-// Error nobody waits for this rank, and its message says which one it is, unless that is rank 0.
-// Without one it returns when all ranks have done theirs.
+// exception nobody waits for this rank, and the message of the Error that it becomes says which one
+// it is, unless that is an Error of rank 0. Without one it returns when all ranks have done theirs.
 template <class Function>
 auto as_rank(const Communicator* ranks, const Function& function) {
   try {
@@ -58,10 +66,12 @@ auto as_rank(const Communicator* ranks, const Function& function) {
     if (ranks == nullptr) throw;
     ranks->abort();
     if (ranks->rank() == 0) throw;
-    throw error("rank {} of {}: {}", ranks->rank(), ranks->size(), failure.what());
-  } catch (...) {
-    if (ranks != nullptr) ranks->abort();
-    throw;
+    throw error("{}: {}", own_title(*ranks), failure.what());
+  } catch (const std::exception& failure) {
+    if (ranks == nullptr) throw;
+    ranks->abort();
+    const bool is_memory = dynamic_cast<const std::bad_alloc*>(&failure) != nullptr;
+    throw error("{}: {}", own_title(*ranks), is_memory ? "out of memory" : failure.what());
   }
 }
 

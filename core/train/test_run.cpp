@@ -225,7 +225,7 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
 TestResult test_run(const TestOptions& options, Observer& observer) {
   Registry registry = Registry::with_defaults();
   const std::unique_ptr<Communicator> ranks =
-      open_ranks(registry, options.ranks, options.watchdog_seconds);
+      open_ranks(registry, options.ranks, options.watchdog_seconds, options.given);
   return as_rank(ranks.get(), [&] {
     if (ranks != nullptr && ranks->rank() > 0) return follow(registry, options, *ranks);
     return lead(registry, options, observer, ranks.get());

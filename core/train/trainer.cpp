@@ -306,7 +306,7 @@ TrainResult train(const TrainOptions& options, Observer& observer) {
 TrainResult train(const TrainOptions& options, Observer& observer, const Strategies& strategies) {
   Registry registry = Registry::with_defaults();
   const std::unique_ptr<Communicator> ranks =
-      open_ranks(registry, options.ranks, options.watchdog_seconds);
+      open_ranks(registry, options.ranks, options.watchdog_seconds, options.given);
   return as_rank(ranks.get(), [&] {
     TrainOptions present = options;
     present.ranks = ranks == nullptr ? 1 : ranks->size();

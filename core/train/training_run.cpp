@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/running_note.h"
 #include "core/base/strings.h"
 #include "core/model/adapted.h"
 #include "core/model/learning_rate.h"
@@ -152,16 +153,32 @@ void TrainingRun::advise(const EpochReport& report) {
 
 void TrainingRun::issue(int64_t step) {
   const double rate = learning_rate(setup_.solver, step);
+  if (ranks_ != nullptr) report_crashes_in_step(step);
   for (int64_t i = 0; i < micro_batches_; ++i) issue_batch(step, step * micro_batches_ + i, rate);
   issued_ = step + 1;
 }
 
+// What fails on one rank only: its message has the step, and the rank where as_rank() adds none.
+template <class Function>
+auto TrainingRun::of_this_rank(int64_t step, const Function& function) {
+  try {
+    return function();
+  } catch (const Error& failure) {
+    if (ranks_ == nullptr) throw;
+    const std::string text = failure.what();
+    throw error("{}{}{}", ranks_->rank() == 0 ? own_title(*ranks_) + ": " : "",
+                text.starts_with("step ") ? "" : fmt::format("step {}: ", step), text);
+  }
+}
+
 void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
-  const Batch batch = loader_->next();
+  const Batch batch = of_this_rank(step, [&] { return loader_->next(); });
   int64_t samples = batch.samples;
   if (agreement_) {
     const int64_t offset = loader_->layout().label_offset;
-    samples = agreement_->agree(reinterpret_cast<float*>(batch.memory + offset), chosen_.batch);
+    samples = of_this_rank(step, [&] {
+      return agreement_->agree(reinterpret_cast<float*>(batch.memory + offset), chosen_.batch);
+    });
   }
   const tandem_step control{*chosen_.seed,
                             static_cast<uint64_t>(step),
@@ -171,7 +188,9 @@ void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
                             0};
   std::memcpy(batch.memory, &control, sizeof(control));
   while (pending_.size() >= batches_in_flight) finish_oldest();
-  phase_.executor->issue(number, {{phase_.batch_buffer, batch.memory}});
+  of_this_rank(step, [&] {
+    phase_.executor->issue(number, {{phase_.batch_buffer, batch.memory}});
+  });
   report_given_up();
   pending_.push_back({number, step, samples, rate});
   release_held(false);
@@ -190,7 +209,7 @@ void TrainingRun::release_held(bool drained) {
 
 void TrainingRun::finish_oldest() {
   const Pending done = pending_.front();
-  phase_.executor->wait(done.number);
+  of_this_rank(done.step, [&] { phase_.executor->wait(done.number); });
   const std::vector<float> scalars = phase_.scalars(done.number);
   double loss = 0;
   for (size_t i = 0; i < scalars.size(); ++i)

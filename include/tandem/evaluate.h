@@ -32,6 +32,7 @@ struct TestOptions {
   double watchdog_seconds = 600;
   // Parameters of the data set in place of the run's: "val_fraction" to "1".
   std::map<std::string, std::string> data_parameters;
+  std::map<std::string, std::string> given;  // as that of TrainOptions
 };
 
 struct TestResult {

@@ -77,6 +77,9 @@ struct TrainOptions {
   bool check_plugins = false;
   bool timeline = true;  // write the timeline of a few early steps to the run folder
   const std::atomic<bool>* stop = nullptr;  // becomes true: save, and return
+  // The options of the command line by name, as "--batch" to "64", and files that they name must be
+  // the same on all ranks. A program without a command line leaves it empty.
+  std::map<std::string, std::string> given;
 };
 
 struct TrainResult {

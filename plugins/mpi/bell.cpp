@@ -12,19 +12,14 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
-
-#include "plugins/sdk.h"
+#include <thread>
 
 namespace tandem::mpi {
 
 namespace {
 
 constexpr socklen_t address_bytes = Bell::Address().size();
-
-int require_open(int file, const char* what) {
-  if (file >= 0) return file;
-  throw sdk::Refusal(TANDEM_FAILED, sdk::text(what, ": ", std::strerror(errno)));
-}
+constexpr auto unheard = std::chrono::milliseconds(1);  // the longest sleep without a bell
 
 bool is_tcp(int file) {
   int domain = 0, type = 0;
@@ -36,11 +31,18 @@ bool is_tcp(int file) {
 
 }  // namespace
 
+Bell::Bell() {
+  if (!make()) remove();
+}
+
+Bell::~Bell() {
+  remove();
+}
+
 // The system gives an address without a file to a socket that is bound to none.
-Bell::Bell()
-    : socket_(require_open(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
-                           "a socket between processes")),
-      events_(epoll_create1(EPOLL_CLOEXEC)) {
+bool Bell::make() {
+  socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  events_ = epoll_create1(EPOLL_CLOEXEC);
   sockaddr_un any{};
   any.sun_family = AF_UNIX;
   sockaddr_un given{};
@@ -48,21 +50,21 @@ Bell::Bell()
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = socket_;
-  if (events_ < 0 ||
+  if (socket_ < 0 || events_ < 0 ||
       bind(socket_, reinterpret_cast<const sockaddr*>(&any), sizeof(sa_family_t)) != 0 ||
       getsockname(socket_, reinterpret_cast<sockaddr*>(&given), &size) != 0 ||
       size != address_bytes || epoll_ctl(events_, EPOLL_CTL_ADD, socket_, &event) != 0) {
-    const std::string reason = std::strerror(errno);
-    close(socket_);
-    if (events_ >= 0) close(events_);
-    throw sdk::Refusal(TANDEM_FAILED, sdk::text("a socket between processes: ", reason));
+    return false;
   }
   std::memcpy(address_.data(), &given, address_bytes);
+  return true;
 }
 
-Bell::~Bell() {
-  close(events_);
-  close(socket_);
+void Bell::remove() {
+  for (int* file : {&socket_, &events_}) {
+    if (*file >= 0) close(*file);
+    *file = -1;
+  }
 }
 
 bool Bell::ring(const Address& other) const {
@@ -70,12 +72,13 @@ bool Bell::ring(const Address& other) const {
   std::memcpy(&to, other.data(), address_bytes);
   const auto sent = sendto(socket_, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
                            reinterpret_cast<const sockaddr*>(&to), address_bytes);
-  return sent == 1 || errno == EAGAIN;  // full: it rings already
+  return sent == 1 || (sent < 0 && errno == EAGAIN);  // full: it rings already
 }
 
 // A transport may read less than has come, so that a connection would be ready all the time: only
 // what is new on it is an event.
 void Bell::hear_connections() const {
+  if (events_ < 0) return;
   std::error_code none;
   // The loop over a range would throw where the folder cannot be read on.
   for (std::filesystem::directory_iterator entry("/proc/self/fd", none), end; !none && entry != end;
@@ -92,6 +95,10 @@ void Bell::hear_connections() const {
 }
 
 Bell::Woken Bell::wait(std::chrono::microseconds longest) const {
+  if (events_ < 0) {
+    std::this_thread::sleep_for(std::min<std::chrono::microseconds>(longest, unheard));
+    return Woken::by_time;
+  }
   const timespec time{longest.count() / 1'000'000, longest.count() % 1'000'000 * 1000};
   pollfd ready{events_, POLLIN, 0};
   if (ppoll(&ready, 1, &time, nullptr) <= 0) return Woken::by_time;

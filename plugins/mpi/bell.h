@@ -1,6 +1,7 @@
 // What ends the sleep of the thread that calls MPI: this process or another one of the host rings,
 // or something happens on a TCP connection of this process. So the thread need not ask MPI all the
-// time whether a message has come. Linux.
+// time whether a message has come. Where the system refuses what that takes, the thread wakes every
+// millisecond instead. Linux.
 #pragma once
 
 #include <array>
@@ -13,7 +14,7 @@ class Bell {
   using Address = std::array<char, 8>;  // of a bell on this host; plain memory
   enum class Woken { by_bell, by_connection, by_time };
 
-  Bell();  // throws Refusal
+  Bell();
   ~Bell();
   Bell(const Bell&) = delete;
   Bell& operator=(const Bell&) = delete;
@@ -33,6 +34,9 @@ class Bell {
   [[nodiscard]] Woken wait(std::chrono::microseconds longest) const;
 
  private:
+  [[nodiscard]] bool make();
+  void remove();
+
   int socket_ = -1, events_ = -1;
   Address address_{};
 };

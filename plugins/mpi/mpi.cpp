@@ -26,6 +26,7 @@
 #include "plugins/abi.h"
 #include "plugins/mpi/bell.h"
 #include "plugins/mpi/neighbours.h"
+#include "plugins/mpi/versions.h"
 #include "plugins/sdk.h"
 
 namespace {
@@ -33,9 +34,11 @@ namespace {
 using std::chrono::microseconds;
 using tandem::mpi::Bell;
 using tandem::mpi::Neighbours;
+using tandem::mpi::require_same_version;
 using tandem::sdk::guarded;
 using tandem::sdk::Refusal;
 
+constexpr const char* module_version = "0.1.0";
 constexpr int64_t most_bytes = int64_t{1} << 30;  // in one block: MPI counts in int
 
 std::string text_of(int code) {
@@ -320,6 +323,7 @@ class World {
     int found = 0;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &found);
     if (found != 0) last_channel_ = *static_cast<int*>(value);
+    require_same_version(module_version);
     neighbours_.emplace(bell_);
   }
 
@@ -478,5 +482,7 @@ constexpr tandem_transport transport{sizeof(tandem_transport),
 }  // namespace
 
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
-  return tandem::sdk::Plugin(host, "tandem-transport-mpi", "0.1.0").transport(&transport).table();
+  return tandem::sdk::Plugin(host, "tandem-transport-mpi", module_version)
+      .transport(&transport)
+      .table();
 }

@@ -8,6 +8,9 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <string>
+
+#include "plugins/sdk.h"
 
 namespace tandem::mpi {
 
@@ -31,6 +34,31 @@ std::vector<int> ranks_of(MPI_Comm host) {
   MPI_Group_free(&of_host);
   MPI_Group_free(&of_world);
   return result;
+}
+
+// A file without a path, which ends with the processes that have it open.
+struct SharedFile {
+  int process = 0, file = -1;
+  std::array<char, 64> name{};  // which no other one has
+};
+
+SharedFile make_shared_file() {
+  SharedFile made;
+  made.process = getpid();
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  std::snprintf(made.name.data(), made.name.size(), "tandem-%d-%lld", made.process,
+                static_cast<long long>(now));
+  made.file = memfd_create(made.name.data(), MFD_CLOEXEC);
+  return made;
+}
+
+// -1: this process cannot open it. In a container of its own another process may have that number.
+int open_shared_file(const SharedFile& shared) {
+  const std::string path = sdk::text("/proc/", shared.process, "/fd/", shared.file);
+  std::array<char, 128> target{};
+  if (readlink(path.c_str(), target.data(), target.size() - 1) < 0) return -1;
+  if (target.data() != sdk::text("/memfd:", shared.name.data(), " (deleted)")) return -1;
+  return open(path.c_str(), O_RDWR | O_CLOEXEC);
 }
 
 }  // namespace
@@ -60,18 +88,15 @@ void Neighbours::join(MPI_Comm host) {
   bool is_ok = std::all_of(bells_.begin(), bells_.end(),
                            [&](const Bell::Address& other) { return bell_.ring(other); });
   bytes_ = ranks.size() * ranks.size() * counted_channels * sizeof(Counts);
-  std::array<char, 64> name{};
-  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-  if (me_ == 0) {
-    std::snprintf(name.data(), name.size(), "/tandem-%d-%lld", getpid(),
-                  static_cast<long long>(now));
-  }
-  if (me_ == 0) map(shm_open(name.data(), O_CREAT | O_EXCL | O_RDWR, 0600), is_ok);
-  MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, host);
-  if (me_ != 0) map(shm_open(name.data(), O_RDWR, 0600), is_ok);
+  SharedFile shared;
+  if (me_ == 0) shared = make_shared_file();
+  const int made = shared.file;
+  MPI_Bcast(&shared, static_cast<int>(sizeof(shared)), MPI_BYTE, 0, host);
+  const int file = me_ == 0 ? made : open_shared_file(shared);
+  map(file, is_ok);
   int ok = is_ok ? 1 : 0, all_ok = 0;
   MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, host);
-  if (me_ == 0) shm_unlink(name.data());
+  if (file >= 0) close(file);  // until now others opened that of rank 0 of the host
   if (all_ok == 0) return;
   for (size_t i = 0; i < ranks.size(); ++i) {
     if (static_cast<int>(i) != me_) places_[static_cast<size_t>(ranks[i])] = static_cast<int>(i);
@@ -84,7 +109,6 @@ void Neighbours::map(int file, bool& is_ok) {
   if (file >= 0 && (me_ != 0 || posix_fallocate(file, 0, static_cast<off_t>(bytes_)) == 0)) {
     memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   }
-  if (file >= 0) close(file);
   if (memory == MAP_FAILED) is_ok = false;
   if (memory != MAP_FAILED) all_ = static_cast<Counts*>(memory);
 }

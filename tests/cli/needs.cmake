@@ -33,7 +33,8 @@ target_compile_options(tandem_failing_disk PRIVATE -U_FORTIFY_SOURCE)  # it defi
 target_link_libraries(tandem_failing_disk PRIVATE ${CMAKE_DL_LIBS})
 add_dependencies(test_cli tandem_failing_disk)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/cli/export_test.cpp
-  ${CMAKE_SOURCE_DIR}/tests/cli/files_test.cpp ${CMAKE_SOURCE_DIR}/tests/cli/ranks_test.cpp
+  ${CMAKE_SOURCE_DIR}/tests/cli/files_test.cpp ${CMAKE_SOURCE_DIR}/tests/cli/rank_inputs_test.cpp
+  ${CMAKE_SOURCE_DIR}/tests/cli/ranks_test.cpp
   ${CMAKE_SOURCE_DIR}/tests/cli/resume_test.cpp
   PROPERTIES COMPILE_DEFINITIONS TANDEM_FAILING_DISK="$<TARGET_FILE:tandem_failing_disk>")
 add_library(tandem_failing_calls MODULE ${CMAKE_SOURCE_DIR}/tests/cli/preload/failing_calls.c)

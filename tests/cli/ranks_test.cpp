@@ -134,7 +134,7 @@ TEST_F(Ranks, TestOnlyTheDataOfTheFirstOne) {
 exec "$@")");
   const Outcome outcome = desk.tandem("test --run ../run --data data", mpirun(2) + " sh each");
   EXPECT_NE(outcome.code, 0);
-  EXPECT_THAT(outcome.errors, HasSubstr("tandem: rank 1 of 2: the data in 'data' are not those of "
+  EXPECT_THAT(outcome.errors, HasSubstr("): the data in 'data' are not those of "
                                         "rank 0: 11 images here, 4 there"));
 }
 
@@ -269,6 +269,7 @@ TEST_F(Ranks, ThatAreStoppedBeforeTheyJoinTheJobAreReported) {
 TEST_F(Ranks, ThatAreStoppedInAnEvaluationAreNamed) {
   const Desk desk;
   desk.draw_two_classes("data");
+  desk.draw("data/val/red", 200, 210, 30, 30);  // more than are looked at when data are compared
   const Outcome outcome = with_stopped_rank(desk, 1, "val/red/1.ppm", "--data data --epochs 1");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.errors, names_rank(1, "send the labels of a batch"));
@@ -279,8 +280,29 @@ TEST_F(Ranks, ThatAreStoppedWhileTheyWriteACheckpointAreNamed) {
   const Outcome outcome =
       with_stopped_rank(desk, 0, "last.safetensors.new", "--data synthetic --steps 4 --snapshot 2");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.errors, HasSubstr("tandem: rank 1 of 2: waited 11 seconds"));
+  EXPECT_THAT(
+      outcome.errors,
+      testing::ContainsRegex("tandem: rank 1 of 2 .host .*.: (step [0-9]+: )?waited 11 seconds"));
   EXPECT_THAT(outcome.errors, names_rank(0, "send the size of a batch"));
+}
+
+// Rank 1 meets the signal when rank 0 has written a step.
+TEST_F(Ranks, ThatCrashSayTheirHostAndStep) {
+  const Desk desk;
+  desk.write("each", R"sh([ "$OMPI_COMM_WORLD_RANK" = 0 ] || {
+  (for i in $(seq 300); do
+    [ "$(wc -l 2> /dev/null < run/metrics.csv)" -gt 1 ] 2> /dev/null && break
+    sleep 0.1
+  done; kill -SEGV $$) &
+}
+exec "$@")sh");
+  const Outcome outcome = desk.tandem(
+      "train --net tiny.prototxt --data synthetic --batch 4 --lr 1e-6 --threads 1 --devices cpu:1 "
+      "--steps 100000000 --out run",
+      mpirun(2) + " sh each");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.errors,
+              testing::ContainsRegex("tandem: rank 1 of 2 .host [^ ]+.: step [0-9]+: .*SIGSEGV"));
 }
 
 // The tasks of a timeline, by what the process is called that has them.

@@ -38,9 +38,10 @@ std::string refusal_of_second(const std::string& first, const std::string& secon
 
 TEST(RankVersions, ThatDifferAreRefusedByTheRankThatDiffers) {
   EXPECT_EQ(refusal_of_second("1.2.0", "1.2.0"), "");
-  EXPECT_EQ(refusal_of_second("1.2.0", "1.3.0"),
-            "rank 1 of 2: this is version 1.3.0 of Tandem, rank 0 has version 1.2.0: install the "
-            "same one on all hosts");
+  EXPECT_THAT(refusal_of_second("1.2.0", "1.3.0"),
+              testing::MatchesRegex("rank 1 of 2 .host .*.: this is version 1.3.0 of Tandem, rank "
+                                    "0 has version 1.2.0: install the "
+                                    "same one on all hosts"));
 }
 
 constexpr double watchdog_seconds = 0.2;

@@ -116,11 +116,12 @@ void add_test(CommandLine& line) {
   add_watchdog_option(command, "batch", o.watchdog_seconds);
   add_json_option(command, arguments->as_json);
   command.flag("--no-report", arguments->no_report, "Leave report.html in the run folder as it is");
-  command.action([arguments] {
+  command.action([arguments, &command] {
     Messages messages;
     arguments->options.writes_report = !arguments->no_report;
     arguments->options.data_parameters =
         read_pairs(arguments->data_options, "--data-option", "val_fraction=1");
+    arguments->options.given = shared_by_ranks(command);
     const TestResult result = test_run(arguments->options, messages);
     if (result.rank > 0) return 0;
     if (arguments->as_json) {

@@ -1,7 +1,8 @@
 /* Preloaded by tests. The first FAILING_TIMES reads of files whose path ends in FAILING_FILE fail
  * with EIO, as those of a disk that breaks; writes to files whose path ends in FULL_FILE fail with
  * ENOSPC, as those to a full disk. A process that reads or writes a file whose path ends in
- * STOPPING_FILE is stopped by SIGSTOP. */
+ * STOPPING_FILE is stopped by SIGSTOP. With FAILING_DATAGRAMS no socket between processes can be
+ * made that sends datagrams. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static atomic_int failed;
@@ -56,6 +58,16 @@ ssize_t pread(int descriptor, void* target, size_t count, off_t offset) {
 
 ssize_t pread64(int descriptor, void* target, size_t count, off64_t offset) {
   return pread(descriptor, target, count, offset);
+}
+
+int socket(int domain, int type, int protocol) {
+  static int (*real)(int, int, int);
+  if (real == NULL) real = (int (*)(int, int, int))dlsym(RTLD_NEXT, "socket");
+  if (getenv("FAILING_DATAGRAMS") == NULL || domain != AF_UNIX || (type & 0xf) != SOCK_DGRAM) {
+    return real(domain, type, protocol);
+  }
+  errno = EPERM;
+  return -1;
 }
 
 /* What _FORTIFY_SOURCE makes of these calls. */
