@@ -16,7 +16,7 @@ constexpr size_t most_notes = 64;
 std::atomic<const RunningNote*> running[most_notes];
 thread_local const RunningNote* innermost = nullptr;
 std::atomic<const char*> reporting_program = "";
-std::atomic<int64_t> running_step = -1;
+std::atomic<int64_t> begun_step = 0;
 
 const char* signal_text(int number) {
   switch (number) {
@@ -45,17 +45,13 @@ struct CrashReport {
     add(" of ");
     add(note.owner_);
   }
-  void add_step(int64_t step) {
+  void add_step(const char* before, int64_t step) {
     char digits[24] = "";
     char* first = digits + sizeof digits - 1;
-    if (step < 0) return;
-    do {
-      *--first = static_cast<char>('0' + step % 10);
-      step /= 10;
-    } while (step > 0);
-    add("step ");
+    if (step <= 0) return;
+    for (; step > 0; step /= 10) *--first = static_cast<char>('0' + step % 10);
+    add(before);
     add(first);
-    add(": ");
   }
   void write() {
     line[used++] = '\n';
@@ -66,10 +62,10 @@ struct CrashReport {
     CrashReport report;
     report.add(reporting_program.load());
     report.add(": ");
-    report.add_step(running_step.load());
     if (innermost != nullptr) {
       report.add(*innermost);
-      report.add(" crashed (");
+      report.add(" crashed");
+      report.add_step(" in step ", innermost->step_);
     } else {
       bool any = false;
       for (const auto& place : running) {
@@ -77,10 +73,13 @@ struct CrashReport {
         if (note == nullptr) continue;
         report.add(any ? ", or " : "while running ");
         report.add(*note);
+        report.add_step(" in step ", note->step_);
         any = true;
       }
-      report.add(any ? ", the program crashed (" : "the program crashed (");
+      report.add(any ? ", the program crashed" : "the program crashed");
+      if (!any) report.add_step(" after the begin of step ", begun_step.load());
     }
+    report.add(" (");
     report.add(signal_text(number));
     report.add(")");
     report.write();
@@ -100,8 +99,8 @@ extern "C" void on_crash(int number) {
 
 }  // namespace
 
-RunningNote::RunningNote(const char* pass, const char* owner) noexcept
-    : place_(nullptr), outer_(innermost), pass_(pass), owner_(owner) {
+RunningNote::RunningNote(const char* pass, const char* owner, int64_t step) noexcept
+    : place_(nullptr), outer_(innermost), pass_(pass), owner_(owner), step_(step) {
   innermost = this;
   if (outer_ != nullptr) return;
   for (auto& place : running) {
@@ -123,8 +122,8 @@ void report_crashes_of(const std::string& who) {
   reporting_program = text;
 }
 
-void report_crashes_in_step(int64_t step) noexcept {
-  running_step = step;
+void report_crashes_after(int64_t step) noexcept {
+  begun_step = step;
 }
 
 void report_crashes(const char* program) {

@@ -9,10 +9,11 @@
 namespace tandem {
 
 // While it lives, the calling thread runs `pass` ("backward_data") of `owner` ("layer 'swish1'
-// (acme.Swish)..."). Both texts are borrowed. Costs two atomic stores.
+// (acme.Swish)..."), in `step`, which counts from 1; 0: in none. Both texts are borrowed. Costs two
+// atomic stores.
 class RunningNote {
  public:
-  RunningNote(const char* pass, const char* owner) noexcept;
+  RunningNote(const char* pass, const char* owner, int64_t step = 0) noexcept;
   ~RunningNote();
   RunningNote(const RunningNote&) = delete;
   RunningNote& operator=(const RunningNote&) = delete;
@@ -22,6 +23,7 @@ class RunningNote {
   const RunningNote* outer_;
   const char* pass_;
   const char* owner_;
+  int64_t step_;
   friend struct CrashReport;
 };
 
@@ -29,9 +31,9 @@ class RunningNote {
 // begins the line: "tandem". It is borrowed.
 void report_crashes(const char* program);
 
-// What begins the line from now on, as "tandem: rank 1 of 4 (host b)"; and the step, once there is
-// one.
+// What begins the line from now on, as "tandem: rank 1 of 4 (host b)".
 void report_crashes_of(const std::string& who);
-void report_crashes_in_step(int64_t step) noexcept;
+// A crash outside of what notes name came after this step had begun; it counts from 1.
+void report_crashes_after(int64_t step) noexcept;
 
 }  // namespace tandem

@@ -121,7 +121,8 @@ void add_graphs_option(Command& command, GraphUse& graphs) {
 
 std::map<std::string, std::string> shared_by_ranks(const Command& command) {
   std::map<std::string, std::string> values = command.given_values();
-  for (const char* own : {"--watchdog", "--check-plugins", "--test-delays", "--test-delay-ms"}) {
+  for (const char* own : {"--watchdog", "--check-plugins", "--test-delays", "--test-delay-ms",
+                          "--json", "--display", "--no-report", "--ranks"}) {
     values.erase(own);
   }
   return values;

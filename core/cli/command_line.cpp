@@ -278,8 +278,12 @@ std::map<std::string, std::string> Command::given_values() const {
   for (const CLI::Option* option : app_->get_options()) {
     if (option->count() == 0) continue;
     const bool is_flag = option->get_expected_max() == 0;
-    values["--" + option->get_single_name()] =
-        is_flag ? "" : fmt::format("{}", fmt::join(option->results(), " "));
+    std::vector<std::string> given = is_flag ? std::vector<std::string>() : option->results();
+    const auto name_of = [](const std::string& pair) { return pair.substr(0, pair.find('=')); };
+    std::stable_sort(given.begin(), given.end(), [&](const auto& a, const auto& b) {
+      return a.find('=') != a.npos && b.find('=') != b.npos && name_of(a) < name_of(b);
+    });
+    values["--" + option->get_single_name()] = fmt::format("{}", fmt::join(given, " "));
   }
   return values;
 }

@@ -72,7 +72,8 @@ class Command {
   // Whether the option ("--steps") was given; and the names of all that were.
   [[nodiscard]] bool given(const std::string& option) const;
   [[nodiscard]] std::vector<std::string> given() const;
-  // With their values, of which several are joined by spaces; "" of a flag.
+  // With their values; "" of a flag. Several are joined by spaces, and those with a name
+  // ("momentum=0.9") are in the order of their names.
   [[nodiscard]] std::map<std::string, std::string> given_values() const;
 
  private:

@@ -70,12 +70,13 @@ Fingerprint fingerprint_of(const Dataset& dataset, const std::vector<FileState>&
   return result;
 }
 
-std::string difference(const Fingerprint& before, const Fingerprint& now, const Dataset& dataset) {
+std::string difference(const Fingerprint& before, const Fingerprint& now, const Dataset& dataset,
+                       const char* other) {
   std::vector<std::string> parts;
   if (before.names != now.names) parts.emplace_back("other names");
   if (before.bytes != now.bytes) {
     parts.push_back(
-        fmt::format("{} in all, {} before", human_bytes(now.bytes), human_bytes(before.bytes)));
+        fmt::format("{} in all, {} {}", human_bytes(now.bytes), human_bytes(before.bytes), other));
   } else if (before.sizes != now.sizes) {
     parts.emplace_back("other sizes");
   }

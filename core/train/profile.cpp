@@ -87,21 +87,21 @@ struct Profiler::State {
       options.costs = CostTable::read(given.paced, Roofline{}, given.precision);
     }
     options.strategy = "sequential";
-    ranks = open_measuring_ranks(registry, watchdog_seconds, options);
+    ranks = open_measuring_ranks(registry, watchdog_seconds, inputs(), options);
     if (ranks != nullptr) devices *= ranks->size();
   }
 
-  // Calls function(). After an Error nobody waits for this rank.
-  template <class Function>
-  auto together(const Function& function) const {
-    try {
-      return function();
-    } catch (const Error& failure) {
-      if (ranks == nullptr) throw;
-      ranks->abort();
-      if (ranks->rank() == 0) throw;
-      throw error("{}: {}", own_title(*ranks), failure.what());
-    }
+  // Under the names that programs give these options.
+  [[nodiscard]] GivenOptions inputs() const {
+    return {{"--net", given.net_text.empty() ? given.net : given.net_text},
+            {"--batch", std::to_string(given.batch)},
+            {"--classes", std::to_string(given.classes)},
+            {"--image-size", std::to_string(given.size)},
+            {"--devices", given.devices},
+            {"--precision", given.precision},
+            {"--paced", given.paced},
+            {"--warm-up", std::to_string(given.warm_up)},
+            {"--steps", std::to_string(given.steps)}};
   }
 
   Profile measure(const std::string& strategy, const StrategyOptions& strategy_options);
@@ -162,7 +162,7 @@ void Profiler::require(const std::string& strategy, const StrategyOptions& strat
 Profile Profiler::measure(const std::string& strategy, const StrategyOptions& strategy_options) {
   // What no rank can do all refuse before they wait for each other.
   if (state_->ranks != nullptr) require(strategy, strategy_options);
-  return state_->together([&] { return state_->measure(strategy, strategy_options); });
+  return as_rank(state_->ranks.get(), [&] { return state_->measure(strategy, strategy_options); });
 }
 
 Profile Profiler::State::measure(const std::string& strategy,
@@ -209,7 +209,7 @@ Profile Profiler::State::measure(const std::string& strategy,
 }
 
 double Profiler::seconds_without_communication(const Profile& profile) const {
-  return state_->together([&] {
+  return as_rank(state_->ranks.get(), [&] {
     return step_seconds_without_communication(state_->registry, state_->net,
                                               profile.details_->options, profile.details_->plan,
                                               state_->given.warm_up, state_->given.steps);

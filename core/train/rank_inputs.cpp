@@ -12,6 +12,11 @@
 namespace tandem {
 namespace {
 
+// The options whose value may be a file. Folders are not looked into; data in folders are compared
+// when they are open.
+const std::set<std::string> file_options{"--class-weights", "--data",    "--net",     "--paced",
+                                         "--solver",        "--weights", "--topology"};
+
 std::string option_text(const RankInputs& inputs, const std::string& name) {
   const auto found = inputs.options.find(name);
   if (found == inputs.options.end()) return "without it";
@@ -61,7 +66,7 @@ std::string file_contents(const std::string& path) {
 RankInputs inputs_of(const std::string& host, const GivenOptions& options) {
   RankInputs inputs{host, options, {}};
   for (const auto& [name, value] : options) {
-    if (name == "--data") continue;
+    if (!file_options.contains(name)) continue;
     const std::string contents = file_contents(value);
     if (!contents.empty()) inputs.files[value] = contents;
   }

@@ -18,7 +18,7 @@ struct RankInputs {
   std::map<std::string, std::string> files;  // of options that name one here: what is in it
 };
 
-// With the files that the options name, except data, which are compared when they are open.
+// With the files that the options name.
 [[nodiscard]] RankInputs inputs_of(const std::string& host, const GivenOptions& options);
 
 // "120 bytes, checksum 0badcafe"; without a checksum for more than 64 MiB, as of weights; "" if it

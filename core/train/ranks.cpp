@@ -240,8 +240,9 @@ int threads_of_rank(const RankHosts& hosts) {
 
 std::unique_ptr<Communicator> open_measuring_ranks(const Registry& registry,
                                                    double watchdog_seconds,
+                                                   const GivenOptions& given,
                                                    SessionOptions& options) {
-  auto ranks = open_ranks(registry, 0, watchdog_seconds);
+  auto ranks = open_ranks(registry, 0, watchdog_seconds, given);
   if (ranks == nullptr) return ranks;
   try {
     const LinkSpec& link = options.machine.link;
@@ -288,15 +289,19 @@ void require_same_samples(const TrainSetup& setup) {
   for (const auto& [split, dataset] : splits) {
     const auto of_root = setup.record.fingerprints.find(split);
     if (dataset == nullptr || of_root == setup.record.fingerprints.end()) continue;
-    const Fingerprint mine = fingerprint_of(*dataset, file_states(*dataset));
-    const std::string differs = difference(of_root->second, mine, *dataset);
-    if (differs.empty()) continue;
-    throw error("the data in '{}' (split '{}') are not those of rank 0, whose images differ: {}",
-                setup.record.options.data, split, differs);
+    require_same_samples(of_root->second, *dataset, setup.record.options.data, split);
   }
 }
 
 }  // namespace
+
+void require_same_samples(const Fingerprint& of_root, const Dataset& dataset,
+                          const std::string& data, const std::string& split) {
+  const Fingerprint mine = fingerprint_of(dataset, file_states(dataset));
+  const std::string differs = difference(of_root, mine, dataset, "there");
+  if (differs.empty()) return;
+  throw error("the data in '{}' (split '{}') are not those of rank 0: {}", data, split, differs);
+}
 
 void send_setup(const Communicator& ranks, const TrainSetup& setup) {
   const json tree = {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/data/fingerprint.h"
 #include "core/device/communicator.h"
 #include "core/plugin/registry.h"
 #include "core/train/checkpoint.h"
@@ -47,6 +48,7 @@ void require_supported_by_ranks(const Registry& registry, const TrainOptions& op
 // its session, which have the machine of DeviceOptions. Errors: what only one process can do.
 [[nodiscard]] std::unique_ptr<Communicator> open_measuring_ranks(const Registry& registry,
                                                                  double watchdog_seconds,
+                                                                 const GivenOptions& given,
                                                                  SessionOptions& options);
 
 // Only rank 0 should report an error that all ranks have: the others call this first. The launcher
@@ -72,11 +74,19 @@ auto as_rank(const Communicator* ranks, const Function& function) {
     ranks->abort();
     const bool is_memory = dynamic_cast<const std::bad_alloc*>(&failure) != nullptr;
     throw error("{}: {}", own_title(*ranks), is_memory ? "out of memory" : failure.what());
+  } catch (...) {
+    if (ranks != nullptr) ranks->abort();
+    throw;
   }
 }
 
 // Cores for each of the ranks that share this one's processors.
 [[nodiscard]] int threads_of_rank(const RankHosts& hosts);
+
+// Error if these data have other names, sizes or contents than those of rank 0, which have
+// `of_root`.
+void require_same_samples(const Fingerprint& of_root, const Dataset& dataset,
+                          const std::string& data, const std::string& split);
 
 // Rank 0's setup to the others, which open their own data sets. Error on a rank whose data are not
 // rank 0's.

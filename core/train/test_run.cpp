@@ -132,11 +132,12 @@ TestResult follow(Registry& registry, const TestOptions& options, const Communic
   const SharedTest test = receive(ranks);
   const auto dataset =
       open_dataset(registry, test.net, test.record, test.source, test.split, TANDEM_TEST);
+  const std::string source = test.source.empty() ? test.record.options.data : test.source;
   if (dataset->size() != test.samples) {
-    throw error("the data in '{}' are not those of rank 0: {} images here, {} there",
-                test.source.empty() ? test.record.options.data : test.source, dataset->size(),
-                test.samples);
+    throw error("the data in '{}' are not those of rank 0: {} images here, {} there", source,
+                dataset->size(), test.samples);
   }
+  require_same_samples(test.record.fingerprints.at(test.split), *dataset, source, test.split);
   SessionOptions session_options;
   session_options.devices = test.devices;
   session_options.testing_pixels = test.pixels;
@@ -162,7 +163,9 @@ void open(LoadedRun& run, const TestOptions& options, const RunRecord& record,
                           dataset.pixel_scale());
   if (ranks != nullptr) {
     require_messages_from(run.registry, run.devices);
-    send(*ranks, {record, run.folder.net(), options.data, options.split, run.devices,
+    RunRecord shared = record;
+    shared.fingerprints = {{options.split, fingerprint_of(dataset, file_states(dataset))}};
+    send(*ranks, {shared, run.folder.net(), options.data, options.split, run.devices,
                   options.decode_threads, chosen.batch, dataset.size(), chosen.precision,
                   chosen.testing_pixels});
     const std::string hosts = join(*ranks, options.watchdog_seconds, chosen);

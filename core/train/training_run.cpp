@@ -153,7 +153,7 @@ void TrainingRun::advise(const EpochReport& report) {
 
 void TrainingRun::issue(int64_t step) {
   const double rate = learning_rate(setup_.solver, step);
-  if (ranks_ != nullptr) report_crashes_in_step(step);
+  if (ranks_ != nullptr) report_crashes_after(step + 1);
   for (int64_t i = 0; i < micro_batches_; ++i) issue_batch(step, step * micro_batches_ + i, rate);
   issued_ = step + 1;
 }
@@ -167,7 +167,7 @@ auto TrainingRun::of_this_rank(int64_t step, const Function& function) {
     if (ranks_ == nullptr) throw;
     const std::string text = failure.what();
     throw error("{}{}{}", ranks_->rank() == 0 ? own_title(*ranks_) + ": " : "",
-                text.starts_with("step ") ? "" : fmt::format("step {}: ", step), text);
+                text.starts_with("step ") ? "" : fmt::format("step {}: ", step + 1), text);
   }
 }
 
@@ -438,6 +438,7 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   if (ranks_ != nullptr) now.bad = tandem::gather_bad_samples(*ranks_, now.bad);
   for (const BadSample& sample : now.bad) bad_[sample.name] = sample.reason;
   if (chosen_.bad_share_limit <= 0 && !now.bad.empty()) {
+    if (ranks_ != nullptr && ranks_->rank() > 0) let_root_report();
     throw error("validation image '{}' is damaged, and none may be: {}", now.bad[0].name,
                 now.bad[0].reason);
   }

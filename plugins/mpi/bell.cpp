@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -19,6 +20,7 @@ namespace tandem::mpi {
 namespace {
 
 constexpr socklen_t address_bytes = Bell::Address().size();
+constexpr uint64_t is_process = uint64_t{1} << 32;      // in the data of an event, beside the file
 constexpr auto unheard = std::chrono::milliseconds(1);  // the longest sleep without a bell
 
 bool is_tcp(int file) {
@@ -94,6 +96,13 @@ void Bell::hear_connections() const {
   }
 }
 
+void Bell::hear_end(int process_file) const {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  event.data.u64 = is_process | static_cast<uint64_t>(process_file);
+  if (events_ >= 0) epoll_ctl(events_, EPOLL_CTL_ADD, process_file, &event);
+}
+
 Bell::Woken Bell::wait(std::chrono::microseconds longest) const {
   if (events_ < 0) {
     std::this_thread::sleep_for(std::min<std::chrono::microseconds>(longest, unheard));
@@ -104,9 +113,15 @@ Bell::Woken Bell::wait(std::chrono::microseconds longest) const {
   if (ppoll(&ready, 1, &time, nullptr) <= 0) return Woken::by_time;
   std::array<epoll_event, 64> events{};
   const int count = epoll_wait(events_, events.data(), static_cast<int>(events.size()), 0);
-  const bool is_rung = std::any_of(events.begin(), events.begin() + std::max(count, 0),
-                                   [&](const epoll_event& e) { return e.data.fd == socket_; });
-  if (!is_rung) return Woken::by_connection;
+  const auto have = [&](const auto& condition) {
+    return std::any_of(events.begin(), events.begin() + std::max(count, 0), condition);
+  };
+  if (have([](const epoll_event& e) { return (e.data.u64 & is_process) != 0; })) {
+    return Woken::by_end;
+  }
+  if (!have([&](const epoll_event& e) { return e.data.fd == socket_; })) {
+    return Woken::by_connection;
+  }
   char byte = 0;
   while (recv(socket_, &byte, 1, MSG_DONTWAIT) >= 0) {
   }

@@ -1,7 +1,7 @@
 // What ends the sleep of the thread that calls MPI: this process or another one of the host rings,
-// or something happens on a TCP connection of this process. So the thread need not ask MPI all the
-// time whether a message has come. Where the system refuses what that takes, the thread wakes every
-// millisecond instead. Linux.
+// something happens on a TCP connection of this process, or another process ends. So the thread
+// need not ask MPI all the time whether a message has come. Where the system refuses what that
+// takes, the thread wakes every millisecond instead. Linux.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace tandem::mpi {
 class Bell {
  public:
   using Address = std::array<char, 8>;  // of a bell on this host; plain memory
-  enum class Woken { by_bell, by_connection, by_time };
+  enum class Woken { by_bell, by_connection, by_end, by_time };
 
   Bell();
   ~Bell();
@@ -29,6 +29,8 @@ class Bell {
   // From now on all connections that the process has by now are heard. Nobody is told of later
   // ones.
   void hear_connections() const;
+  // The end of a process, of which this is a file descriptor (pidfd_open), wakes once.
+  void hear_end(int process_file) const;
 
   // Of one thread.
   [[nodiscard]] Woken wait(std::chrono::microseconds longest) const;

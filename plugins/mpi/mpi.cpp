@@ -296,6 +296,7 @@ class World {
 
   // The thread makes no call of MPI from here on: what it would do is to memory that may be gone.
   void abort() {
+    static_cast<void>(neighbours_->is_first_to_fail());
     {
       const std::lock_guard lock(mutex_);
       is_aborted_ = true;
@@ -364,7 +365,10 @@ class World {
       if (!ended.empty()) ended_.notify_all();
       const microseconds pause =
           requests.is_empty() ? idle : pauses.next(requests.transfers(), *neighbours_);
-      if (!requests.have_failed()) pauses.wake(bell_.wait(pause));
+      if (requests.have_failed()) continue;
+      const Bell::Woken why = bell_.wait(pause);
+      pauses.wake(why);
+      if (why == Bell::Woken::by_end) gone_rank_ = neighbours_->ended_rank();
     }
   }
 
@@ -385,6 +389,14 @@ class World {
       transfer->failure = tandem::sdk::host->explained();
       if (transfer->under_way == 0) ended.push_back(transfer);
     }
+    if (waits_for_gone_rank(requests)) {
+      if (neighbours_->is_first_to_fail()) {
+        requests.give_up(tandem::sdk::text("the process of rank ", gone_rank_, " has ended"),
+                         ended);
+        return ended;
+      }
+      gone_rank_ = -1;  // the launcher ends this process, too
+    }
     // Open MPI looks at its requests first, and receives only then: the second question finds what
     // the first one has received.
     for (int time = 0; time < 2 && ended.empty(); ++time) {
@@ -392,6 +404,13 @@ class World {
       requests.give_up(tandem::sdk::host->explained(), ended);
     }
     return ended;
+  }
+
+  [[nodiscard]] bool waits_for_gone_rank(const Requests& requests) const {
+    const std::vector<Transfer*>& all = requests.transfers();
+    return gone_rank_ >= 0 && std::any_of(all.begin(), all.end(), [&](const Transfer* transfer) {
+             return transfer->kind == Kind::broadcast || transfer->peer == gone_rank_;
+           });
   }
 
   void start(Transfer& transfer, Requests& requests) {
@@ -415,6 +434,7 @@ class World {
   Bell bell_;
   std::optional<Neighbours> neighbours_;
   uint64_t ends_ = 0;
+  int gone_rank_ = -1;              // a neighbour whose process has ended
   std::vector<Transfer*> waiting_;  // to be started
   bool is_open_ = false, is_closing_ = false, is_aborted_ = false, has_stopped_ = false;
   std::string failure_;

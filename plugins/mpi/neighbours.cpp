@@ -1,12 +1,16 @@
 #include "plugins/mpi/neighbours.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 
@@ -87,7 +91,7 @@ void Neighbours::join(MPI_Comm host) {
                 MPI_BYTE, host);
   bool is_ok = std::all_of(bells_.begin(), bells_.end(),
                            [&](const Bell::Address& other) { return bell_.ring(other); });
-  bytes_ = ranks.size() * ranks.size() * counted_channels * sizeof(Counts);
+  bytes_ = sizeof(Shared) + ranks.size() * ranks.size() * counted_channels * sizeof(Counts);
   SharedFile shared;
   if (me_ == 0) shared = make_shared_file();
   const int made = shared.file;
@@ -98,6 +102,7 @@ void Neighbours::join(MPI_Comm host) {
   MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, host);
   if (file >= 0) close(file);  // until now others opened that of rank 0 of the host
   if (all_ok == 0) return;
+  watch(host, ranks);
   for (size_t i = 0; i < ranks.size(); ++i) {
     if (static_cast<int>(i) != me_) places_[static_cast<size_t>(ranks[i])] = static_cast<int>(i);
   }
@@ -110,10 +115,32 @@ void Neighbours::map(int file, bool& is_ok) {
     memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   }
   if (memory == MAP_FAILED) is_ok = false;
-  if (memory != MAP_FAILED) all_ = static_cast<Counts*>(memory);
+  if (memory != MAP_FAILED) all_ = static_cast<Shared*>(memory);
+}
+
+// A number of a process means something to those that count processes as it does.
+void Neighbours::watch(MPI_Comm host, const std::vector<int>& ranks) {
+  struct Process {
+    uint64_t numbers;
+    int64_t number;
+  };
+  struct stat numbers {};
+  if (stat("/proc/self/ns/pid", &numbers) != 0) numbers.st_ino = 0;
+  const Process mine{numbers.st_ino, getpid()};
+  std::vector<Process> all(ranks.size());
+  MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all.data(), sizeof(mine), MPI_BYTE, host);
+  processes_.assign(ranks.size(), -1);
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (static_cast<int>(i) == me_ || mine.numbers == 0 || all[i].numbers != mine.numbers) continue;
+    processes_[i] = static_cast<int>(syscall(SYS_pidfd_open, all[i].number, 0));
+    if (processes_[i] >= 0) bell_.hear_end(processes_[i]);
+  }
 }
 
 Neighbours::~Neighbours() {
+  for (const int process : processes_) {
+    if (process >= 0) close(process);
+  }
   if (all_ != nullptr) munmap(all_, bytes_);
 }
 
@@ -121,7 +148,8 @@ Neighbours::Counts& Neighbours::counts(bool is_sent, int peer, int channel) cons
   const auto me = static_cast<size_t>(me_), other = static_cast<size_t>(place(peer)),
              size = bells_.size();
   const size_t pair = is_sent ? me * size + other : other * size + me;
-  return all_[pair * counted_channels + static_cast<size_t>(channel % counted_channels)];
+  return reinterpret_cast<Counts*>(
+      all_ + 1)[pair * counted_channels + static_cast<size_t>(channel % counted_channels)];
 }
 
 Neighbours::Message Neighbours::begin(bool is_sent, int peer, int channel) {
@@ -140,6 +168,19 @@ bool Neighbours::has_begun_on_both_sides(const Message& message) const {
 
 void Neighbours::ring(int peer) const {
   static_cast<void>(bell_.ring(bells_[static_cast<size_t>(place(peer))]));
+}
+
+int Neighbours::ended_rank() const {
+  for (size_t rank = 0; rank < places_.size(); ++rank) {
+    if (places_[rank] < 0) continue;
+    pollfd process{processes_[static_cast<size_t>(places_[rank])], POLLIN, 0};
+    if (process.fd >= 0 && poll(&process, 1, 0) > 0) return static_cast<int>(rank);
+  }
+  return -1;
+}
+
+bool Neighbours::is_first_to_fail() const {
+  return all_ == nullptr || all_->has_failed.exchange(1) == 0;
 }
 
 }  // namespace tandem::mpi

@@ -1,6 +1,7 @@
 // The other ranks of this host. Each rank counts in memory of all what it has begun to send to each
 // other one, and to receive from it, and rings the other's bell. So both know whether a message has
-// begun on both sides. Until then there is nothing to ask MPI about.
+// begun on both sides. Until then there is nothing to ask MPI about. A rank whose process ends
+// rings all bells of the host.
 #pragma once
 
 #include <mpi.h>
@@ -38,22 +39,32 @@ class Neighbours {
 
   void ring(int peer) const;
 
+  // A neighbour whose process has ended; -1: none, as far as the system tells.
+  [[nodiscard]] int ended_rank() const;
+  // This rank says why the job fails. False: another one of the host has said so before.
+  bool is_first_to_fail() const;
+
  private:
   struct Counts {
     std::atomic<uint32_t> sent, received;
+  };
+  struct Shared {  // and the counts after it
+    std::atomic<uint32_t> has_failed;
   };
 
   [[nodiscard]] int place(int rank) const { return places_[static_cast<size_t>(rank)]; }
   [[nodiscard]] Counts& counts(bool is_sent, int peer, int channel) const;
   void join(MPI_Comm host);
   void map(int file, bool& is_ok);
+  void watch(MPI_Comm host, const std::vector<int>& ranks);
 
   const Bell& bell_;
   std::vector<int> places_;  // among the ranks of the host, by rank; -1: none
   std::vector<Bell::Address> bells_;
   int me_ = 0;
   size_t bytes_ = 0;
-  Counts* all_ = nullptr;
+  Shared* all_ = nullptr;
+  std::vector<int> processes_;  // file descriptors, by place; -1: not watched
 };
 
 }  // namespace tandem::mpi

@@ -83,6 +83,35 @@ TEST_F(RankInputs, WithAnotherNetOfTheSameNameAreRefused) {
   EXPECT_THAT(outcome.errors, HasSubstr(" bytes, checksum "));
 }
 
+TEST_F(RankInputs, InAnotherOrderAreTheSame) {
+  const Outcome outcome = started("--data-option val_size=8 --data-option channels=3",
+                                  "--data-option channels=3 --data-option val_size=8");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+}
+
+TEST_F(RankInputs, ThatHappenToBeTheNameOfAFileAreNoFile) {
+  desk_.write("first/net.prototxt", test::tiny_net());
+  desk_.write("first/4", "a");
+  desk_.write("second/4", "another");
+  const Outcome outcome = started_apart("--net net.prototxt");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+}
+
+TEST_F(RankInputs, WithOtherLabelsInTheListAreRefused) {
+  desk_.write("first/net.prototxt", test::tiny_net());
+  desk_.write("first/list.csv", "path,label\na.ppm,0\nb.ppm,1\n");
+  desk_.write("second/list.csv", "path,label\na.ppm,1\nb.ppm,0\n");
+  expect_refusal(desk_.tandem("train --data list.csv --net net.prototxt", mpirun(2) + " sh apart"),
+                 "tandem: file 'list.csv': it has ");
+}
+
+TEST_F(RankInputs, OfAProfileAreRefusedIfTheyDiffer) {
+  const Outcome outcome =
+      desk_.tandem("profile --net tiny.prototxt --devices cpu:1 --threads 1 --warm-up 1",
+                   mpirun(2) + " sh each '--steps 2' '--steps 4'");
+  expect_refusal(outcome, "tandem: option --steps: rank 1 (host ");
+}
+
 TEST_F(RankInputs, WithoutTheNetTakeThatOfRankZero) {
   desk_.write("first/net.prototxt", test::tiny_net());
   const Outcome outcome = started_apart("--net net.prototxt");
@@ -111,6 +140,22 @@ TEST_F(RankInputs, WithAsManyOtherImagesAreRefused) {
   expect_refusal(outcome,
                  "): the data in '/proc/self/cwd/data' (split 'train') are not those of rank 0");
   EXPECT_THAT(outcome.errors, HasSubstr("tandem: rank 1 of 2 (host "));
+}
+
+TEST_F(RankInputs, WithOtherImagesToTestAreRefused) {
+  desk_.write("net.prototxt", test::tiny_net());
+  desk_.draw_two_classes("first/data");
+  desk_.draw_two_classes("second/data");
+  fs::rename(desk_ / "second/data/val/red/1.ppm", desk_ / "second/data/val/red/other.ppm");
+  ASSERT_EQ(desk_
+                .tandem("train --data first/data --batch 4 --steps 2 --threads 1 --devices cpu:1 "
+                        "--net net.prototxt --out first/run")
+                .code,
+            0);
+  const Outcome outcome = desk_.tandem("test --run run --data /proc/self/cwd/data --devices cpu:1",
+                                       mpirun(2) + " sh apart");
+  expect_refusal(outcome, "): the data in '/proc/self/cwd/data' (split '");
+  EXPECT_THAT(outcome.errors, HasSubstr("') are not those of rank 0: other names"));
 }
 
 // Rank 1 runs a copy of the program in which the version of one module has other digits.

@@ -249,10 +249,8 @@ testing::Matcher<std::string> names_rank(int rank, const std::string& what) {
 TEST_F(Ranks, ThatAreStoppedBeforeTheFirstStepAreNamed) {
   const Desk desk;
   desk.draw_two_classes("data");
-  desk.write("list.csv", "path,label\ndata/train/red/1.ppm,0\ndata/train/blue/1.ppm,1\n");
-  const Outcome outcome = with_stopped_rank(
-      desk, 1, "list.csv",
-      "--data list.csv --data-option val_fraction=0 --strategy layerwise --steps 2");
+  const Outcome outcome =
+      with_stopped_rank(desk, 1, "train/red/1.ppm", "--data data --strategy layerwise --steps 2");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.errors, StartsWith("tandem: waited 10 seconds"));
   EXPECT_THAT(outcome.errors, names_rank(1, "come to the first step"));
@@ -287,22 +285,36 @@ TEST_F(Ranks, ThatAreStoppedWhileTheyWriteACheckpointAreNamed) {
 }
 
 // Rank 1 meets the signal when rank 0 has written a step.
-TEST_F(Ranks, ThatCrashSayTheirHostAndStep) {
+Outcome with_signal(const std::string& signal) {
   const Desk desk;
   desk.write("each", R"sh([ "$OMPI_COMM_WORLD_RANK" = 0 ] || {
   (for i in $(seq 300); do
     [ "$(wc -l 2> /dev/null < run/metrics.csv)" -gt 1 ] 2> /dev/null && break
     sleep 0.1
-  done; kill -SEGV $$) &
+  done; kill -)sh" + signal +
+                         R"sh( $$) &
 }
 exec "$@")sh");
-  const Outcome outcome = desk.tandem(
+  return desk.tandem(
       "train --net tiny.prototxt --data synthetic --batch 4 --lr 1e-6 --threads 1 --devices cpu:1 "
       "--steps 100000000 --out run",
       mpirun(2) + " sh each");
+}
+
+TEST_F(Ranks, ThatCrashSayTheirHostAndStep) {
+  const Outcome outcome = with_signal("SEGV");
   EXPECT_NE(outcome.code, 0);
   EXPECT_THAT(outcome.errors,
-              testing::ContainsRegex("tandem: rank 1 of 2 .host [^ ]+.: step [0-9]+: .*SIGSEGV"));
+              testing::ContainsRegex("tandem: rank 1 of 2 .host [^ ]+.: .* step [0-9]+.*SIGSEGV"));
+}
+
+// The task or the agreement on a batch waits for the other rank.
+TEST_F(Ranks, ThatAreKilledAreNamedByOneThatWaitsForThem) {
+  const Outcome outcome = with_signal("KILL");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.errors, testing::ContainsRegex(
+                                  "tandem: rank 0 of 2 .host [^ ]+.: (step [0-9]+: )?.*rank 1.*: "
+                                  "the process of rank 1 has ended\n"));
 }
 
 // The tasks of a timeline, by what the process is called that has them.

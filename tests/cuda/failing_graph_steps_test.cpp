@@ -85,7 +85,7 @@ TEST_P(GraphStepsOfTrainingThatFail, ReportOfAStuckStepThatItsTasksRanAsOneGraph
   is_held = false;
   EXPECT_EQ(
       text,
-      "step 4: its 3 tasks from 'before' to 'send', which run as one graph, have not finished "
+      "step 5: its 3 tasks from 'before' to 'send', which run as one graph, have not finished "
       "in 0.2 s; --graphs off names the one that is stuck");
 }
 
@@ -95,7 +95,7 @@ TEST_P(GraphStepsOfTrainingThatFail, ReportWhichTaskFailsInTheCapture) {
   rig.executor->issue(0, {});
   rig.executor->issue(1, {});
   const std::string text = error_of([&] { rig.executor->issue(2, {}); });
-  EXPECT_THAT(text, StartsWith("step 2: "));
+  EXPECT_THAT(text, StartsWith("step 3: "));
   EXPECT_THAT(text,
               HasSubstr("task 'sum': the sum overflows (--graphs off runs steps task by task"));
   EXPECT_EQ(error_of([&] { rig.executor->issue(3, {}); }), text);
@@ -120,7 +120,7 @@ TEST_P(GraphStepsOfTrainingThatFail, RunTaskByTaskAfterAFailedCaptureThatWasNotR
                 rig.executor->issue(7, {});
                 rig.executor->drain();
               }),
-              StartsWith("step 7: devices 'cuda': task 'sum': the sum overflows"));
+              StartsWith("step 8: devices 'cuda': task 'sum': the sum overflows"));
 }
 
 tandem_status grow(const tandem_call* call, float* target, const float* const* sources,
@@ -139,7 +139,7 @@ TEST_P(GraphStepsOfTrainingThatFail, ReportAlsoTheFailureOfALaterCapture) {
   for (int64_t step = 0; step < 3; ++step) rig.executor->issue(step, {});
   EXPECT_TRUE(rig.executor->ran_as_graph(2));
   EXPECT_EQ(error_of([&] { rig.executor->issue(3, {}); }),
-            "step 3: a capture: task 'sum': it needs more memory (--graphs off runs steps task by "
+            "step 4: a capture: task 'sum': it needs more memory (--graphs off runs steps task by "
             "task)");
 }
 
@@ -165,7 +165,7 @@ TEST_P(GraphStepsOfTrainingThatFail, ReportFirstTheErrorFromTheEndOfTheCapture) 
   refuses_waits = true;
   const std::string text = error_of([&] { rig.executor->issue(2, {}); });
   refuses_waits = false;
-  EXPECT_THAT(text, StartsWith("step 2: a capture: task 'sum': it needs more memory ("));
+  EXPECT_THAT(text, StartsWith("step 3: a capture: task 'sum': it needs more memory ("));
   EXPECT_THAT(text, HasSubstr("the event is of another capture"));
 }
 

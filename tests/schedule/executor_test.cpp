@@ -134,7 +134,7 @@ TEST(Executor, NamesAnExternalBufferWithoutAnAddress) {
   const Region batch = maker.floats("batch", -1, 2, BufferKind::external);
   maker.copy("input", {copies(0)}, maker.floats("input", 0, 2), batch);
   Rig rig(maker.derived(), cpu());
-  EXPECT_EQ(error_of([&] { rig.executor->issue(0, {}); }), "step 0: no address for buffer 'batch'");
+  EXPECT_EQ(error_of([&] { rig.executor->issue(0, {}); }), "step 1: no address for buffer 'batch'");
 }
 
 TEST(Executor, ATaskOfAnIssuedMicroBatchCanBeWaitedFor) {

@@ -97,7 +97,7 @@ TEST(Kernels, AFailingPassSaysWhichTaskFailed) {
   executor.issue(0, {});
   EXPECT_THAT(
       error_of([&] { executor.drain(); }),
-      testing::AllOf(testing::StartsWith("step 0: "),
+      testing::AllOf(testing::StartsWith("step 1: "),
                      HasSubstr("'backward @0': layer 'double1' (probe.Double): no place for the "
                                "input's gradient")));
 }

@@ -16,9 +16,11 @@ using testing::HasSubstr;
 
 TEST(Plan, NamesAMicroBatchByItsStep) {
   Maker maker(1);
-  EXPECT_EQ(step_name(maker.plan, 7), "step 7");
+  EXPECT_EQ(step_name(maker.plan, 7), "step 8");
   maker.plan.micro_batches_per_step = 4;
-  EXPECT_EQ(step_name(maker.plan, 7), "step 1, micro-batch 3 of 4");
+  EXPECT_EQ(step_name(maker.plan, 7), "step 2, micro-batch 4 of 4");
+  maker.plan.strategy = testing_strategy;
+  EXPECT_EQ(step_name(maker.plan, 7), "batch 8");
 }
 
 TEST(Plan, FindsABufferByNameAndDevice) {

@@ -68,7 +68,7 @@ TEST(Watchdog, NamesTheTaskThatRunsAndTheOneThatWaitsForIt) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(200));
   is_held = false;
   EXPECT_EQ(text,
-            "step 12: task 'sum' has not finished in 0.2 s; it is running; 'send' waits for it");
+            "step 13: task 'sum' has not finished in 0.2 s; it is running; 'send' waits for it");
 }
 
 TEST(Watchdog, LetsASlowStepPass) {
@@ -126,7 +126,7 @@ TEST(Executor, AFailingWorkSaysItsStepItsTaskAndItsReason) {
   Rig rig(adding(maker), backend);
   rig.executor->issue(41, {});
   const std::string text = error_of([&] { rig.executor->wait(41); });
-  EXPECT_THAT(text, testing::StartsWith("step 41: "));
+  EXPECT_THAT(text, testing::StartsWith("step 42: "));
   EXPECT_THAT(text, HasSubstr("task 'sum': the sum overflows"));
   EXPECT_EQ(error_of([&] { rig.executor->issue(42, {}); }), text);
 }
@@ -140,7 +140,7 @@ TEST(Executor, AFailureIsOfTheStepThatFailedAndNotOfTheOneWaitedFor) {
     rig.executor->issue(8, {});
     rig.executor->wait(8);
   });
-  EXPECT_THAT(text, testing::StartsWith("step 7: "));
+  EXPECT_THAT(text, testing::StartsWith("step 8: "));
 }
 
 tandem_status refuse(tandem_stream*, const tandem_work*) {
@@ -158,7 +158,7 @@ TEST(Executor, AnErrorOnAThreadOfTheGraphComesOutOfIssue) {
   rig.run(2);
   backend.streams.submit = &refuse;
   const std::string text = error_of([&] { rig.executor->issue(2, {}); });
-  EXPECT_THAT(text, testing::AllOf(HasSubstr("step 2: task 'sum'"), HasSubstr("queue is full")));
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("step 3: task 'sum'"), HasSubstr("queue is full")));
   EXPECT_EQ(error_of([&] { rig.executor->issue(3, {}); }), text);
   EXPECT_EQ(error_of([&] { rig.executor->drain(); }), text);
 }

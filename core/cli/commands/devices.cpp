@@ -171,10 +171,12 @@ int measure_ranks(const Communicator& ranks, const Registry& registry, const Dev
   return 0;
 }
 
-int measure_all(const std::string& text, const std::string& file, const DeviceOptions& options) {
+int measure_all(const Command& command, const std::string& text, const std::string& file,
+                const DeviceOptions& options) {
   constexpr double watchdog_seconds = 600;
   const Registry registry = Registry::with_defaults();
-  const std::unique_ptr<Communicator> ranks = open_ranks(registry, 0, watchdog_seconds);
+  const std::unique_ptr<Communicator> ranks =
+      open_ranks(registry, 0, watchdog_seconds, shared_by_ranks(command));
   return as_rank(ranks.get(), [&] {
     if (ranks == nullptr || ranks->rank() == 0) require_absent(file);
     if (ranks == nullptr) return measure_devices(registry, text, file, options);
@@ -212,7 +214,7 @@ void add_devices(CommandLine& line) {
       .show_default();
   add_device_options(command, a->machine);
   command.action([a, &command] {
-    if (!a->measure.empty()) return measure_all(a->devices, a->measure, a->machine);
+    if (!a->measure.empty()) return measure_all(command, a->devices, a->measure, a->machine);
     require_measure(command, a->links);
     if (a->links) return print_links(a->devices);
     return list_devices(a->as_json);

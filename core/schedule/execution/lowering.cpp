@@ -294,10 +294,12 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
   const bool is_guarded = guards_ != nullptr && owner.is_third_party && !binding.whole_outputs;
   const GuardedPass guarded =
       is_guarded ? guarded_pass(work, accumulates, *pointers) : GuardedPass();
-  result.run = [pointers, call_all, guarded, name = to_string(work.pass), owner = &owner,
+  const int64_t step =
+      net_.phase == TANDEM_TRAIN ? at.micro_batch / plan_.micro_batches_per_step + 1 : 0;
+  result.run = [pointers, call_all, guarded, name = to_string(work.pass), owner = &owner, step,
                 guards = is_guarded && guarded.is_possible() ? guards_
                                                              : nullptr](const tandem_call& call) {
-    const RunningNote note(name, owner->whole.c_str());
+    const RunningNote note(name, owner->whole.c_str(), step);
     const auto pass = [&](const tandem_pass* given) { return call_all(call, given); };
     const tandem_status status =
         guards == nullptr ? pass(&pointers->pass) : guarded.run(*pointers, pass, *guards);

@@ -96,9 +96,10 @@ const Region& statistics_of(const PlanBinding& binding, LayerPass pass) {
 
 std::string step_name(const Plan& plan, int64_t micro_batch) {
   const int count = plan.micro_batches_per_step;
-  const std::string step = fmt::format("step {}", micro_batch / count);
+  if (plan.strategy == testing_strategy) return fmt::format("batch {}", micro_batch + 1);
+  const std::string step = fmt::format("step {}", micro_batch / count + 1);
   return count == 1 ? step
-                    : fmt::format("{}, micro-batch {} of {}", step, micro_batch % count, count);
+                    : fmt::format("{}, micro-batch {} of {}", step, micro_batch % count + 1, count);
 }
 
 double slice_fraction(const Net& net, const PlanBinding& binding) {

@@ -215,6 +215,8 @@ struct StatePlacement {
   bool is_extended = false;  // in the device's extended state buffer
 };
 
+constexpr const char* testing_strategy = "testing";  // of a plan that tests
+
 struct Plan {
   std::string strategy;
   std::string net;
@@ -239,7 +241,9 @@ struct Plan {
 // Whether the task does its work in this micro-batch.
 [[nodiscard]] bool works_in(const Plan& plan, const Task& task, int64_t micro_batch);
 
-// "step 3", or "step 3, micro-batch 1 of 4" where a step has several; both count from 0.
+// "step 3", or "step 3, micro-batch 1 of 4" where a step has several, or "batch 3" of a plan that
+// tests: as users count them, from 1.
+// `micro_batch` counts from 0.
 [[nodiscard]] std::string step_name(const Plan& plan, int64_t micro_batch);
 
 [[nodiscard]] bool is_forward(LayerPass pass);  // the statistics pass included

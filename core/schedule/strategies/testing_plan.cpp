@@ -55,7 +55,7 @@ void emit_predictions(PlanBuilder& builder) {
 }  // namespace
 
 Plan build_testing_plan(const StrategyInputs& inputs, bool sends_weights) {
-  PlanBuilder builder(inputs, "testing", PlanBuilder::Purpose::testing);
+  PlanBuilder builder(inputs, testing_strategy, PlanBuilder::Purpose::testing);
   const Net& net = builder.net();
   stages::emit_inputs(builder);
   if (sends_weights) emit_weights(builder);
