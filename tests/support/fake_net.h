@@ -227,8 +227,7 @@ inline Net normalised_net(int64_t batch, int32_t phase = TANDEM_TRAIN) {
   return net.loss().finish();
 }
 
-// With outputs that can be computed again: those of norm1 and norm2 with the ReLUs on them, and of
-// pool2.
+// With outputs that can be computed again: those of norm1 and norm2 with the ReLUs on them.
 inline Net scaled_net(int64_t batch) {
   FakeNet net("scaled", batch, {1, 3, 16, 16});
   net.convolution("conv1", 16, 3, 1, 1).batch_norm_scale("norm1").relu("relu1");
