@@ -61,7 +61,7 @@ class Recomputation {
   }
 
   // Whether the task is a forward pass that writes this whole buffer and no other output.
-  [[nodiscard]] bool is_repeatable(int task, int buffer) {
+  [[nodiscard]] bool is_repeatable(int task, int buffer) const {
     const LayerWork* pass = pass_of(task);
     if (pass == nullptr || pass->pass != LayerPass::forward || repeated_.contains(task)) {
       return false;
