@@ -1,5 +1,5 @@
 // bench_training NET [--batch N] [--precision float32|bfloat16] [--steps 5] [--warm-up 3]
-//                [--devices cpu] [--strategy sequential] [--write FOLDER]
+//                [--devices cpu] [--strategy sequential] [--recompute] [--write FOLDER]
 // mpirun -n 2 bench_training NET --devices cpu:1 --threads 1 --strategy auto ...
 // bench_training --peak [--threads N]
 // Tandem's half of training.py: trains on one batch and prints JSON: images per second by the
@@ -36,7 +36,7 @@ struct Arguments {
   std::string net, precision = "float32", devices = "cpu", strategy = "sequential", write;
   int64_t batch = 0;
   int steps = 5, warm_up = 3, threads = 0;
-  bool peak = false;
+  bool peak = false, recomputes = false;
 };
 
 constexpr float rate = 1e-2F;  // momentum 0.9, decay 0.0005, as in the other half
@@ -119,6 +119,7 @@ SessionOptions session_options(const Arguments& a, const NetDefinition& definiti
   options.precision = parse_precision(a.precision);
   options.machine.threads = a.threads;
   options.testing = false;
+  options.recomputes = a.recomputes;
   options.rule.momentum = 0.9F;
   options.rule.weight_decay = 0.0005F;
   options.executor.trace = false;
@@ -269,6 +270,7 @@ int main(int argc, char** argv) {
   app.add_option("--precision", arguments.precision)->capture_default_str();
   app.add_option("--devices", arguments.devices)->capture_default_str();
   app.add_option("--strategy", arguments.strategy, "... or auto")->capture_default_str();
+  app.add_flag("--recompute", arguments.recomputes, "Compute activations again: less memory");
   app.add_option("--threads", arguments.threads, "Of all devices together (default: all cores)");
   app.add_option("--steps", arguments.steps)->capture_default_str();
   app.add_option("--warm-up", arguments.warm_up)->capture_default_str();

@@ -4,7 +4,8 @@
     cmake --build --preset release --target bench_training
     python3 bench/training.py [--python PYTHON] [--onnxruntime PYTHON]
                               [--nets alexnet,googlenet,resnet18,mobilenet,squeezenet,cifar10_quick]
-                              [--precisions float32,bfloat16] [--isa avx2] [--rounds 3] [--steps 5] [--out FOLDER]
+                              [--precisions float32,bfloat16] [--isa avx2] [--recompute] [--rounds 3] [--steps 5]
+                              [--out FOLDER]
     python3 bench/training.py --hosts 2 [--rate 1gbit] [--strategy auto] ...   (root; scripts/hosts)
     python3 bench/training.py --ranks 2 ...
 
@@ -166,6 +167,7 @@ def command_of(a, case, kind, folder):
     if kind.startswith("tandem"):
         net = with_own_statistics(prototxt, folder / f"{case.net}.prototxt") if count else case.net
         command = [a.program, net, "--batch", a.batch or BATCHES.get(case.net, 32), *counts]
+        command += ["--recompute"] if a.recompute else []
     else:
         command = [a.python, ROOT / "bench" / "training_torch.py", prototxt, folder / case.net,
                    "--mode", "stock" if kind == "PyTorch stock" else "tuned", *counts]
@@ -259,6 +261,7 @@ def arguments():
     parser.add_argument("--strategy", default="auto", help="of Tandem over ranks")
     parser.add_argument("--precisions", help="float32,bfloat16; with --isa avx2 float32")
     parser.add_argument("--isa", choices=sorted(CAPS), help="cap both sides and the limit to these instructions")
+    parser.add_argument("--recompute", action="store_true", help="Tandem computes activations again: less memory")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--warm-up", type=int, default=3)

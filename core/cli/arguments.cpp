@@ -1,6 +1,7 @@
 #include "core/cli/arguments.h"
 
 #include <filesystem>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -108,6 +109,13 @@ void add_tune_option(Command& command, bool& tune) {
   command.flag("--tune", tune,
                "Let kernels measure which of their algorithms is the fastest, which takes "
                "seconds at the start; default: by the library's own model. A run keeps the choice");
+}
+
+void add_recompute_option(Command& command, std::function<void()> given) {
+  command.flag(
+      "--recompute", std::move(given),
+      "Free the outputs of BatchNorm, pooling and other layers that do little, and compute "
+      "them again for the backward pass: less memory, a longer step, the same bits");
 }
 
 void add_graphs_option(Command& command, GraphUse& graphs) {

@@ -2,6 +2,7 @@
 // function that declares them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -49,6 +50,7 @@ void choose_made_up_pixels(const std::string& pixels, bool prefers_bytes, Sessio
 [[nodiscard]] std::string pixels_text(const std::string& pixels, const SessionOptions& options);
 
 void add_tune_option(Command& command, bool& tune);
+void add_recompute_option(Command& command, std::function<void()> given);
 void add_graphs_option(Command& command, GraphUse& graphs);
 // --watchdog, with its default shown. `what`: "step", what has to finish within the time.
 void add_watchdog_option(Command& command, const std::string& what, double& seconds);

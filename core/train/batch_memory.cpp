@@ -54,6 +54,7 @@ class StepMemory {
     inputs.costs = &costs;
     inputs.topology = setup_.record.machine.topology.get();
     inputs.solver_states = make_update_rule(setup_.solver).states;
+    inputs.recomputes = chosen.recompute.value_or(false);
     if (is_other) {
       inputs.options = setup_.strategies->options_of(strategy, chosen.strategy_options);
       inputs.options = fastest_variant(setup_.strategies->at(strategy), inputs).options;

@@ -121,6 +121,7 @@ void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
   if (options.snapshot > 0) chosen.snapshot = options.snapshot;
   if (options.display > 0) chosen.display = options.display;
   if (options.tune) chosen.tune = true;
+  if (options.recompute) chosen.recompute = options.recompute;  // the bits are the same
   chosen.stop = options.stop;
   chosen.timeline = options.timeline;
   chosen.graphs = options.graphs;

@@ -41,6 +41,7 @@ SessionOptions plain_options(const TrainSetup& setup) {
   if (chosen.average_decay > 0) options.rule.keep_average(chosen.average_decay);
   options.finds_links = setup.finds_links;
   options.tuning = {chosen.tune, setup.record.algorithms};
+  options.recomputes = chosen.recompute.value_or(false);
   options.batch = chosen.batch;
   options.data = setup.record.data;
   options.testing = setup.validation_data != nullptr;

@@ -149,6 +149,7 @@ json options_json(const TrainOptions& o, const MachineOptions& machine) {
           {"bad_share_limit", o.bad_share_limit},
           {"data_parameters", o.data_parameters},
           {"tune", o.tune},
+          {"recompute", o.recompute.value_or(false)},
           {"machine", machine_json(machine)}};
 }
 
@@ -202,6 +203,7 @@ TrainOptions options_from(const JsonFields& fields) {
   read_newer("bad_share_limit", o.bad_share_limit);
   read("data_parameters", o.data_parameters);
   read_newer("tune", o.tune);
+  o.recompute = fields.get("recompute", false);
   return o;
 }
 

@@ -211,6 +211,7 @@ void Session::make_plan(Phase& phase, const NetDefinition& definition, int32_t w
   inputs.needs_norms = options_.rule.needs_norms();
   inputs.clips_gradients = options_.rule.clip > 0;
   inputs.micro_batches_per_step = options_.rule.micro_batches;
+  inputs.recomputes = options_.recomputes;
   inputs.options = options_.strategy_options;
   inputs.weights_at = training_.whole_plan().weights_at;
   phase.pixels = which == TANDEM_TRAIN ? options_.training_pixels : options_.testing_pixels;

@@ -47,7 +47,8 @@ struct SessionOptions {
   // If neither link nor topology is given, rings and groups follow what the devices report of their
   // links; the Session's own options then have that topology.
   bool finds_links = true;
-  bool training = true;  // false: only the testing plan
+  bool recomputes = false;  // activations of training, as core/schedule/plan/recompute.h says
+  bool training = true;     // false: only the testing plan
   bool testing = true;
   // In virtual time a large plan gets no executor and no waits: measure() takes its step from
   // StepModel, and nothing else may be asked of it. For forecasts.

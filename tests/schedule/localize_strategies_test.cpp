@@ -30,6 +30,7 @@ TEST_P(EveryStrategyOnRanks, DoesWhatOneProcessDoes) {
         SCOPED_TRACE(strategy.name + " " + to_text(strategy, options));
         StrategyInputs inputs = inputs_of(net, devices);
         inputs.options = options;
+        inputs.recomputes = normalised;
         Plan plan;
         const std::string refusal = error_of([&] { plan = build_plan(strategy.name, inputs); });
         if (!refusal.empty()) {

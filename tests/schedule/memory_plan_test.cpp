@@ -53,6 +53,32 @@ TEST(MemoryPlan, WhatAnotherStreamUsesSharesNothing) {
   EXPECT_EQ(plan_memory(maker.derived()).transient_bytes[0], 3 * 4096);
 }
 
+TEST(MemoryPlan, WhatARepeatedPassWritesAgainIsFreeInBetween) {
+  for (const bool repeats : {false, true}) {
+    Maker maker(1);
+    const Region again = maker.floats("again", 0, 1024), other = maker.floats("other", 0, 1024);
+    maker.touch("write", {compute(0)}, {}, {again});
+    maker.touch("use", {compute(0)}, {again}, {});
+    maker.touch("write other", {compute(0)}, {}, {other});
+    maker.task("write again", {compute(0)}, {}, {again},
+               LayerWork{0, LayerPass::forward, false, repeats});
+    maker.touch("use again", {compute(0)}, {again}, {});
+    const MemoryPlan memory = plan_memory(maker.plan);
+    EXPECT_EQ(memory.transient_bytes[0], (repeats ? 1 : 2) * 4096);
+    EXPECT_EQ(offset(memory, again) == offset(memory, other), repeats);
+  }
+}
+
+TEST(MemoryPlan, WhatARepeatedPassReadsItselfIsNotFree) {
+  Maker maker(1);
+  const Region again = maker.floats("again", 0, 1024), other = maker.floats("other", 0, 1024);
+  maker.touch("write", {compute(0)}, {}, {again});
+  maker.touch("write other", {compute(0)}, {}, {other});
+  maker.task("change", {compute(0)}, {again}, {again},
+             LayerWork{0, LayerPass::forward, false, true});
+  EXPECT_EQ(plan_memory(maker.plan).transient_bytes[0], 2 * 4096);
+}
+
 TEST(MemoryPlan, WhatIsReadBeforeItIsWrittenLivesTheWholeMicroBatch) {
   Maker maker(1);
   const Region kept = maker.floats("kept", 0, 16), early = maker.floats("early", 0, 16),

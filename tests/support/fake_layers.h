@@ -110,6 +110,12 @@ inline const tandem_layer_type batch_norm = [] {
   type.statistics = &channel_statistics;
   return type;
 }();
+inline const tandem_layer_type batch_norm_scale = [] {
+  tandem_layer_type type = batch_norm;
+  type.name = "BatchNormScale";
+  type.traits = TANDEM_BATCH_STATISTICS | TANDEM_BACKWARD_READS_INPUTS;
+  return type;
+}();
 inline constexpr tandem_input scores{sizeof(tandem_input), TANDEM_INPUT_DATA, "scores"};
 inline constexpr tandem_input label{sizeof(tandem_input), TANDEM_INPUT_LABEL, "label"};
 inline constexpr tandem_input targets{sizeof(tandem_input), TANDEM_INPUT_TARGETS, "label"};

@@ -70,6 +70,17 @@ class FakeNet {
     net_.weights.back().kind = TANDEM_STATE;
     return *this;
   }
+  // Not in place: its backward pass reads its input.
+  FakeNet& batch_norm_scale(const std::string& name) {
+    add_layer(name, fake::batch_norm_scale, {top_}, window(0, 0, 1, 0));
+    const Shape channels{top_shape().c, 1, 1, 1};
+    for (const char* state : {"mean", "variance"}) {
+      add_weight(state, channels);
+      net_.weights.back().kind = TANDEM_STATE;
+    }
+    add_weight("bias", channels);
+    return *this;
+  }
   FakeNet& loss(const std::string& name = "loss", double weight = 1) {
     add_scalar(name, fake::loss, weight);
     return *this;
@@ -214,6 +225,15 @@ inline Net normalised_net(int64_t batch, int32_t phase = TANDEM_TRAIN) {
   net.inner_product("fc1", 50).batch_norm("norm3").relu("relu3").inner_product("fc2", 10);
   if (phase == TANDEM_TEST) net.accuracy();
   return net.loss().finish();
+}
+
+// With outputs that can be computed again: those of norm1 and norm2 with the ReLUs on them.
+inline Net scaled_net(int64_t batch) {
+  FakeNet net("scaled", batch, {1, 3, 16, 16});
+  net.convolution("conv1", 16, 3, 1, 1).batch_norm_scale("norm1").relu("relu1");
+  net.convolution("conv2", 20, 3, 1, 1).batch_norm_scale("norm2").relu("relu2");
+  net.pooling("pool2", 2, 2).convolution("conv3", 8, 3);
+  return net.inner_product("fc1", 50).relu("relu3").inner_product("fc2", 10).loss().finish();
 }
 
 // The layers of AlexNet that have weights or change shapes.

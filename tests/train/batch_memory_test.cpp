@@ -46,6 +46,27 @@ TEST_F(BatchMemory, HalvesTheBatchUntilAStepFits) {
   EXPECT_EQ(chosen, (std::set<int64_t>{4, 8, 16, 32, 64}));
 }
 
+TEST_F(BatchMemory, IsLargerWhereActivationsAreComputedAgain) {
+  NetWriter net("norms");
+  net.data(20);
+  for (const char* number : {"1", "2", "3", "4"}) {
+    net.layer(std::string("conv") + number, "Convolution",
+              "convolution_param { num_output: 16 kernel_size: 3 pad: 1 }")
+        .layer(std::string("norm") + number, "BatchNorm", "batch_norm_param { scale_bias: true }");
+  }
+  net.layer("score", "InnerProduct", "inner_product_param { num_output: 3 }").loss();
+  TrainOptions norms = options(1);
+  norms.net_text = net.text();
+  const auto least_for_all = [&](bool recompute) {
+    norms.recompute = recompute;
+    setup_ = resolve(registry_, norms);
+    int64_t available = 1 << 20;
+    while (batch_with(available) < 64) available += available / 16;
+    return available;
+  };
+  EXPECT_LT(least_for_all(true), least_for_all(false));
+}
+
 TEST_F(BatchMemory, IsDividedAmongItsDevices) {
   // Weights are on each device, so two of them need more in all.
   const auto least_for_all = [this](const char* devices) {

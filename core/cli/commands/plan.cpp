@@ -35,7 +35,7 @@ struct PlanArguments {
   int64_t batch_per_device = 0;
   int hosts = 0;        // 0: not given
   std::string network;  // the links between hosts
-  bool tasks = true, as_json = false;
+  bool tasks = true, as_json = false, recomputes = false;
 };
 
 // Replaces the links by those of devices that are divided among hosts.
@@ -106,6 +106,7 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   options.strategy = a.strategy;
   options.strategy_options = a.strategy_options;
   options.machine = machine;
+  options.recomputes = a.recomputes;
   options.batch =
       a.batch_per_device > 0 ? a.batch_per_device * devices.count() : a.net.batch_of(definition);
   options.data = a.net.data(definition);
@@ -309,6 +310,7 @@ void add_plan(CommandLine& line) {
   add_roofline_options(command, a.roofline);
   command.flag("--no-tasks", a.tasks, "Do not list the tasks", false);
   add_json_option(command, a.as_json);
+  add_recompute_option(command, [&a] { a.recomputes = true; });
   add_strategy_options(command, a.strategy_options);
   add_device_options(command, a.machine);
   command.action([arguments, &command] { return run_plan(*arguments, command); });

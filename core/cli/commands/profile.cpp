@@ -30,7 +30,7 @@ struct ProfileArguments {
   GraphUse graphs = GraphUse::automatic;
   DeviceOptions machine;
   int steps = 5, warm_up = 2;
-  bool without_communication = true, as_json = false, tune = false;
+  bool without_communication = true, as_json = false, tune = false, recomputes = false;
 };
 
 struct LayerRow {
@@ -206,6 +206,7 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
                  {"split", plan.split_layer},
                  {"alexnet_like", alexnet.alexnet_like},
                  {"tune", a.tune},
+                 {"recompute", a.recomputes},
                  {"peak_memory_bytes", peak_memory_bytes()},
                  {"layers", json::array()}};
     if (measured.live_step_seconds > 0) {
@@ -265,6 +266,7 @@ int run_profile(ProfileArguments& a, const Command& command) {
   const std::string kind = parse_devices(a.devices, registry).kind;
   choose_made_up_pixels(a.pixels, prefers_bytes(registry.backend(kind)), options);
   options.tuning.measures = a.tune;
+  options.recomputes = a.recomputes;
   options.executor.graphs = a.graphs;
   options.rule.momentum = 0.9F;
   options.rule.weight_decay = 0.0005F;
@@ -302,6 +304,7 @@ void add_profile(CommandLine& line) {
                "Do not run a second time without copies between devices", false);
   add_json_option(command, a.as_json);
   add_tune_option(command, a.tune);
+  add_recompute_option(command, [&a] { a.recomputes = true; });
   add_graphs_option(command, a.graphs);
   add_strategy_options(command, a.strategy_options);
   add_device_options(command, a.machine);

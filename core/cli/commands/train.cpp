@@ -214,6 +214,10 @@ void add_train(CommandLine& line) {
                  "float16: the factor of gradients, a power of two (default: 1024; with --resume "
                  "the run's). Take a smaller one where gradients overflow");
   add_tune_option(command, o.tune);
+  add_recompute_option(command, [&o] { o.recompute = true; });
+  command.flag(
+      "--no-recompute", [&o] { o.recompute = false; },
+      "With --resume: keep what the run computed again until now");
   add_graphs_option(command, o.graphs);
   add_device_options(command, o.machine);
   add_watchdog_option(command, "step", o.watchdog_seconds);

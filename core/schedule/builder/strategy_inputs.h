@@ -26,6 +26,7 @@ struct StrategyInputs {
   int micro_batches_per_step = 1;     // iter_size
   std::vector<Placement> weights_at;  // for `testing`: of the training plan
   std::optional<PixelScale> bytes;    // pixels come as bytes; what makes floats of them
+  bool recomputes = false;            // activations, as recompute.h says; not for `testing`
   StrategyOptions options;
 };
 

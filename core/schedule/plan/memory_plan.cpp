@@ -28,14 +28,20 @@ int64_t append(int64_t& arena_bytes, int64_t bytes) {
   return offset;
 }
 
-// How a buffer is used within a micro-batch: from which task to which, on which one stream.
+// How a buffer is used within a micro-batch: from which task to which, on which one stream. Where a
+// pass is repeated, it is free from the last use before to that pass, which writes it again.
 struct Life {
-  int first = -1, last = -1;
+  std::vector<Interval> tasks;
   bool one_stream = true;
   bool carried_over = false;  // something is read that only an earlier micro-batch can have written
   std::optional<StreamId> stream;
   IntervalSet written;  // bytes, so far in the micro-batch
 };
+
+bool repeats(const Task& task) {
+  const auto* pass = std::get_if<LayerWork>(&task.work);
+  return pass != nullptr && pass->repeats;
+}
 
 std::vector<Life> lives(const Plan& plan) {
   std::vector<Life> result(plan.buffers.size());
@@ -44,8 +50,12 @@ std::vector<Life> lives(const Plan& plan) {
     const Task& task = plan.tasks[static_cast<size_t>(access.task)];
     const int64_t bytes = plan.buffers[static_cast<size_t>(access.buffer)].bytes;
     const Interval used = intersection(access.bytes, {0, bytes});
-    if (life.first < 0) life.first = access.task;
-    life.last = access.task;
+    const bool writes_all = access.writes && used.begin == 0 && used.end == bytes;
+    // What the pass reads itself is not written anew: reads come before writes.
+    const bool is_new =
+        life.tasks.empty() || (writes_all && repeats(task) && life.tasks.back().end <= access.task);
+    if (is_new) life.tasks.push_back({access.task, 0});
+    life.tasks.back().end = access.task + 1;
     if (task.streams.size() != 1 || (life.stream && !(*life.stream == task.streams[0]))) {
       life.one_stream = false;
     } else {
@@ -66,14 +76,18 @@ struct Occupied {
 };
 
 // The lowest offset, at or after `from`, at which that many bytes are free during these tasks.
-int64_t first_fit(const std::vector<Occupied>& occupied, const Interval& tasks, int64_t bytes,
-                  int64_t from) {
+int64_t first_fit(const std::vector<Occupied>& occupied, const std::vector<Interval>& tasks,
+                  int64_t bytes, int64_t from) {
+  const auto is_in_use = [&](const Occupied& other) {
+    return std::any_of(tasks.begin(), tasks.end(),
+                       [&](const Interval& some) { return other.tasks.overlaps(some); });
+  };
   int64_t offset = from;
   // In order of their begin.
   auto other = std::lower_bound(occupied.begin(), occupied.end(), from,
                                 [](const Occupied& a, int64_t at) { return a.bytes.begin < at; });
   for (; other != occupied.end(); ++other) {
-    if (!other->tasks.overlaps(tasks)) continue;
+    if (!is_in_use(*other)) continue;
     if (aligned_begin(offset, bytes) + bytes <= other->bytes.begin) break;
     offset = std::max(offset, other->bytes.end);
   }
@@ -92,22 +106,25 @@ int64_t pack(const Plan& plan, const std::vector<Life>& lives, std::vector<int> 
   // Where the last buffer of these bytes and tasks ends: nothing before fits another one. So many
   // equal buffers do not take quadratic time.
   std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> ends;
+  const Interval all{0, static_cast<int64_t>(plan.tasks.size())};
   int64_t needed = 0;
   for (const int buffer : buffers) {
     const Life& life = lives[static_cast<size_t>(buffer)];
-    const Interval tasks = life.carried_over ? Interval{0, static_cast<int64_t>(plan.tasks.size())}
-                                             : Interval{life.first, life.last + 1};
-    int64_t& end = ends[{bytes(buffer), tasks.begin, tasks.end}];
+    const std::vector<Interval> tasks = life.carried_over ? std::vector{all} : life.tasks;
+    int64_t from = 0;
+    int64_t& end = tasks.size() == 1 ? ends[{bytes(buffer), tasks[0].begin, tasks[0].end}] : from;
     const int64_t offset = first_fit(occupied, tasks, bytes(buffer), end);
-    const Occupied mine{tasks, {offset, offset + bytes(buffer)}};
-    end = mine.bytes.end;
-    occupied.insert(std::upper_bound(occupied.begin(), occupied.end(), mine,
-                                     [](const Occupied& a, const Occupied& b) {
-                                       return a.bytes.begin < b.bytes.begin;
-                                     }),
-                    mine);
+    end = offset + bytes(buffer);
+    needed = std::max(needed, end);
+    for (const Interval& some : tasks) {
+      const Occupied mine{some, {offset, offset + bytes(buffer)}};
+      occupied.insert(std::upper_bound(occupied.begin(), occupied.end(), mine,
+                                       [](const Occupied& a, const Occupied& b) {
+                                         return a.bytes.begin < b.bytes.begin;
+                                       }),
+                      mine);
+    }
     offsets[static_cast<size_t>(buffer)] = offset;
-    needed = std::max(needed, mine.bytes.end);
   }
   return needed;
 }
@@ -136,7 +153,7 @@ MemoryPlan plan_memory(const Plan& plan, bool reuse) {
       memory.offsets[i] = append(memory.extended_bytes[device], total_bytes(buffer));
     } else if (buffer.kind == BufferKind::persistent) {
       memory.offsets[i] = append(memory.persistent_bytes[device], total_bytes(buffer));
-    } else if (uses[i].first < 0) {
+    } else if (uses[i].tasks.empty()) {
       continue;  // a tensor of a layer none of whose passes here touch it
     } else if (reuse && buffer.slots == 1 && of_one_stream &&
                uses[i].stream->device == buffer.device) {

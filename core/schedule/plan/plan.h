@@ -52,7 +52,7 @@ enum class Stage {
   backward_data,  // where activation gradients and weights are not computed by one device
   backward_weights,
   update_weights,
-  load_state,  // between a device and its extended memory
+  load_state,  // between a device and its extended memory, or what recompute.h keeps
   store_state
 };
 constexpr int stage_count = static_cast<int>(Stage::store_state) + 1;
@@ -121,6 +121,7 @@ struct LayerWork {
   int binding = -1;
   LayerPass pass = LayerPass::forward;
   bool accumulate = false;
+  bool repeats = false;  // a forward pass once more, into the same memory (recompute.h)
 };
 struct CopySegment {
   Region source, target;

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/schedule/cost/step_model.h"
+#include "core/schedule/plan/recompute.h"
 
 namespace tandem {
 namespace {
@@ -28,7 +29,9 @@ Trial try_variant(const Strategy& strategy, const StrategyInputs& inputs, double
   try {
     const bool has_bound = best > 0 && strategy.least_seconds != nullptr;
     if (has_bound && least_seconds(strategy, inputs) >= best) return {true, std::nullopt};
-    return {true, simulated_step_seconds(inputs, strategy.build(inputs))};
+    Plan plan = strategy.build(inputs);
+    if (inputs.recomputes) recompute_activations(plan, *inputs.net);
+    return {true, simulated_step_seconds(inputs, plan)};
   } catch (const Error&) {
     return {};
   }

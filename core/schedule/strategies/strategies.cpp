@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/schedule/plan/dependencies.h"
+#include "core/schedule/plan/recompute.h"
 
 namespace tandem {
 namespace {
@@ -213,7 +214,9 @@ Plan build_plan_without_waits(const std::string& strategy, const StrategyInputs&
   require_weights_to_train(*inputs.net);
   StrategyInputs completed = inputs;
   if (completed.costs == nullptr) completed.costs = &unmeasured;
-  return wanted.build(completed);
+  Plan plan = wanted.build(completed);
+  if (inputs.recomputes) recompute_activations(plan, *inputs.net);
+  return plan;
 }
 
 }  // namespace tandem

@@ -1,0 +1,18 @@
+// Activation recomputation: the output of a layer that does little work for each byte is freed
+// after the forward pass has used it for the last time, and computed again directly before the
+// backward pass reads it. Weights, moving averages and losses keep their bits, since the same
+// kernel runs again over the same values; a step takes less memory and some more time.
+#pragma once
+
+#include "core/schedule/plan/plan.h"
+
+namespace tandem {
+
+struct Net;
+
+// Adds tasks "recompute norm1 @0" to a training plan whose waits are not derived yet. Outputs that
+// could not be computed again exactly, or whose layer's inputs would have to be kept for it, stay
+// as they are.
+void recompute_activations(Plan& plan, const Net& net);
+
+}  // namespace tandem
