@@ -7,13 +7,13 @@ add_dependencies(test_layers ${modules})
 get_property(on_host GLOBAL PROPERTY TANDEM_CUDA_ON_HOST)
 add_dependencies(test_layers ${on_host})
 add_test(NAME LayersOnCudaOnHost COMMAND test_layers --gtest_filter=-*OnACpu:Winograd.*:MaxPooling.*)
-set_tests_properties(LayersOnCudaOnHost PROPERTIES ENVIRONMENT TANDEM_TEST_KERNELS=cuda_on_host TIMEOUT 600 COST 500
+set_tests_properties(LayersOnCudaOnHost PROPERTIES ENVIRONMENT TANDEM_TEST_KERNELS=cuda_on_host TIMEOUT 1800 COST 500
   LABELS layers)
 # Kernels of fewer instructions than this CPU has: our own by Highway, and what oneDNN chooses.
 foreach(instructions SSE41 AVX2)
   add_test(NAME LayersWith${instructions}
     COMMAND test_layers --gtest_filter=Winograd.*:Convolution.*:MaxPooling.*:Pooling.*:*OfPooling*:BatchNormScale.*)
-  set_tests_properties(LayersWith${instructions} PROPERTIES ENVIRONMENT ONEDNN_MAX_CPU_ISA=${instructions} TIMEOUT 600
+  set_tests_properties(LayersWith${instructions} PROPERTIES ENVIRONMENT ONEDNN_MAX_CPU_ISA=${instructions} TIMEOUT 1800
     LABELS layers)
 endforeach()
 if(TANDEM_HAS_CUDA)
