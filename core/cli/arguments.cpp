@@ -114,8 +114,9 @@ void add_tune_option(Command& command, bool& tune) {
 void add_recompute_option(Command& command, std::function<void()> given) {
   command.flag(
       "--recompute", std::move(given),
-      "Free the outputs of BatchNorm, pooling and other layers that do little, and compute "
-      "them again for the backward pass: less memory, a longer step, the same bits");
+      "Free the outputs of BatchNorm, pooling and other layers that do little, and compute them "
+      "again for the backward pass, if a step takes less memory so: it is longer, and its bits are "
+      "the same");
 }
 
 void add_graphs_option(Command& command, GraphUse& graphs) {

@@ -93,7 +93,7 @@ struct Profiler::State {
 
   // Under the names that programs give these options.
   [[nodiscard]] GivenOptions inputs() const {
-    return {{"--net", given.net_text.empty() ? given.net : given.net_text},
+    return {{"--net", given.net_text.empty() ? given.net : text_summary(given.net_text)},
             {"--batch", std::to_string(given.batch)},
             {"--classes", std::to_string(given.classes)},
             {"--image-size", std::to_string(given.size)},

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
+#include <string_view>
 
 #include "core/base/crc32.h"
 #include "core/base/error.h"
@@ -14,8 +17,8 @@ namespace {
 
 // The options whose value may be a file. Folders are not looked into; data in folders are compared
 // when they are open.
-const std::set<std::string> file_options{"--class-weights", "--data",    "--net",     "--paced",
-                                         "--solver",        "--weights", "--topology"};
+constexpr std::string_view file_options[] = {"--class-weights", "--data",    "--net",     "--paced",
+                                             "--solver",        "--weights", "--topology"};
 
 std::string option_text(const RankInputs& inputs, const std::string& name) {
   const auto found = inputs.options.find(name);
@@ -49,6 +52,10 @@ std::string difference(const RankInputs& root, const RankInputs& other, int rank
 
 }  // namespace
 
+std::string text_summary(const std::string& text) {
+  return fmt::format("{} bytes, checksum {:08x}", text.size(), crc32c(text.data(), text.size()));
+}
+
 std::string file_contents(const std::string& path) {
   std::error_code code;
   if (path.empty() || !std::filesystem::is_regular_file(path, code)) return "";
@@ -56,8 +63,7 @@ std::string file_contents(const std::string& path) {
   if (code) return "";
   if (bytes > most_text_bytes) return fmt::format("{} bytes", bytes);
   try {
-    const std::string text = read_text_file(path);
-    return fmt::format("{} bytes, checksum {:08x}", text.size(), crc32c(text.data(), text.size()));
+    return text_summary(read_text_file(path));
   } catch (const Error&) {
     return "";  // rank 0 says why, if it needs the file
   }
@@ -66,7 +72,10 @@ std::string file_contents(const std::string& path) {
 RankInputs inputs_of(const std::string& host, const GivenOptions& options) {
   RankInputs inputs{host, options, {}};
   for (const auto& [name, value] : options) {
-    if (!file_options.contains(name)) continue;
+    if (std::find(std::begin(file_options), std::end(file_options), name) ==
+        std::end(file_options)) {
+      continue;
+    }
     const std::string contents = file_contents(value);
     if (!contents.empty()) inputs.files[value] = contents;
   }

@@ -21,8 +21,11 @@ struct RankInputs {
 // With the files that the options name.
 [[nodiscard]] RankInputs inputs_of(const std::string& host, const GivenOptions& options);
 
-// "120 bytes, checksum 0badcafe"; without a checksum for more than 64 MiB, as of weights; "" if it
-// is no regular file, or cannot be read.
+// "120 bytes, checksum 0badcafe"
+[[nodiscard]] std::string text_summary(const std::string& text);
+
+// The same of a file; without a checksum for more than 64 MiB, as of weights; "" if it is no
+// regular file, or cannot be read.
 [[nodiscard]] std::string file_contents(const std::string& path);
 
 // What the first rank that was started with other options or files than rank 0 has, and rank 0; ""

@@ -3,6 +3,8 @@
 // how many samples a batch has, when to stop.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <exception>
 #include <memory>
@@ -77,6 +79,20 @@ auto as_rank(const Communicator* ranks, const Function& function) {
   } catch (...) {
     if (ranks != nullptr) ranks->abort();
     throw;
+  }
+}
+
+// Calls function(), a part of a step, which counts from 1. Of several ranks it may fail on this one
+// only: then the message has the step, and the rank where as_rank() adds none.
+template <class Function>
+auto in_step(const Communicator* ranks, int64_t step, const Function& function) {
+  try {
+    return function();
+  } catch (const Error& failure) {
+    if (ranks == nullptr) throw;
+    const std::string text = failure.what();
+    throw error("{}{}{}", ranks->rank() == 0 ? own_title(*ranks) + ": " : "",
+                text.starts_with("step ") ? "" : fmt::format("step {}: ", step), text);
   }
 }
 

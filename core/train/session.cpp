@@ -144,7 +144,8 @@ void Session::divide(Phase& phase) {
   options_.ranks->broadcast(&of_root, sizeof(of_root), "the plan's hash");
   if (mine != of_root) {
     throw error(
-        "its plan of the {} steps is not that of rank 0: are the options, and the versions of tandem "
+        "its plan of the {} steps is not that of rank 0: are the options, and the versions of "
+        "tandem "
         "and of its plugins, the same on all hosts?",
         &phase == &training_ ? "training" : "testing");
   }

@@ -164,6 +164,7 @@ void introduce(const TrainSetup& setup, Session& session, const RunFolder& folde
   if (plan.devices > 1) {
     for (const std::string& note : plan.notes) observer.on_message(note);
   }
+  if (!plan.recomputation.empty()) observer.on_message(plan.recomputation);
   observer.on_message("memory: " + session.memory_forecast());
   observer.on_message("run folder: " + folder.path().string());
 }

@@ -158,25 +158,12 @@ void TrainingRun::issue(int64_t step) {
   issued_ = step + 1;
 }
 
-// What fails on one rank only: its message has the step, and the rank where as_rank() adds none.
-template <class Function>
-auto TrainingRun::of_this_rank(int64_t step, const Function& function) {
-  try {
-    return function();
-  } catch (const Error& failure) {
-    if (ranks_ == nullptr) throw;
-    const std::string text = failure.what();
-    throw error("{}{}{}", ranks_->rank() == 0 ? own_title(*ranks_) + ": " : "",
-                text.starts_with("step ") ? "" : fmt::format("step {}: ", step + 1), text);
-  }
-}
-
 void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
-  const Batch batch = of_this_rank(step, [&] { return loader_->next(); });
+  const Batch batch = in_step(ranks_, step + 1, [&] { return loader_->next(); });
   int64_t samples = batch.samples;
   if (agreement_) {
     const int64_t offset = loader_->layout().label_offset;
-    samples = of_this_rank(step, [&] {
+    samples = in_step(ranks_, step + 1, [&] {
       return agreement_->agree(reinterpret_cast<float*>(batch.memory + offset), chosen_.batch);
     });
   }
@@ -188,7 +175,7 @@ void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
                             0};
   std::memcpy(batch.memory, &control, sizeof(control));
   while (pending_.size() >= batches_in_flight) finish_oldest();
-  of_this_rank(step, [&] {
+  in_step(ranks_, step + 1, [&] {
     phase_.executor->issue(number, {{phase_.batch_buffer, batch.memory}});
   });
   report_given_up();
@@ -209,7 +196,7 @@ void TrainingRun::release_held(bool drained) {
 
 void TrainingRun::finish_oldest() {
   const Pending done = pending_.front();
-  of_this_rank(done.step, [&] { phase_.executor->wait(done.number); });
+  in_step(ranks_, done.step + 1, [&] { phase_.executor->wait(done.number); });
   const std::vector<float> scalars = phase_.scalars(done.number);
   double loss = 0;
   for (size_t i = 0; i < scalars.size(); ++i)

@@ -49,8 +49,6 @@ class TrainingRun {
 
   void loop();
   void issue(int64_t step);
-  template <class Function>
-  auto of_this_rank(int64_t step, const Function& function);
   void issue_batch(int64_t step, int64_t number, double rate);
   void release_held(bool drained);
   void finish_oldest();

@@ -71,8 +71,9 @@ struct TrainOptions {
   // stuck.
   double watchdog_seconds = 600;
   bool tune = false;  // kernels measure which of their algorithms is the fastest
-  // Activations that little work makes are freed and computed again for the backward pass: less
-  // memory, more time, the same bits. Else no, or as the resumed run does.
+  // Activations that little work makes are freed and computed again for the backward pass, if that
+  // takes less memory: more time, the same bits. Without a value: as the resumed run does; a new
+  // one does not.
   std::optional<bool> recompute;
   GraphUse graphs = GraphUse::automatic;
   // Passes of plugins that are not Tandem's own run on copies of their memory, between guards, and

@@ -26,6 +26,7 @@
 #include "plugins/abi.h"
 #include "plugins/mpi/bell.h"
 #include "plugins/mpi/neighbours.h"
+#include "plugins/mpi/requests.h"
 #include "plugins/mpi/versions.h"
 #include "plugins/sdk.h"
 
@@ -33,25 +34,17 @@ namespace {
 
 using std::chrono::microseconds;
 using tandem::mpi::Bell;
+using tandem::mpi::Kind;
 using tandem::mpi::Neighbours;
+using tandem::mpi::Requests;
 using tandem::mpi::require_same_version;
+using tandem::mpi::require_success;
+using tandem::mpi::Transfer;
 using tandem::sdk::guarded;
 using tandem::sdk::Refusal;
 
 constexpr const char* module_version = "0.1.0";
 constexpr int64_t most_bytes = int64_t{1} << 30;  // in one block: MPI counts in int
-
-std::string text_of(int code) {
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  return text;
-}
-
-void require_success(int code, const char* what) {
-  if (code == MPI_SUCCESS) return;
-  throw Refusal(TANDEM_FAILED, tandem::sdk::text(what, ": ", text_of(code)));
-}
 
 // Short turns let this thread in as soon as it wakes, though others compute on every core: from
 // Linux 6.12 on; others take no notice. The C library has no call for it.
@@ -65,120 +58,6 @@ void ask_for_short_turns() {
   } attributes{48, SCHED_OTHER, 0, getpriority(PRIO_PROCESS, 0), 0, 100'000, 0, 0};
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
-
-enum class Kind { send, receive, broadcast };
-
-// A call of send, receive or broadcast, on the stack of the thread that waits for it.
-struct Transfer {
-  Transfer(Kind what, int rank, int number, std::vector<tandem_part> blocks)
-      : kind(what), peer(rank), channel(number), parts(std::move(blocks)) {}
-
-  Kind kind;
-  int peer;  // of a broadcast: its root
-  int channel;
-  std::vector<tandem_part> parts;
-  bool sends = false;                               // data of this rank
-  int under_way = 0;                                // requests of MPI
-  std::optional<Neighbours::Message> to_neighbour;  // or from it
-  bool is_done = false;
-  std::string failure;
-};
-
-// The requests of all transfers under way: one question to MPI is for all of them, since each
-// question looks at every connection.
-class Requests {
- public:
-  [[nodiscard]] bool is_empty() const { return requests_.empty(); }
-  [[nodiscard]] const std::vector<Transfer*>& transfers() const { return transfers_; }
-
-  void start(Transfer& transfer) {
-    const std::vector<tandem_part>& parts = transfer.parts;
-    if (transfer.kind == Kind::broadcast) {
-      for (const tandem_part& part : parts) {
-        MPI_Request request = MPI_REQUEST_NULL;
-        require_success(MPI_Ibcast(part.address, static_cast<int>(part.bytes), MPI_BYTE,
-                                   transfer.peer, MPI_COMM_WORLD, &request),
-                        "MPI_Ibcast");
-        add(transfer, request);
-      }
-      return;
-    }
-    if (parts.size() == 1) {
-      return post(transfer, parts[0].address, static_cast<int>(parts[0].bytes), MPI_BYTE);
-    }
-    std::vector<int> lengths;
-    std::vector<MPI_Aint> addresses;
-    for (const tandem_part& part : parts) {
-      lengths.push_back(static_cast<int>(part.bytes));
-      MPI_Get_address(part.address, &addresses.emplace_back());
-    }
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    require_success(MPI_Type_create_hindexed(static_cast<int>(parts.size()), lengths.data(),
-                                             addresses.data(), MPI_BYTE, &type),
-                    "MPI_Type_create_hindexed");
-    require_success(MPI_Type_commit(&type), "MPI_Type_commit");
-    post(transfer, MPI_BOTTOM, 1, type);
-    MPI_Type_free(&type);  // when the message is done
-  }
-
-  // Adds the transfers whose last request has ended, by success or failure.
-  void ask(std::vector<Transfer*>& ended) {
-    if (requests_.empty()) return;
-    int count = 0;
-    indices_.resize(requests_.size());
-    statuses_.resize(requests_.size());
-    const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count,
-                                  indices_.data(), statuses_.data());
-    if (code != MPI_ERR_IN_STATUS) require_success(code, "MPI_Testsome");
-    for (int i = 0; i < count; ++i) {
-      Transfer*& transfer = transfers_[indices_[i]];
-      if (code == MPI_ERR_IN_STATUS && statuses_[i].MPI_ERROR != MPI_SUCCESS) {
-        transfer->failure = text_of(statuses_[i].MPI_ERROR);
-      }
-      if (--transfer->under_way == 0) ended.push_back(transfer);
-      transfer = nullptr;
-    }
-    std::erase(requests_, MPI_REQUEST_NULL);
-    std::erase(transfers_, nullptr);
-  }
-
-  // MPI does not say which of them failed, and may still use the memory of the others: after this
-  // nobody calls MPI any more.
-  void give_up(const std::string& reason, std::vector<Transfer*>& ended) {
-    for (Transfer* transfer : transfers_) {
-      transfer->failure = reason;
-      if (--transfer->under_way == 0) ended.push_back(transfer);
-    }
-    requests_.clear();
-    transfers_.clear();
-    has_failed_ = true;
-  }
-  [[nodiscard]] bool have_failed() const { return has_failed_; }
-
- private:
-  void add(Transfer& transfer, MPI_Request request) {
-    requests_.push_back(request);
-    transfers_.push_back(&transfer);
-    ++transfer.under_way;
-  }
-
-  void post(Transfer& transfer, void* address, int count, MPI_Datatype type) {
-    const bool sends = transfer.kind == Kind::send;
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int code = sends ? MPI_Isend(address, count, type, transfer.peer, transfer.channel,
-                                       MPI_COMM_WORLD, &request)
-                           : MPI_Irecv(address, count, type, transfer.peer, transfer.channel,
-                                       MPI_COMM_WORLD, &request);
-    require_success(code, sends ? "MPI_Isend" : "MPI_Irecv");
-    add(transfer, request);
-  }
-
-  bool has_failed_ = false;
-  std::vector<MPI_Request> requests_;
-  std::vector<Transfer*> transfers_;  // that they belong to
-  std::vector<int> indices_;
-  std::vector<MPI_Status> statuses_;
-};
 
 std::vector<tandem_part> blocks_of(const tandem_part* parts, uint32_t count) {
   std::vector<tandem_part> result;

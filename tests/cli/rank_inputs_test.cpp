@@ -22,9 +22,7 @@ using testing::HasSubstr;
 class RankInputs : public testing::Test {
  protected:
   void SetUp() override {
-#ifndef TANDEM_HAS_MPI
-    GTEST_SKIP() << "built without MPI, or with a sanitizer, which MPI libraries do not pass";
-#endif
+    if (const std::string reason = test::no_mpi(); !reason.empty()) GTEST_SKIP() << reason;
     // Rank 0 starts in the folder "first", rank 1 in "second".
     desk_.write("apart", R"(case "$OMPI_COMM_WORLD_RANK" in 0) cd first ;; *) cd second ;; esac
 exec "$@")");

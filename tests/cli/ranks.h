@@ -18,6 +18,15 @@ inline std::string mpirun(int ranks) {
          std::to_string(ranks);
 }
 
+// The reason why there are no ranks; "" where there are.
+inline std::string no_mpi() {
+#ifdef TANDEM_HAS_MPI
+  return "";
+#else
+  return "built without MPI, or with a sanitizer, which MPI libraries do not pass";
+#endif
+}
+
 // Both files of a run's last checkpoint.
 inline std::string checkpoint(const Desk& desk, const std::string& run) {
   return desk.read(run + "/last.safetensors") + desk.read(run + "/last.state.safetensors");

@@ -28,9 +28,7 @@ using testing::StartsWith;
 class Ranks : public testing::Test {
  protected:
   void SetUp() override {
-#ifndef TANDEM_HAS_MPI
-    GTEST_SKIP() << "built without MPI, or with a sanitizer, which MPI libraries do not pass";
-#endif
+    if (const std::string reason = test::no_mpi(); !reason.empty()) GTEST_SKIP() << reason;
   }
 
   const std::string tiny =

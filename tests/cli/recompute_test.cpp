@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -14,8 +15,10 @@ namespace {
 using test::checkpoint;
 using test::Desk;
 using test::Outcome;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 // tiny.prototxt with BatchNorms.
 void write_net(const Desk& desk) {
@@ -52,7 +55,22 @@ TEST(RecomputeOption, ShowsWhatPlanAndTimelinesCallItsPasses) {
   const std::string plan = "plan --net normal.prototxt --devices sim:2 --batch 12";
   EXPECT_THAT(desk.tandem(plan + " --recompute").output, HasSubstr("recompute norm1 @1"));
   EXPECT_THAT(desk.tandem(plan).output, Not(HasSubstr("recompute")));
-  EXPECT_EQ(desk.tandem("profile --net normal.prototxt --batch 12 --steps 1 --recompute").code, 0);
+  const Outcome profile = desk.tandem(
+      "profile --net normal.prototxt --batch 12 --steps 1 --recompute --trace trace.json");
+  EXPECT_EQ(profile.code, 0) << profile.errors;
+  EXPECT_THAT(profile.output,
+              ContainsRegex("--recompute: [0-9]+ forward passes of layers run again"));
+  EXPECT_THAT(desk.read("trace.json"), HasSubstr("recompute norm1 @0"));
+}
+
+TEST(RecomputeOption, IsGivenOrTakenBackNotBoth) {
+  const Desk desk;
+  write_net(desk);
+  EXPECT_THAT(desk.tandem(train + "run --recompute --no-recompute").errors,
+              StartsWith("tandem: --recompute and --no-recompute contradict each other"));
+  EXPECT_THAT(desk.tandem(train + "run --no-recompute").errors,
+              StartsWith("tandem: --no-recompute is for --resume"));
+  EXPECT_FALSE(std::filesystem::exists(desk / "run"));
 }
 
 TEST(RecomputeOption, IsKeptByTheRunUntilItIsTakenBack) {
@@ -61,7 +79,8 @@ TEST(RecomputeOption, IsKeptByTheRunUntilItIsTakenBack) {
   const auto recorded = [&] {
     return nlohmann::json::parse(desk.read("run/run.json"))["options"]["recompute"].get<bool>();
   };
-  EXPECT_EQ(desk.tandem(train + "run --recompute --steps 2").code, 0);
+  EXPECT_THAT(desk.tandem(train + "run --recompute --steps 2").output,
+              ContainsRegex("--recompute: [0-9]+ forward passes of layers run again"));
   EXPECT_TRUE(recorded());
   EXPECT_EQ(desk.tandem("train --resume --out run --steps 3").code, 0);
   EXPECT_TRUE(recorded());
@@ -72,9 +91,7 @@ TEST(RecomputeOption, IsKeptByTheRunUntilItIsTakenBack) {
 }
 
 TEST(RecomputeOption, GivesRanksTheBitsOfOneProcessWithout) {
-#ifndef TANDEM_HAS_MPI
-  GTEST_SKIP() << "built without MPI, or with a sanitizer, which MPI libraries do not pass";
-#endif
+  if (const std::string reason = test::no_mpi(); !reason.empty()) GTEST_SKIP() << reason;
   const Desk desk;
   write_net(desk);
   const Outcome ranks =

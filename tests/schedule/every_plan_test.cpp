@@ -118,6 +118,18 @@ TEST_P(EveryPlan, HasNoWaitThatCouldBeLeftOut) {
   expect_each_wait_needed(plan());
 }
 
+// Where a plan would take no less memory, none does.
+TEST(EveryStrategy, RunsPassesAgainInSomeOfTheseCasesThatRecompute) {
+  std::map<std::string, int> plans;
+  for (const Case& which : cases()) {
+    if (!which.recomputes) continue;
+    const Plan plan = plan_of(which);
+    plans[which.strategy] += std::any_of(plan.tasks.begin(), plan.tasks.end(), &repeats) ? 1 : 0;
+  }
+  EXPECT_EQ(plans.size(), 6U);
+  for (const auto& [strategy, count] : plans) EXPECT_GT(count, 0) << strategy;
+}
+
 TEST_P(EveryPlan, ReadsNoTransientMemoryBeforeItIsWritten) {
   // norm3 has a running mean of 50 floats, and norm2 of the net to recompute two of 20.
   const bool has_states = GetParam().normalised || GetParam().recomputes;

@@ -23,8 +23,7 @@ Plan plan_of(const Net& net, int devices = 1, const std::string& strategy = "lay
 std::vector<std::string> recomputed(const Plan& plan) {
   std::vector<std::string> result;
   for (const Task& task : plan.tasks) {
-    const auto* pass = std::get_if<LayerWork>(&task.work);
-    if (pass != nullptr && pass->repeats) result.push_back(task.label);
+    if (repeats(task)) result.push_back(task.label);
   }
   return result;
 }

@@ -254,6 +254,7 @@ int run_plan(PlanArguments& a, const Command& command) {
   if (a.tasks) print_names("{}\n", to_text(phase.plan));
   fmt::print("{}", stage_table(predicted.stages));
   for (const std::string& note : phase.plan.notes) print_names("{}\n", note);
+  if (a.recomputes) fmt::print("{}\n", phase.plan.recomputation);
   fmt::print("\npredicted step: {}, {:.1f} images/s", human_seconds(predicted.step_seconds),
              predicted.images_per_second);
   if (alone > 0) {

@@ -230,6 +230,7 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
   }
   if (!message_path.empty()) fmt::print("{}\n\n", message_path);
   if (a.tune) fmt::print("{}\n\n", tuned);
+  if (a.recomputes) fmt::print("{}\n\n", plan.recomputation);
   print_layers(rows);
   print_step(a, measured, plan, alone);
   fmt::print("{}", pixels_text(a.pixels, options));

@@ -104,8 +104,8 @@ void add_test(CommandLine& line) {
                  "A parameter of the data set in place of the run's, as val_fraction=1");
   add_devices_option(command, o.devices);
   command.option("--ranks N", &o.ranks,
-                 "Processes that mpirun or srun has started, each with --devices of its own; "
-                 "another number of them is an error (default: any)");
+                 "Processes that mpirun or srun has started, each with as many --devices; another "
+                 "number of them is an error (default: any)");
   command.option("--weights best|last", &o.weights, "Weights of the best or the last step")
       .show_default();
   command.option("--batch N", &o.batch, "Images in the global batch (default: the run's)");

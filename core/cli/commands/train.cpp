@@ -60,6 +60,12 @@ int run_train(TrainArguments& arguments, const Command& command) {
   require_strategy_options(command, strategy);
   if (options.resume && options.out.empty())
     throw error("--resume needs --out: the folder of the run to go on with");
+  if (command.given("--recompute") && command.given("--no-recompute")) {
+    throw error("--recompute and --no-recompute contradict each other: give one of them");
+  }
+  if (command.given("--no-recompute") && !options.resume) {
+    throw error("--no-recompute is for --resume: without --recompute a new run keeps all outputs");
+  }
   options.data_parameters = read_pairs(arguments.data_options, "--data-option", "mirror=true");
   options.solver_fields =
       read_pairs(arguments.solver_options, "--solver-option", "weight_decay=0.001");
@@ -177,8 +183,8 @@ void add_train(CommandLine& line) {
   command.flag("--resume", o.resume, "Continue the run in --out as if it had never stopped");
   command.option("--devices DEVICES", &o.devices, "Devices to train on, e.g. cpu:2 (default: cpu)");
   command.option("--ranks N", &o.ranks,
-                 "Processes that mpirun or srun has started, each with --devices of its own; "
-                 "another number of them is an error (default: any)");
+                 "Processes that mpirun or srun has started, each with as many --devices; another "
+                 "number of them is an error (default: any)");
   add_precision_option(command, o.precision, "float32; with --resume the run's");
   command.flag("--strict", a.strict, "End at the first damaged image");
 
@@ -217,7 +223,7 @@ void add_train(CommandLine& line) {
   add_recompute_option(command, [&o] { o.recompute = true; });
   command.flag(
       "--no-recompute", [&o] { o.recompute = false; },
-      "With --resume: keep what the run computed again until now");
+      "With --resume: end --recompute of the run; from now on outputs are kept");
   add_graphs_option(command, o.graphs);
   add_device_options(command, o.machine);
   add_watchdog_option(command, "step", o.watchdog_seconds);

@@ -56,6 +56,7 @@ class Localizer {
     local_.options = whole.options;
     local_.split_layer = whole.split_layer;
     local_.notes = whole.notes;
+    local_.recomputation = whole.recomputation;
   }
 
   Plan take() {

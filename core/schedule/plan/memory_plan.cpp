@@ -38,11 +38,6 @@ struct Life {
   IntervalSet written;  // bytes, so far in the micro-batch
 };
 
-bool repeats(const Task& task) {
-  const auto* pass = std::get_if<LayerWork>(&task.work);
-  return pass != nullptr && pass->repeats;
-}
-
 std::vector<Life> lives(const Plan& plan) {
   std::vector<Life> result(plan.buffers.size());
   for_each_access(plan, [&](const Access& access) {

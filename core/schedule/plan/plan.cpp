@@ -82,6 +82,11 @@ bool is_forward(LayerPass pass) {
   return pass == LayerPass::forward || pass == LayerPass::forward_statistics;
 }
 
+bool repeats(const Task& task) {
+  const auto* pass = std::get_if<LayerWork>(&task.work);
+  return pass != nullptr && pass->repeats;
+}
+
 bool is_statistics(LayerPass pass) {
   return pass == LayerPass::forward_statistics || pass == LayerPass::backward_statistics;
 }

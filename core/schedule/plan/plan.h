@@ -52,8 +52,8 @@ enum class Stage {
   backward_data,  // where activation gradients and weights are not computed by one device
   backward_weights,
   update_weights,
-  load_state,  // between a device and its extended memory, or what recompute.h keeps
-  store_state
+  load_state,  // between a device and its extended memory
+  store_state  // the same; and what a layer keeps, before a pass that runs again (recompute.h)
 };
 constexpr int stage_count = static_cast<int>(Stage::store_state) + 1;
 [[nodiscard]] const char* to_string(Stage stage);
@@ -234,6 +234,7 @@ struct Plan {
   StrategyOptions options;         // the strategy's: those given, and what it chose
   std::string split_layer;         // first layer of the FC part; "": no such split
   std::vector<std::string> notes;  // what the strategy decided, for the user
+  std::string recomputation;       // what runs again in a step, for the user; "": not asked for
 
   [[nodiscard]] int find_buffer(const std::string& name, int device) const;  // -1: none
   [[nodiscard]] int64_t bytes(const Region& region) const;  // whole_buffer resolved
@@ -248,6 +249,7 @@ struct Plan {
 [[nodiscard]] std::string step_name(const Plan& plan, int64_t micro_batch);
 
 [[nodiscard]] bool is_forward(LayerPass pass);  // the statistics pass included
+[[nodiscard]] bool repeats(const Task& task);   // a forward pass once more
 [[nodiscard]] bool is_statistics(LayerPass pass);
 // The scratch buffer and the statistics that the binding uses in such a pass.
 [[nodiscard]] int scratch_of(const PlanBinding& binding, LayerPass pass);

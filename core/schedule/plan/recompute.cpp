@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "core/base/strings.h"
 #include "core/model/net.h"
 #include "core/schedule/plan/memory_plan.h"
 #include "core/schedule/plan/ordering.h"
@@ -30,8 +32,14 @@ bool has_vectors_only(const Net& net, const Layer& layer) {
 
 class Recomputation {
  public:
-  Recomputation(Plan& plan, const Net& net)
-      : plan_(plan), net_(net), uses_(plan.buffers.size()), writes_(plan.buffers.size()) {
+  // An input that would have to be computed again for a smaller output takes memory where it may be
+  // at its peak, or not: which is better the memory plan tells.
+  Recomputation(Plan& plan, const Net& net, bool repeats_larger_inputs)
+      : plan_(plan),
+        net_(net),
+        repeats_larger_inputs_(repeats_larger_inputs),
+        uses_(plan.buffers.size()),
+        writes_(plan.buffers.size()) {
     for_each_access(plan, [this](const Access& access) {
       uses_[size_t(access.buffer)].push_back(access);
       if (access.writes) writes_[size_t(access.buffer)].push_back(access);
@@ -121,7 +129,13 @@ class Recomputation {
     return false;
   }
 
-  // What the pass writes of the net's own: values that are kept from step to step.
+  static bool is_among(const Region& region, const std::vector<Region>& regions) {
+    return std::any_of(regions.begin(), regions.end(), [&](const Region& other) {
+      return other.buffer == region.buffer && other.offset == region.offset;
+    });
+  }
+
+  // The layer's values that are kept from step to step, which the pass may change.
   [[nodiscard]] std::vector<Region> states_of(int task) const {
     const PlanBinding& use = binding_of(task);
     std::vector<Region> states;
@@ -138,26 +152,24 @@ class Recomputation {
   // kept values are copied before they change.
   [[nodiscard]] bool reads_the_same(int task, int buffer, int before) const {
     const std::vector<Region> states = states_of(task);
-    const auto is_state = [&](const Region& region) {
-      return std::any_of(states.begin(), states.end(), [&](const Region& state) {
-        return state.buffer == region.buffer && state.offset == region.offset;
-      });
-    };
     const auto& reads = plan_.tasks[size_t(task)].reads;
     return std::all_of(reads.begin(), reads.end(), [&](const Region& region) {
-      return region.buffer < 0 || region.buffer == buffer || is_state(region) ||
+      return region.buffer < 0 || region.buffer == buffer || is_among(region, states) ||
              !is_written_between(region, task, before);
     });
   }
 
-  // Whether the input is in memory at the task `before` anyhow. If not, it is computed again, too,
-  // unless the backward pass has use for it itself: then all of it would depend on the first one.
-  [[nodiscard]] bool has_input(int input, int before) {
+  // Whether an input of what makes `buffer` is in memory at the task `before` anyhow. If not, it is
+  // computed again, too, unless it is too large, or the backward pass has use for it itself: then
+  // all of it would depend on the first one.
+  [[nodiscard]] bool has_input(int input, int buffer, int before) {
     if (!shares_memory(input)) return true;
     const bool is_used_later = uses_[size_t(input)].back().task >= before;
     const auto dropped = dropped_.find(input);
     if (dropped != dropped_.end()) return is_used_later && dropped->second <= before;
-    return is_used_later || repeat(input, before);
+    if (is_used_later) return true;
+    const bool is_larger = plan_.buffers[size_t(input)].bytes > plan_.buffers[size_t(buffer)].bytes;
+    return (repeats_larger_inputs_ || !is_larger) && repeat(input, before);
   }
 
   // Whether the buffer's writers can run again before the task `before`; if so, they will.
@@ -184,7 +196,7 @@ class Recomputation {
     const auto& inputs = binding_of(writer).inputs;
     return std::all_of(inputs.begin(), inputs.end(), [&](const Region& input) {
       if (input.buffer < 0) return true;
-      return input.buffer == buffer ? !is_first : has_input(input.buffer, before);
+      return input.buffer == buffer ? !is_first : has_input(input.buffer, buffer, before);
     });
   }
 
@@ -276,6 +288,7 @@ class Recomputation {
 
   Plan& plan_;
   const Net& net_;
+  bool repeats_larger_inputs_;
   std::vector<std::vector<Access>> uses_, writes_;  // by buffer, in the order of the tasks
   std::map<int, std::vector<int>> again_;           // forward passes, by the task that they precede
   std::set<int> repeated_;                          // all of them
@@ -285,7 +298,29 @@ class Recomputation {
 }  // namespace
 
 void recompute_activations(Plan& plan, const Net& net) {
-  Recomputation(plan, net).run();
+  const auto bytes_of = [](const Plan& some) {
+    const std::vector<int64_t> bytes = plan_memory(some).transient_bytes;
+    return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+  };
+  const int64_t whole = bytes_of(plan);
+  int64_t least = whole;
+  Plan best;
+  for (const bool repeats_larger_inputs : {false, true}) {
+    Plan changed = plan;
+    Recomputation(changed, net, repeats_larger_inputs).run();
+    const int64_t bytes = bytes_of(changed);
+    if (bytes >= least) continue;
+    least = bytes;
+    best = std::move(changed);
+  }
+  if (least == whole) {
+    plan.recomputation = "--recompute: no pass runs again, since that would take no less memory";
+    return;
+  }
+  plan = std::move(best);
+  plan.recomputation = fmt::format(
+      "--recompute: {} forward passes of layers run again in a step, which takes {} less memory",
+      std::count_if(plan.tasks.begin(), plan.tasks.end(), &repeats), human_bytes(whole - least));
 }
 
 }  // namespace tandem

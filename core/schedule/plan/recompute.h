@@ -12,7 +12,8 @@ struct Net;
 
 // Adds tasks "recompute norm1 @0" to a training plan whose waits are not derived yet. Outputs that
 // could not be computed again exactly, or whose layer's inputs would have to be kept for it, stay
-// as they are.
+// as they are, and all do if the plan would take no less memory. Plan::recomputation says what was
+// done.
 void recompute_activations(Plan& plan, const Net& net);
 
 }  // namespace tandem

@@ -66,6 +66,7 @@ std::string to_text(const Plan& plan) {
       fmt::format("{} of '{}' on {} device{}, batch {}: {} tasks\n", plan.strategy, plan.net,
                   plan.devices, plan.devices == 1 ? "" : "s", plan.batch, plan.tasks.size());
   for (const std::string& note : plan.notes) text += fmt::format("  {}\n", note);
+  if (!plan.recomputation.empty()) text += fmt::format("  {}\n", plan.recomputation);
   for (size_t i = 0; i < plan.tasks.size(); ++i) {
     const Task& task = plan.tasks[i];
     std::string streams, waits;

@@ -29,9 +29,7 @@ Trial try_variant(const Strategy& strategy, const StrategyInputs& inputs, double
   try {
     const bool has_bound = best > 0 && strategy.least_seconds != nullptr;
     if (has_bound && least_seconds(strategy, inputs) >= best) return {true, std::nullopt};
-    Plan plan = strategy.build(inputs);
-    if (inputs.recomputes) recompute_activations(plan, *inputs.net);
-    return {true, simulated_step_seconds(inputs, plan)};
+    return {true, simulated_step_seconds(inputs, strategy.build(inputs))};
   } catch (const Error&) {
     return {};
   }
@@ -40,8 +38,14 @@ Trial try_variant(const Strategy& strategy, const StrategyInputs& inputs, double
 }  // namespace
 
 double simulated_step_seconds(const StrategyInputs& inputs, const Plan& plan) {
-  const StepModel model(*inputs.net, plan, *inputs.costs, inputs.link, inputs.topology);
-  return model.in_order(model.given_order()).step_seconds;
+  const auto seconds = [&](const Plan& simulated) {
+    const StepModel model(*inputs.net, simulated, *inputs.costs, inputs.link, inputs.topology);
+    return model.in_order(model.given_order()).step_seconds;
+  };
+  if (!inputs.recomputes) return seconds(plan);
+  Plan changed = plan;
+  recompute_activations(changed, *inputs.net);
+  return seconds(changed);
 }
 
 FastestVariant fastest_variant(const Strategy& strategy, const StrategyInputs& inputs) {

@@ -10,7 +10,8 @@
 namespace tandem {
 
 // Seconds of the plan's step on simulated devices with the inputs' costs and links, while the steps
-// before and after it run. The plan's waits need not be derived yet.
+// before and after it run. The plan's waits need not be derived yet; it is one before activations
+// are recomputed, if the inputs ask for that.
 [[nodiscard]] double simulated_step_seconds(const StrategyInputs& inputs, const Plan& plan);
 
 struct FastestVariant {
