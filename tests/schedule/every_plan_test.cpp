@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/plan/dependencies.h"
 #include "core/schedule/plan/races.h"
+#include "core/schedule/plan/recompute.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 
@@ -57,9 +59,12 @@ Plan plan_of(const Case& which) {
   inputs.options = which.options;
   inputs.needs_norms = inputs.clips_gradients = which.clips;
   inputs.micro_batches_per_step = which.clips ? 2 : 1;
-  inputs.recomputes = which.recomputes;
-  return which.strategy == "testing" ? build_testing_plan(inputs)
-                                     : build_plan(which.strategy, inputs);
+  if (which.strategy == "testing") return build_testing_plan(inputs);
+  if (!which.recomputes) return build_plan(which.strategy, inputs);
+  Plan plan = build_plan_without_waits(which.strategy, inputs);
+  recompute_activations(plan, net_of(which), 0);
+  derive_dependencies(plan);
+  return plan;
 }
 
 struct Outcome {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/schedule/plan/dependencies.h"
 #include "core/schedule/plan/memory_plan.h"
 #include "core/schedule/plan/races.h"
 #include "tests/schedule/plan_checks.h"
@@ -15,9 +16,10 @@ namespace {
 using testing::ElementsAre;
 
 Plan plan_of(const Net& net, int devices = 1, const std::string& strategy = "layerwise") {
-  StrategyInputs inputs = inputs_of(net, devices);
-  inputs.recomputes = true;
-  return build_plan(strategy, inputs);
+  Plan plan = build_plan_without_waits(strategy, inputs_of(net, devices));
+  recompute_activations(plan, net, 0);
+  derive_dependencies(plan);
+  return plan;
 }
 
 std::vector<std::string> recomputed(const Plan& plan) {
@@ -48,6 +50,14 @@ TEST(Recompute, ComputesOutputsAgainDirectlyBeforeTheBackwardPassReadsThem) {
   EXPECT_EQ(before(plan, "backward_data relu2 @0"), "recompute relu2 @0");
   EXPECT_EQ(before(plan, "backward_weights conv2 @0"), "recompute relu1 @0");
   EXPECT_EQ(task(plan, "recompute norm1 @0").stage, task(plan, "backward_data conv2 @0").stage);
+}
+
+TEST(Recompute, ChangesNoPlanThatItWouldMakeHardlySmaller) {
+  const Net net = scaled_net(8);
+  Plan plan = build_plan_without_waits("layerwise", inputs_of(net, 1));
+  recompute_activations(plan, net, 0.99);
+  EXPECT_TRUE(recomputed(plan).empty());
+  EXPECT_THAT(plan.recomputation, testing::HasSubstr("would save less than 99 % of the memory"));
 }
 
 TEST(Recompute, ChangesNoPlanUnlessItIsAskedFor) {
@@ -107,7 +117,7 @@ TEST(Recompute, LeavesOutWhatOtherStreamsRead) {
   look.reads = {{plan.find_buffer("norm1 output", 0), 0, whole_buffer}};
   look.work = CopyWork{};
   plan.tasks.push_back(look);
-  recompute_activations(plan, net);
+  recompute_activations(plan, net, 0);
   EXPECT_THAT(recomputed(plan), ElementsAre("recompute norm2 @0", "recompute relu2 @0"));
 }
 

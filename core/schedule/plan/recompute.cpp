@@ -297,13 +297,13 @@ class Recomputation {
 
 }  // namespace
 
-void recompute_activations(Plan& plan, const Net& net) {
+void recompute_activations(Plan& plan, const Net& net, double least_share) {
   const auto bytes_of = [](const Plan& some) {
     const std::vector<int64_t> bytes = plan_memory(some).transient_bytes;
     return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
   };
   const int64_t whole = bytes_of(plan);
-  int64_t least = whole;
+  int64_t least = whole - static_cast<int64_t>(least_share * static_cast<double>(whole));
   Plan best;
   for (const bool repeats_larger_inputs : {false, true}) {
     Plan changed = plan;
@@ -313,8 +313,11 @@ void recompute_activations(Plan& plan, const Net& net) {
     least = bytes;
     best = std::move(changed);
   }
-  if (least == whole) {
-    plan.recomputation = "--recompute: no pass runs again, since that would take no less memory";
+  if (best.tasks.empty()) {
+    plan.recomputation = fmt::format(
+        "--recompute: no pass runs again, since that would save less than {:.3g} % of the "
+        "memory",
+        100 * least_share);
     return;
   }
   plan = std::move(best);
