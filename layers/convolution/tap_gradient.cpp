@@ -11,8 +11,9 @@ namespace {
 
 // Of a part: the gradients of its pixels, a panel at a time, stay in the L1 cache.
 constexpr int64_t part_pixels = 256;
-// Taps that a thread sums up at a time: so few that threads have equal shares of few channels.
-constexpr int64_t unit_taps = 8;
+// Taps that a thread sums up at a time: so few that threads have equal shares of few channels, and
+// whole blocks of the products' rows.
+constexpr int64_t unit_taps = 12;
 
 int64_t divide_up(int64_t count, int64_t by) {
   return (count + by - 1) / by;
@@ -38,7 +39,7 @@ bool is_worth_copying(const ConvolutionSettings& settings, const sdk::Shape& in)
 std::unique_ptr<TapGradient> TapGradient::make(const sdk::Binding& binding, const sdk::Call& call) {
   const tandem_tensor &in = binding.input(0), &out = binding.output(0);
   const ConvolutionSettings settings(binding.attributes, in.shape);
-  const taps::Kernels& kernels = taps::kernels();
+  const vector_products::Kernels& kernels = vector_products::kernels();
   const int64_t block = block_of(out);
   // With fewer pixels, most of the time goes to the matrix itself. With AVX-512 nothing is
   // measured.
@@ -54,7 +55,7 @@ std::unique_ptr<TapGradient> TapGradient::make(const sdk::Binding& binding, cons
 
 TapGradient::TapGradient(const sdk::Binding& binding, const ConvolutionSettings& settings,
                          const sdk::Call& call)
-    : kernels_(taps::kernels()),
+    : kernels_(vector_products::kernels()),
       in_(binding.input(0).shape),
       out_(binding.output(0).shape),
       window_(settings.window),
@@ -155,6 +156,34 @@ const float* TapGradient::input_of(const Part& part, const float* images, float*
   return copied;
 }
 
+int64_t TapGradient::chunk_stride() const {
+  return out_block_ == out_.c ? kernels_.lanes : out_.h * out_.w * out_block_;
+}
+
+const float* TapGradient::gradient_of(const Part& part, const float* gradients,
+                                      int64_t chunk) const {
+  return gradients + part.image * out_.c * out_.h * out_.w + part.row * out_.w * out_block_ +
+         chunk * chunk_stride();
+}
+
+// Brings the unit's share of what its panel reads of the part into the cache. Its first product
+// would otherwise wait for the memory.
+void TapGradient::fetch(const Part& part, const float* gradients, int64_t unit) const {
+  constexpr int64_t cache_line = 16;
+  const int64_t units = units_of_panel(), panel = unit / units % panels();
+  const int64_t group = unit / units / panels(), share = unit % units;
+  const int64_t line_floats = is_of_images_ ? out_.c * out_.h * out_.w : out_.w * out_block_;
+  const int64_t step = std::max(cache_line, out_block_);
+  for (int64_t chunk = first_chunk(panel); chunk < first_chunk(panel + 1); ++chunk) {
+    const float* first = gradient_of(part, gradients, group * chunks_ + chunk);
+    for (int64_t line = share * part.lines / units; line < (share + 1) * part.lines / units;
+         ++line) {
+      const float* values = first + line * line_floats;
+      for (int64_t i = 0; i < out_.w * out_block_; i += step) __builtin_prefetch(values + i);
+    }
+  }
+}
+
 // A unit is some taps of a panel, which is as many chunks as a product takes.
 void TapGradient::add(const Part& part, const float* input, const float* gradient, int64_t unit,
                       float* sums_of_all) const {
@@ -162,19 +191,17 @@ void TapGradient::add(const Part& part, const float* input, const float* gradien
   const int64_t group = unit / units / panels(), tap = unit % units * unit_taps;
   const int64_t chunk = first_chunk(panel), width = first_chunk(panel + 1) - chunk;
   const int64_t image = out_.h * out_.w, lanes = kernels_.lanes;
-  const int64_t chunk_stride = out_block_ == out_.c ? lanes : image * out_block_;
   const int64_t first = group * chunks_ + chunk;  // of all groups' chunks
-  const taps::Product product{
+  const vector_products::Product product{
       input,
       is_of_images_ ? in_.c * in_.h * in_.w : window_.stride.h * line_,
       window_.stride.w * in_block_,
       taps_.data() + group * taps_count_ + tap,
       std::min(unit_taps, taps_count_ - tap),
-      gradient + part.image * out_.c * image + part.row * out_.w * out_block_ +
-          first * chunk_stride,
+      gradient_of(part, gradient, first),
       is_of_images_ ? out_.c * image : out_.w * out_block_,
       out_block_,
-      chunk_stride,
+      chunk_stride(),
       part.lines,
       out_.w,
       width,
@@ -182,7 +209,7 @@ void TapGradient::add(const Part& part, const float* input, const float* gradien
       part.image > 0 || part.row > 0};
   kernels_.multiply(product);
   if (bias_ && tap == 0) {
-    kernels_.sum_pixels(product, sums_of_all + groups_ * sums() + first * lanes);
+    kernels_.sum_columns(product, sums_of_all + groups_ * sums() + first * lanes);
   }
 }
 
@@ -197,6 +224,7 @@ void TapGradient::run(const sdk::Call& call, const sdk::Pass& pass) const {
     for (int64_t i = 0; i < parts; ++i) {
       const float* input = input_of(part(i), pass.input(0), copied);
       for (int64_t unit = slot * units / slots; unit < (slot + 1) * units / slots; ++unit) {
+        if (i + 1 < parts) fetch(part(i + 1), pass.output_gradient(0), unit);
         add(part(i), input, pass.output_gradient(0), unit, sums_of_all);
       }
     }

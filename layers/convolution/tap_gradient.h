@@ -1,7 +1,7 @@
 // The weight gradient of a direct convolution, where oneDNN's kernels are slow: a matrix of taps of
 // the kernel and output channels, whose elements are sums over the pixels of all images
-// (tap_products.h). An image is read where it lies; with padding, bands of its rows are copied with
-// their zeros. Each element is summed by one thread, part by part of the batch, and the parts
+// (vector_products.h). An image is read where it lies; with padding, bands of its rows are copied
+// with their zeros. Each element is summed by one thread, part by part of the batch, and the parts
 // depend on extents only: so do the bits of the result. For any window, groups and number of input
 // channels, in float32.
 #pragma once
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "layers/convolution/convolution.h"
-#include "layers/convolution/tap_products.h"
+#include "layers/vector_products.h"
 
 namespace tandem::layers {
 
@@ -46,11 +46,15 @@ class TapGradient {
   [[nodiscard]] Part part(int64_t index) const;
   const float* input_of(const Part& part, const float* images, float* copied) const;
   void copy_row(const float* source, float* target) const;
+  [[nodiscard]] int64_t chunk_stride() const;
+  [[nodiscard]] const float* gradient_of(const Part& part, const float* gradients,
+                                         int64_t chunk) const;
+  void fetch(const Part& part, const float* gradients, int64_t unit) const;
   void add(const Part& part, const float* input, const float* gradient, int64_t unit,
            float* sums_of_all) const;
   void store(const sdk::Call& call, const sdk::Pass& pass, const float* sums_of_all) const;
 
-  const taps::Kernels& kernels_;
+  const vector_products::Kernels& kernels_;
   sdk::Shape in_, out_;
   Window window_;
   int64_t groups_;

@@ -18,10 +18,15 @@ using winograd::Weights;
 
 namespace {
 
-// Working memory, in bytes: of a part of the tiles on one thread, which should stay in its own
-// cache, and of a part whose products all threads add up.
-constexpr int64_t thread_part = int64_t{4} << 20, shared_part = int64_t{16} << 20;
-constexpr int64_t word = 4;  // bytes
+// Working memory of a part of the tiles. One that is small enough stays in the caches. But each
+// part reads all weights or adds to all of their sums, which takes long if it has few tiles: it has
+// `tiles` of them, unless these need more than `most_bytes`.
+struct PartSize {
+  int64_t bytes, tiles, most_bytes;
+};
+constexpr PartSize thread_part{int64_t{512} << 10, 48, int64_t{4} << 20};  // of one thread
+constexpr PartSize shared_part{int64_t{4} << 20, 256, int64_t{16} << 20};  // of all together
+constexpr int64_t word = 4;                                                // bytes
 
 int64_t divide_up(int64_t count, int64_t by) {
   return (count + by - 1) / by;
@@ -123,9 +128,11 @@ Channels of_group(Channels channels, int64_t group) {
   return channels;
 }
 
-// As many tiles as fit, so that parts differ little, and a product's rows are whole blocks.
-int64_t part_of(int64_t tiles, int64_t most, int64_t row_block) {
-  most = std::max(most, 2 * row_block);
+// How many of all tiles, which need `tile` bytes each, are a part: so that parts differ little, and
+// a product's rows are whole blocks.
+int64_t part_of(int64_t tiles, const PartSize& size, int64_t tile, int64_t row_block) {
+  const int64_t enough = std::min(size.tiles, size.most_bytes / tile);
+  const int64_t most = std::max({size.bytes / tile, enough, 2 * row_block});
   const int64_t parts = divide_up(tiles, most);
   return divide_up(divide_up(tiles, parts), row_block) * row_block;
 }
@@ -257,7 +264,7 @@ WinogradConvolution::Images WinogradConvolution::plan_images(const Channels& sou
   const int64_t source_words = chunks(source.count) * kernels_.lanes / arithmetic_.depths_in_word;
   const int64_t target_words = chunks(target.count) * kernels_.lanes;
   const int64_t tile = (source_words + target_words) * algorithm_.values() * word;
-  plan.tiles_at_a_time = part_of(plan.tiles, thread_part / tile, kernels_.row_block);
+  plan.tiles_at_a_time = part_of(plan.tiles, thread_part, tile, kernels_.row_block);
   plan.weight_form = operand(chunks(source.count) * kernels_.lanes, target.count);
   plan.source_form = operand(plan.tiles_at_a_time, source.count);
   plan.target_form = sums(plan.tiles_at_a_time, target.count);
@@ -272,7 +279,7 @@ WinogradConvolution::Gradient WinogradConvolution::plan_gradient(const Images& f
   const int64_t both = chunks(input_.count) + chunks(output_.count);
   const int64_t tile =
       both * kernels_.lanes * algorithm_.values() * word / arithmetic_.depths_in_word;
-  plan.tiles_at_a_time = part_of(plan.tiles, shared_part / tile, kernels_.row_block);
+  plan.tiles_at_a_time = part_of(plan.tiles, shared_part, tile, kernels_.row_block);
   plan.input_form = operand(plan.tiles_at_a_time, input_.count);
   plan.output_form = operand(plan.tiles_at_a_time, output_.count);
   plan.weight_form = sums(chunks(input_.count) * kernels_.lanes, output_.count);

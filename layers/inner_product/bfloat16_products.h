@@ -3,18 +3,11 @@
 // use a part of the same matrices.
 #pragma once
 
+#include "layers/inner_product/product_extents.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/onednn.h"
 
 namespace tandem::layers {
-
-// The extents of a binding's products: `rows` of x times the weights of `outputs` neurons for
-// `inputs` elements. The strides are the distances between the rows of the weights and of the
-// output.
-struct ProductExtents {
-  int64_t rows, inputs, outputs, weight_stride, output_stride;
-  bool bias, adds;  // adds: to the output
-};
 
 class Bfloat16Products {
  public:

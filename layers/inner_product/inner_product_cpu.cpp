@@ -1,10 +1,12 @@
-// InnerProduct on the cpu: oneDNN's matrix product of the plain weights, which it packs as needed.
+// InnerProduct on the cpu: oneDNN's matrix product of the plain weights, which it packs as needed,
+// or a product of our own for input gradients where that is faster.
 #include "layers/inner_product/inner_product.h"
 
 #include <dnnl.hpp>
 #include <optional>
 
 #include "layers/inner_product/bfloat16_products.h"
+#include "layers/inner_product/input_gradient.h"
 #include "layers/transpose.h"
 
 namespace {
@@ -13,6 +15,7 @@ using namespace tandem::cpu;
 using namespace tandem::sdk;
 using tandem::layers::Bfloat16Products;
 using tandem::layers::InnerProduct;
+using tandem::layers::InputGradient;
 
 // A row-major matrix, or columns of one whose rows lie `stride` floats apart.
 struct Matrix {
@@ -33,7 +36,7 @@ void multiply(Matrix a, Matrix b, float* c, int64_t c_stride, int64_t m, int64_t
 // Slices use a part of the same matrices, so that nothing is copied.
 class InnerProductCpu : public Needs {
  public:
-  InnerProductCpu(const Binding& binding, const Call&)
+  InnerProductCpu(const Binding& binding, const Call& call)
       : rows_(binding.input(0).shape.n),
         inputs_(count(binding.input(0).shape) / rows_),
         outputs_(binding.raw.slice_end - binding.raw.slice_begin),
@@ -45,12 +48,15 @@ class InnerProductCpu : public Needs {
         adds_(binding.has(TANDEM_ADD_TO_OUTPUT)) {
     algorithm = "sgemm";
     scratch_bytes = rows_ * (inputs_ + outputs_) * static_cast<int64_t>(sizeof(float));
-    if (binding.input(0).dtype != TANDEM_BFLOAT16) return;
-    rounded_.emplace(tandem::layers::ProductExtents{rows_, inputs_, outputs_, weight_stride_,
-                                                    output_stride_, bias_, adds_},
-                     binding);
-    scratch_bytes = rounded_->scratch_bytes();
-    algorithm = rounded_->algorithm();
+    const tandem::layers::ProductExtents extents{rows_,          inputs_, outputs_, weight_stride_,
+                                                 output_stride_, bias_,   adds_};
+    if (binding.input(0).dtype == TANDEM_BFLOAT16) {
+      rounded_.emplace(extents, binding);
+      scratch_bytes = rounded_->scratch_bytes();
+      algorithm = rounded_->algorithm();
+    } else if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
+      take_input_gradient(InputGradient::make(extents, call.threads));
+    }
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
@@ -77,7 +83,12 @@ class InnerProductCpu : public Needs {
         });
   }
 
-  void backward_data(const Call&, const Pass& pass) {
+  void backward_data(const Call& call, const Pass& pass) {
+    if (input_gradient_ != nullptr) {
+      return input_gradient_->run(call.threads, pass.output_gradient(0) + first_output_,
+                                  pass.weight(0) + first_input_, pass.input_gradient(0),
+                                  pass.scratch());
+    }
     if (rounded_) {
       return rounded_->backward_data(
           pass.scratch<std::byte>(), pass.output_gradient<bfloat16>(0).data() + first_output_,
@@ -103,6 +114,12 @@ class InnerProductCpu : public Needs {
   }
 
  private:
+  void take_input_gradient(std::unique_ptr<InputGradient> gradient) {
+    input_gradient_ = std::move(gradient);
+    if (input_gradient_ == nullptr) return;
+    scratch_bytes = std::max(scratch_bytes, input_gradient_->scratch_bytes());
+    algorithm += ", backward data " + input_gradient_->name();
+  }
   template <class T>
   void backward_bias(const Pass& pass, const T* dy) const {
     if (!bias_ || adds_) return;
@@ -118,6 +135,7 @@ class InnerProductCpu : public Needs {
   int64_t first_input_, first_output_;
   bool bias_, adds_;
   std::optional<Bfloat16Products> rounded_;
+  std::unique_ptr<InputGradient> input_gradient_;  // in place of oneDNN's
 };
 
 }  // namespace
