@@ -163,6 +163,10 @@ void OutputFile::write(const void* data, size_t bytes) {
   }
 }
 
+bool OutputFile::is_in_place() const {
+  return is_at(descriptor_, path_);
+}
+
 void OutputFile::finish() {
   if (mode_ != OutputMode::directly && ::fsync(descriptor_) != 0) fail("cannot be written");
   const int closed = ::close(descriptor_);
@@ -173,6 +177,13 @@ void OutputFile::finish() {
 void OutputFile::fail(const char* what) const {
   const int reason = errno;
   throw error("file '{}' {}: {}", shown_.string(), what, std::strerror(reason));
+}
+
+bool is_at(int descriptor, const fs::path& path) {
+  struct stat opened {};
+  struct stat present {};
+  return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &present) == 0 &&
+         opened.st_dev == present.st_dev && opened.st_ino == present.st_ino;
 }
 
 fs::path pending_file(const fs::path& path) {
@@ -196,6 +207,20 @@ bool link_file(const fs::path& source, const fs::path& target) {
   fs::remove(target, code);
   fs::create_hard_link(source, target, code);
   return !code;
+}
+
+void write_copy(const fs::path& source, const fs::path& target) {
+  constexpr size_t piece = size_t{1} << 20;
+  const InputFile from(source);
+  OutputFile to(target);
+  std::vector<char> bytes(piece);
+  for (uint64_t offset = 0; offset < from.size();) {
+    const size_t count = from.read(offset, bytes.data(), bytes.size());
+    if (count == 0) throw error("file '{}' became shorter while it was copied", source.string());
+    to.write(bytes.data(), count);
+    offset += count;
+  }
+  to.finish();
 }
 
 void make_folders(const fs::path& path, const std::string& what) {

@@ -56,6 +56,8 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   void write(const void* data, size_t bytes);
+  // False once its name was removed or given to another file.
+  [[nodiscard]] bool is_in_place() const;
   // Syncs and closes the file. Without it a created file is removed.
   void finish();
 
@@ -67,6 +69,8 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
+// Whether the path still leads to the file or folder that was opened.
+[[nodiscard]] bool is_at(int descriptor, const std::filesystem::path& path);
 // The name of a file until it is complete: PATH.new.
 [[nodiscard]] std::filesystem::path pending_file(const std::filesystem::path& path);
 // Renames a synced file over `target` and syncs the folder.
@@ -75,6 +79,8 @@ void replace_file(const std::filesystem::path& source, const std::filesystem::pa
 // system without such links.
 [[nodiscard]] bool link_file(const std::filesystem::path& source,
                              const std::filesystem::path& target);
+// Writes the bytes of a file to another one, which is synced.
+void write_copy(const std::filesystem::path& source, const std::filesystem::path& target);
 // Makes a folder and those above it that are missing, which no others than the user may write to,
 // whatever the umask. Throws Error: "WHAT 'PATH' cannot be made: why".
 void make_folders(const std::filesystem::path& path, const std::string& what = "folder");

@@ -52,16 +52,15 @@ int64_t step_of(const std::map<std::string, std::string>& metadata) {
   return step;
 }
 
-// A kill between the two renames leaves new state beside old weights, and the new weights complete
-// under their pending name. This renames them.
-void repair(const fs::path& folder, const std::string& name) {
+void complete_pair(const fs::path& folder, const std::string& name) {
   const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
   std::error_code code;
   if (!fs::exists(state, code) || !fs::exists(pending_file(weights), code)) return;
   try {
-    const int64_t wanted = step_of(read_safetensors_metadata(state));
-    if (wanted < 0 || step_of(read_safetensors_metadata(pending_file(weights))) != wanted) return;
-    if (fs::exists(weights, code) && step_of(read_safetensors_metadata(weights)) == wanted) return;
+    // Not the step alone: a run that was resumed may have come to the same step by another way.
+    const auto wanted = read_safetensors_metadata(state);
+    if (step_of(wanted) < 0 || read_safetensors_metadata(pending_file(weights)) != wanted) return;
+    if (fs::exists(weights, code) && read_safetensors_metadata(weights) == wanted) return;
     replace_file(pending_file(weights), weights);
   } catch (const Error&) {
     // A leftover that cannot be read does not prevent reading the checkpoint, whose own errors its
@@ -79,13 +78,7 @@ bool is_of_step(const fs::path& file, int64_t step) {
 }
 
 void link_or_copy(const fs::path& source, const fs::path& target) {
-  if (link_file(source, pending_file(target))) return;
-  std::error_code code;
-  fs::copy_file(source, pending_file(target), fs::copy_options::overwrite_existing, code);
-  if (code) {
-    throw error("'{}' cannot be copied to '{}': {}", source.string(), target.string(),
-                code.message());
-  }
+  if (!link_file(source, pending_file(target))) write_copy(source, pending_file(target));
 }
 
 void unpack(const SafetensorsFile& file, const fs::path& path, const Net& net,
@@ -168,6 +161,17 @@ void write_checkpoint(const fs::path& folder, const std::string& name, const Net
   for (const std::string& copy : copies) write_checkpoint(folder, copy, net, checkpoint);
 }
 
+void complete_pairs(const fs::path& folder) {
+  const std::string ending = pending_file(weights_file("", "")).string();
+  std::vector<std::string> names;
+  std::error_code code;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, code)) {
+    const std::string file = entry.path().filename().string();
+    if (file.ends_with(ending)) names.push_back(file.substr(0, file.size() - ending.size()));
+  }
+  for (const std::string& name : names) complete_pair(folder, name);
+}
+
 void complete_names(const fs::path& folder, const std::string& name,
                     const std::vector<std::string>& others) {
   const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
@@ -185,7 +189,6 @@ void complete_names(const fs::path& folder, const std::string& name,
 
 Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, const Net& net,
                            bool with_state) {
-  if (with_state) repair(folder, name);  // only the run itself may rename its files
   const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
   Checkpoint checkpoint;
   const SafetensorsFile file = read_safetensors(weights);
@@ -223,11 +226,7 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
 
 bool has_checkpoint(const fs::path& folder, const std::string& name) {
   std::error_code code;
-  // A kill between the first checkpoint's two renames leaves its weights pending beside their
-  // state.
-  return fs::exists(weights_file(folder, name), code) ||
-         (fs::exists(pending_file(weights_file(folder, name)), code) &&
-          fs::exists(state_file(folder, name), code));
+  return fs::exists(weights_file(folder, name), code);
 }
 
 }  // namespace tandem

@@ -1,6 +1,6 @@
 // Checkpoints: the weights of a net in NAME.safetensors and, beside it in NAME.state.safetensors,
-// what a run needs to go on as if never stopped. The pair is replaced as one: a kill at any moment
-// leaves the old pair or the new one, and the last good pair always loads.
+// what a run needs to go on as if never stopped. The pair is replaced as one: after a kill at any
+// moment complete_pairs() leaves the old pair or the new one, and the weights alone always load.
 #pragma once
 
 #include <filesystem>
@@ -25,6 +25,10 @@ struct Checkpoint {
 // without them. Links are there when `name` is, copies after it.
 void write_checkpoint(const std::filesystem::path& folder, const std::string& name, const Net& net,
                       const Checkpoint& checkpoint, const std::vector<std::string>& others = {});
+// A kill between the two renames of a pair leaves new state beside old weights or none, and the new
+// weights complete under their pending name. This renames them. Only for the run itself, which has
+// the folder locked.
+void complete_pairs(const std::filesystem::path& folder);
 // Gives the pair `name` those of the further names that its files do not have: a failure may have
 // come after `name` was written and before they were.
 void complete_names(const std::filesystem::path& folder, const std::string& name,

@@ -4,17 +4,46 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace tandem {
 
 DataWatch::DataWatch(std::string source, std::vector<Watched> watched)
-    : source_(std::move(source)), identity_(identity_of(source_)), watched_(std::move(watched)) {}
+    : source_(std::move(source)),
+      identity_(identity_of(source_)),
+      watched_(std::move(watched)),
+      shared_files_(files_of_samples()) {}
 
 // Zeros if there is none.
 DataWatch::Identity DataWatch::identity_of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return {0, 0};
   return {status.st_dev, status.st_ino};
+}
+
+std::map<std::string, FileState> DataWatch::files_of_samples() const {
+  constexpr int64_t looked_at = 1000;
+  std::vector<std::string> samples;
+  for (const Watched& one : watched_) {
+    if (one.dataset == nullptr || !one.files.empty()) continue;
+    const int64_t step = one.dataset->size() / looked_at + 1;
+    for (int64_t i = 0; i < one.dataset->size(); i += step) {
+      samples.push_back(one.dataset->sample_name(i));
+    }
+  }
+  std::map<std::string, FileState> files;
+  const FileState whole = file_state(source_);
+  if (whole.bytes >= 0 && !samples.empty()) files.emplace(source_, whole);
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(source_, ignored)) {
+    const std::string file = entry.path().string();
+    const bool is_named = std::any_of(samples.begin(), samples.end(),
+                                      [&](const auto& sample) { return sample.starts_with(file); });
+    if (const FileState state = file_state(file); is_named && state.bytes >= 0) {
+      files.emplace(file, state);
+    }
+  }
+  return files;
 }
 
 std::vector<std::string> DataWatch::news(bool all) {
@@ -40,18 +69,24 @@ std::string DataWatch::written_files(bool all) const {
   constexpr size_t some = 1000;
   size_t changed = 0, looked_at = 0;
   std::string example;
+  const auto compare = [&](const FileState& before, const FileState& now, const auto& name) {
+    ++looked_at;
+    if (before != now && changed++ == 0) example = name();
+  };
   for (const Watched& one : watched_) {
     const size_t step = all ? 1 : one.files.size() / some + 1;
     if (one.files.empty()) continue;
     const size_t first = looks_ % step;
     const std::vector<FileState> now =
         file_states(*one.dataset, static_cast<int64_t>(first), static_cast<int64_t>(step));
-    looked_at += now.size();
     for (size_t i = 0; i < now.size(); ++i) {
       const size_t sample = first + i * step;
-      if (now[i] == one.files[sample]) continue;
-      if (changed++ == 0) example = one.dataset->sample_name(static_cast<int64_t>(sample));
+      compare(one.files[sample], now[i],
+              [&] { return one.dataset->sample_name(static_cast<int64_t>(sample)); });
     }
+  }
+  for (const auto& [file, before] : shared_files_) {
+    compare(before, file_state(file), [&name = file] { return name; });
   }
   if (changed == 0) return "";
   return fmt::format(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,11 +29,15 @@ class DataWatch {
   using Identity = std::pair<uint64_t, uint64_t>;  // device and number of a file or folder
 
   [[nodiscard]] static Identity identity_of(const std::string& path);
+  // What holds samples that are no files of their own, as a pack or the files of CIFAR-10: the
+  // source, or files in it by which samples are named.
+  [[nodiscard]] std::map<std::string, FileState> files_of_samples() const;
   [[nodiscard]] std::string written_files(bool all) const;
 
   std::string source_;
   Identity identity_;
   std::vector<Watched> watched_;
+  std::map<std::string, FileState> shared_files_;  // files_of_samples() at the start
   size_t looks_ = 0;
   bool has_said_written_ = false;
 };

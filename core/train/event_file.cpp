@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
-#include <chrono>
 
 #include "core/base/crc32.h"
+#include "core/base/strings.h"
 
 namespace tandem {
 namespace {
@@ -70,27 +71,52 @@ double seconds_since_1970() {
   return std::chrono::duration<double>(now).count();
 }
 
+constexpr size_t number_digits = 10;
+
+// The largest number in the names of the folder's event files; 0 if there is none.
+int64_t newest_number(const std::filesystem::path& folder) {
+  int64_t newest = 0;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    std::string name = entry.path().filename().string();
+    if (!name.starts_with(event_file_prefix)) continue;
+    name.erase(0, std::string(event_file_prefix).size());
+    const std::string digits = name.substr(0, name.find('.'));
+    int64_t number = 0;
+    if (digits.size() > number_digits || !parse_integer(digits, &number)) continue;
+    newest = std::max(newest, number);
+  }
+  return newest;
+}
+
 }  // namespace
 
 EventFile::EventFile(std::filesystem::path folder, int64_t resumed_step)
     : folder_(std::move(folder)), resumed_step_(resumed_step) {}
 
 void EventFile::begin() {
-  const double now = seconds_since_1970();
-  file_.emplace(folder_ / fmt::format("{}{:010}.{}", event_file_prefix, static_cast<int64_t>(now),
-                                      ::getpid()),
-                std::filesystem::path{}, OutputMode::append);
+  begun_at_ = seconds_since_1970();
+  begin_ = Clock::now();
+  // The clock may have been set back since the run was interrupted.
+  const int64_t number = std::max(static_cast<int64_t>(begun_at_), newest_number(folder_) + 1);
+  file_.emplace(
+      folder_ / fmt::format("{}{:0{}}.{}", event_file_prefix, number, number_digits, ::getpid()),
+      std::filesystem::path{}, OutputMode::append);
   ProtoWriter version;
-  version.number(1, now);
+  version.number(1, begun_at_);
   version.bytes(3, "brain.Event:2");
   write_record(*file_, version.text());
   ProtoWriter start;  // SessionLog with status START
   start.integer(1, 1);
   ProtoWriter session;
-  session.number(1, now);
+  session.number(1, begun_at_);
   session.integer(2, static_cast<uint64_t>(resumed_step_ > 0 ? resumed_step_ + 1 : 0));
   session.bytes(7, start.text());
   write_record(*file_, session.text());
+}
+
+double EventFile::seconds() const {
+  return begun_at_ + std::chrono::duration<double>(Clock::now() - begin_).count();
 }
 
 void EventFile::write(int64_t step, const std::vector<std::pair<std::string, double>>& figures) {
@@ -103,7 +129,7 @@ void EventFile::write(int64_t step, const std::vector<std::pair<std::string, dou
     summary.bytes(1, value.text());
   }
   ProtoWriter event;
-  event.number(1, seconds_since_1970());
+  event.number(1, seconds());
   event.integer(2, static_cast<uint64_t>(step));
   event.bytes(5, summary.text());
   write_record(*file_, event.text());

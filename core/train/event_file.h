@@ -3,6 +3,7 @@
 // finds that the later steps of the old one are no longer valid.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -24,14 +25,21 @@ class EventFile {
   void write(int64_t step, const std::vector<std::pair<std::string, double>>& figures);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void begin();
+  // Since 1970, by the system's clock when the file was begun: it may be set while a run trains.
+  [[nodiscard]] double seconds() const;
 
   std::filesystem::path folder_;
   int64_t resumed_step_;
+  double begun_at_ = 0;
+  Clock::time_point begin_;
   std::optional<OutputFile> file_;
 };
 
-// What event files begin with: events.out.tfevents.<seconds since 1970>.<process>
+// What event files begin with: events.out.tfevents.<seconds since 1970>.<process>. TensorBoard
+// reads them in the order of their names, so the seconds are more than those of every other file.
 constexpr const char* event_file_prefix = "events.out.tfevents.";
 
 }  // namespace tandem

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <sstream>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -59,6 +60,10 @@ Recorder::Recorder(const RunFolder& folder, Observer& next, int64_t display, int
 void Recorder::line(OutputFile& file, const std::string& text) {
   const std::string whole = text + "\n";
   file.write(whole.data(), whole.size());
+  if (file.is_in_place() || std::exchange(has_said_lost_, true)) return;
+  next_.on_message(
+      "note: metrics.csv or log.txt in the run folder was replaced or removed while training: its "
+      "further lines are lost");
 }
 
 void Recorder::log(const std::string& text) {

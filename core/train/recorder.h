@@ -47,11 +47,12 @@ class Recorder : public Observer {
 
  private:
   void log(const std::string& text);
-  static void line(OutputFile& file, const std::string& text);
+  void line(OutputFile& file, const std::string& text);
   Observer& next_;
   OutputFile metrics_, log_;
   EventFile events_;
   int64_t display_, epoch_;
+  bool has_said_lost_ = false;
 };
 
 }  // namespace tandem

@@ -112,6 +112,14 @@ void RunFolder::lock() {
   }
 }
 
+void RunFolder::require_in_place() const {
+  if (lock_ == nullptr || is_at(*lock_, path_)) return;
+  throw error(
+      "run folder '{}' was moved, replaced or removed while training: nothing more can be saved. "
+      "Where the folder is now, go on from its last checkpoint (--resume)",
+      path_.string());
+}
+
 void RunFolder::remove_unfinished() const {
   const std::set<std::string> own = {"run.json",      "net.prototxt", "solver.prototxt",
                                      "plan.txt",      "metrics.csv",  "classes.txt",

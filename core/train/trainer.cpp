@@ -11,6 +11,7 @@
 #include "core/schedule/execution/guarded_pass.h"
 #include "core/train/event_file.h"
 #include "core/train/ranks.h"
+#include "core/train/report/run_page.h"
 #include "core/train/resume.h"
 #include "core/train/run_options.h"
 #include "core/train/training_run.h"
@@ -116,6 +117,7 @@ SessionOptions checked_options(Registry& registry, const TrainOptions& options, 
 
 // Of a run that is continued: its last checkpoint.
 Checkpoint continue_in(const RunFolder& folder, TrainSetup& setup, Session& session) {
+  complete_pairs(folder.path());
   if (!has_checkpoint(folder.path(), "last")) {
     throw error(
         "run '{}' has no checkpoint to resume from: it stopped before its first one. Remove the "
@@ -170,13 +172,11 @@ void introduce(const TrainSetup& setup, Session& session, const RunFolder& folde
 }
 
 // The report is written after the last checkpoint; a run that ended in between has none of its end.
-std::string missing_report(const RunFolder& folder) {
-  namespace fs = std::filesystem;
+std::string missing_report(const RunFolder& folder, int64_t step) {
+  const std::filesystem::path file = folder.path() / report_file;
   std::error_code code;
-  const fs::file_time_type written = fs::last_write_time(folder.path() / report_file, code);
-  const bool is_there = !code;
-  const fs::file_time_type saved = fs::last_write_time(folder.path() / "last.safetensors", code);
-  if (is_there && written >= saved) return "";
+  const bool is_there = std::filesystem::is_regular_file(file, code);
+  if (is_there && read_text_file(file).find(last_step_mark(step)) != std::string::npos) return "";
   return fmt::format("; {} is {}: tandem test --run {} writes it", report_file,
                      is_there ? "older" : "missing", folder.path().string());
 }
@@ -191,7 +191,8 @@ void start_from(const Checkpoint& checkpoint, const TrainOptions& chosen, const 
   if (checkpoint.step >= chosen.steps && !test_due) {
     throw error(
         "run '{}' is complete: it has done {} of {} steps; ask for more with --steps or --epochs{}",
-        folder.path().string(), checkpoint.step, chosen.steps, missing_report(folder));
+        folder.path().string(), checkpoint.step, chosen.steps,
+        missing_report(folder, checkpoint.step));
   }
   observer.on_message(fmt::format("resumed after step {}", checkpoint.step));
   if (!checkpoint.note.empty()) observer.on_message(checkpoint.note);

@@ -507,6 +507,7 @@ Checkpoint TrainingRun::checkpoint_of(int64_t done) const {
 void TrainingRun::save(Checkpoint& checkpoint, bool best) {
   saved_ = checkpoint.step;
   if (folder_ == nullptr) return;
+  folder_->require_in_place();
   checkpoint.metadata["seed"] = fmt::format("{}", *chosen_.seed);
   checkpoint.metadata["tests_without_better"] = fmt::format("{}", tests_without_better_);
   checkpoint.metadata["test_due"] = test_due_ ? "1" : "0";

@@ -165,6 +165,36 @@ TEST(Files, AnImageThatIsWrittenWhileTrainingIsNamed) {
                                     HasSubstr("images/train/red/3.ppm'")));
 }
 
+// Checkpoints in another folder than the rest of the run would be of no use.
+TEST(Files, ARunFolderThatIsMovedWhileTrainingEndsTheRun) {
+  const Desk desk;
+  test::RunningProgram program(desk, train +
+                                         "synthetic --steps 1000000 --snapshot 5 --out run "
+                                         "--test-delays 3 --test-delay-ms 3");
+  ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
+  fs::rename(desk / "run", desk / "moved");
+  desk.make_folder("run");
+  EXPECT_TRUE(program.wait_for_message("run folder 'run' was moved, replaced or removed"));
+  EXPECT_EQ(program.stop(SIGTERM).code, 1);
+  EXPECT_FALSE(fs::exists(desk / "run/last.safetensors"));
+  EXPECT_THAT(desk.refusal("train --resume --out moved --steps 1"), HasSubstr("is complete"));
+}
+
+TEST(Files, ALogThatIsReplacedWhileTrainingIsNoted) {
+  const Desk desk;
+  test::RunningProgram program(desk,
+                               train +
+                                   "synthetic --steps 1000000 --snapshot 5 --display 1 --out run "
+                                   "--test-delays 3 --test-delay-ms 3");
+  ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
+  desk.write("edited.csv", desk.read("run/metrics.csv"));
+  fs::rename(desk / "edited.csv", desk / "run/metrics.csv");
+  ASSERT_TRUE(program.wait_for_file(desk / "run/tiny_iter_15.safetensors"));
+  const Outcome outcome = program.stop(SIGTERM);
+  EXPECT_EQ(outcome.code, 130) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("note: metrics.csv or log.txt in the run folder was "));
+}
+
 TEST(Files, NobodyElseMayWriteToAFolderThatIsMade) {
   const Desk desk;
   desk.draw_two_classes("images");

@@ -97,6 +97,46 @@ TEST_F(Resume, OfARunThatWasKilledAfterItsLastStepTellsOfTheReportAndCleansUp) {
   EXPECT_TRUE(std::filesystem::exists(desk_ / "run/report.html"));
 }
 
+// Of a run that was killed when its last checkpoint had its first name only. Names are given by
+// renaming, which fails here for files that a loss of power could still empty.
+TEST_F(Resume, MakesTheOtherNamesOfTheLastCheckpointOfFilesThatAreOnTheDisk) {
+  for (const std::string links : {"", " NO_LINKS=1"}) {
+    std::filesystem::remove_all(desk_ / "run");
+    const std::string on_disk = test::failing_disk + " SYNCED_RENAMES=1" + links;
+    const Outcome outcome = desk_.tandem(train("run", 3), on_disk);
+    ASSERT_EQ(outcome.code, 0) << outcome.errors;
+    for (const char* file : {"best.safetensors", "best.state.safetensors"}) {
+      ASSERT_TRUE(std::filesystem::remove(desk_ / ("run/" + std::string(file))));
+    }
+    EXPECT_THAT(desk_.refusal("train --out run --resume", on_disk), HasSubstr("'run' is complete"));
+    EXPECT_TRUE(desk_.read("run/best.safetensors") == desk_.read("run/last.safetensors"));
+    EXPECT_EQ(std::filesystem::hard_link_count(desk_ / "run/best.safetensors"),
+              links.empty() ? 2U : 1U);
+  }
+}
+
+TEST_F(Resume, CompletesASnapshotThatAKillLeftWithNewStateAndNoWeights) {
+  expect_success(train("run", 6));
+  const std::string weights = desk_.read("run/tiny_iter_5.safetensors");
+  std::filesystem::rename(desk_ / "run/tiny_iter_5.safetensors",
+                          desk_ / "run/tiny_iter_5.safetensors.new");
+  expect_success("train --out run --resume --steps 7");
+  EXPECT_TRUE(desk_.read("run/tiny_iter_5.safetensors") == weights);
+}
+
+// The times of files say nothing where the clock was set in between.
+TEST_F(Resume, OfACompleteRunTellsAnOldReportByItsStep) {
+  expect_success(train("run", 3));
+  const std::string old = desk_.read("run/report.html");
+  expect_success("train --out run --resume --steps 6");
+  const std::filesystem::path report = desk_ / "run/report.html";
+  std::filesystem::last_write_time(report, std::filesystem::file_time_type{});
+  EXPECT_THAT(desk_.refusal("train --out run --resume"), Not(HasSubstr("report.html")));
+  desk_.write("run/report.html", old);
+  EXPECT_THAT(desk_.refusal("train --out run --resume"),
+              HasSubstr("report.html is older: tandem test --run run writes it"));
+}
+
 TEST_F(Resume, IsRefusedWhileAnotherProcessTrains) {
   expect_success(train("whole", 60));
   RunningProgram program(desk_, train("run", 60) + slowly);

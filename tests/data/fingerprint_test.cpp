@@ -6,6 +6,7 @@
 
 #include "core/train/data_watch.h"
 #include "tests/data/image_data.h"
+#include "tests/support/cifar_files.h"
 
 namespace tandem {
 namespace {
@@ -41,6 +42,21 @@ TEST(DataWatch, ComparesWithTheStatesThatItIsGiven) {
   std::ofstream(data.sample_name(1)) << "another";
   DataWatch watch(folder.string(), {{&data, std::move(files)}, {nullptr, {}}});
   EXPECT_THAT(watch.news(true), ElementsAre(testing::StartsWith("1 of ")));
+}
+
+// Its samples are no files; the file beside it is none of theirs.
+TEST(DataWatch, NoticesThatAFileOfManySamplesIsWritten) {
+  const TempFolder folder;
+  test::make_cifar(folder.path(), 20, 10);
+  const std::string file = (folder / "data_batch_1.bin").string();
+  const Dataset data(test::data_registry(), {.source = folder.string(), .phase = TANDEM_TRAIN});
+  DataWatch watch(folder.string(), {{&data, file_states(data)}, {nullptr, {}}});
+  (void)folder.write("log.txt", "a line");
+  EXPECT_THAT(watch.news(true), testing::IsEmpty());
+  std::ofstream(file, std::ios::binary | std::ios::app) << '\0';
+  EXPECT_THAT(watch.news(true),
+              ElementsAre(testing::AllOf(testing::StartsWith("1 of "), testing::HasSubstr(file))));
+  EXPECT_THAT(watch.news(true), testing::IsEmpty());
 }
 
 }  // namespace

@@ -82,6 +82,10 @@ TEST(TwoPhase, ComputesForwardThenTheFcPartThenTheConvPart) {
 TEST(PlanBuilder, RestartedGivesTheTasksOfANewOne) {
   const Net net = normalised_net(8);
   const StrategyInputs inputs = inputs_of(net, 2);
+  std::vector<int> trained;
+  for (size_t i = 0; i < net.weights.size(); ++i) {
+    if (net.weights[i].trained()) trained.push_back(static_cast<int>(i));
+  }
   const auto emit = [&](PlanBuilder& builder, int split) {
     stages::emit_inputs(builder);
     stages::emit_forward(builder);
@@ -90,6 +94,7 @@ TEST(PlanBuilder, RestartedGivesTheTasksOfANewOne) {
     stages::emit_backward(builder, split, layers, Stage::backward_fc);
     stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::last_micro_batch);
     stages::emit_backward(builder, 0, split, Stage::backward_conv);
+    builder.emit_update("update @0", Stage::update_conv, 0, trained);
   };
   PlanBuilder made(inputs, "two_phase", PlanBuilder::Purpose::training), other = made;
   emit(made, 3);
@@ -107,6 +112,10 @@ TEST(PlanBuilder, RestartedGivesTheTasksOfANewOne) {
   emit(other, 6);
   EXPECT_EQ(passes_of(made.plan()), passes) << "a pass was made again";
   EXPECT_EQ(to_text(made.plan()), to_text(other.plan()));
+  const auto state_bytes = [](const Plan& plan) {
+    return plan.buffers.at(size_t(plan.find_buffer(buffers::state, 0))).bytes;
+  };
+  EXPECT_EQ(state_bytes(made.plan()), state_bytes(other.plan()));
 }
 
 TEST(TwoPhase, HiddenBroadcastSendsFcWeightsAtOnceAndConvWeightsLayerByLayer) {

@@ -69,6 +69,16 @@ class Checkpoints : public testing::Test {
   void save(int64_t step) {
     write_checkpoint(folder_.path(), "last", net_, checkpoint_at(net_, step));
   }
+  // Leaves the new state in place, the old weights, and the new weights complete beside them.
+  void kill_between_renames(const std::string& name, const Checkpoint& old,
+                            const Checkpoint& other) {
+    const std::string weights = name + ".safetensors";
+    write_checkpoint(folder_.path(), name, net_, old);
+    fs::copy(folder_.path() / weights, file("old"));
+    write_checkpoint(folder_.path(), name, net_, other);
+    fs::rename(folder_.path() / weights, folder_.path() / (weights + ".new"));
+    fs::rename(file("old"), folder_.path() / weights);
+  }
   Checkpoint load() { return read_checkpoint(folder_.path(), "last", net_, true); }
   test::TempFolder folder_;
   Net net_ = small_net();
@@ -84,16 +94,35 @@ TEST_F(Checkpoints, ReturnWeightsStateAndMetadataExactly) {
   EXPECT_EQ(read.metadata.at("seed"), "9");
 }
 
-TEST_F(Checkpoints, AKillBetweenTheTwoRenamesIsRepaired) {
+TEST_F(Checkpoints, OfAnyNameAreCompletedAfterAKillBetweenTheTwoRenames) {
+  for (const char* name : {"last", "best"}) {
+    kill_between_renames(name, checkpoint_at(net_, 5), checkpoint_at(net_, 6));
+  }
+  complete_pairs(folder_.path());
+  for (const char* name : {"last", "best"}) {
+    const Checkpoint read = read_checkpoint(folder_.path(), name, net_, true);
+    EXPECT_EQ(read.step, 6) << name;
+    EXPECT_EQ(read.weights, checkpoint_at(net_, 6).weights) << name;
+  }
+}
+
+// As of a run that was resumed on other devices.
+TEST_F(Checkpoints, OfTheSameStepAreCompletedToo) {
+  Checkpoint other = checkpoint_at(net_, 5);
+  other.weights[0] = 1.5F;
+  other.metadata["epoch_sums"] = "1.5";
+  kill_between_renames("best", checkpoint_at(net_, 5), other);
+  complete_pairs(folder_.path());
+  EXPECT_EQ(read_checkpoint(folder_.path(), "best", net_, true).weights, other.weights);
+}
+
+TEST_F(Checkpoints, AKillBetweenTheFirstRenamesLeavesNoneUntilItIsCompleted) {
   save(5);
-  fs::copy(file("last.safetensors"), file("old"));
-  save(6);
-  // What a kill leaves: the new state in place, the old weights, and the new weights complete
-  // beside them.
   fs::rename(file("last.safetensors"), file("last.safetensors.new"));
-  fs::rename(file("old"), file("last.safetensors"));
-  EXPECT_EQ(load().step, 6);
-  EXPECT_EQ(load().weights, checkpoint_at(net_, 6).weights);
+  EXPECT_FALSE(has_checkpoint(folder_.path(), "last"));
+  complete_pairs(folder_.path());
+  EXPECT_TRUE(has_checkpoint(folder_.path(), "last"));
+  EXPECT_EQ(load().step, 5);
 }
 
 TEST_F(Checkpoints, AKillBeforeTheFirstRenameLeavesTheOldPair) {
@@ -102,6 +131,7 @@ TEST_F(Checkpoints, AKillBeforeTheFirstRenameLeavesTheOldPair) {
   for (const char* name : {"last.safetensors.new", "last.state.safetensors.new"}) {
     write_text_file(file(name), half);
   }
+  complete_pairs(folder_.path());
   EXPECT_EQ(load().step, 5);
 }
 

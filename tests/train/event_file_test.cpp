@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <ctime>
+#include <set>
 
 #include "core/base/crc32.h"
 #include "core/base/files.h"
@@ -116,6 +118,22 @@ TEST(EventFile, OfAResumedRunSaysWhereItStarts) {
   const auto session = fields_of(records_of(only_file(folder)).at(1));
   EXPECT_EQ(little_endian(session.at(1).second, 0, 8), 41U);
   EXPECT_EQ(session.at(2), std::pair(uint64_t{7}, std::string("\x08\x01")));  // START
+}
+
+// As when the clock is set back between the two.
+TEST(EventFile, OfAResumedRunIsReadAfterTheOldOne) {
+  const TempFolder folder;
+  const std::string tomorrow =
+      event_file_prefix + std::to_string(std::time(nullptr) + 86400) + ".1";
+  (void)folder.write(tomorrow, "");
+  EventFile events(folder.path(), 40);
+  events.write(60, {{"train/loss", 1}});
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    files.insert(entry.path().filename().string());
+  }
+  ASSERT_EQ(files.size(), 2U);
+  EXPECT_EQ(*files.begin(), tomorrow);
 }
 
 TEST(Crc32c, IsThatOfTheStandardsExample) {

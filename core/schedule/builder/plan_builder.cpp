@@ -31,7 +31,7 @@ void PlanBuilder::restart() {
     if (work != nullptr) kept_passes_[pass_index(*work)] = std::move(task);
   }
   plan().tasks.clear();
-  plan().state_at.clear();
+  forget_states();
   pending_ = {};
   written_gradients_.clear();
   applied_ahead_.clear();

@@ -479,4 +479,11 @@ StateRegion PlanRegions::keep_state(int device, Interval range, bool is_extended
   return {{index, begin, range.count()}, stride};
 }
 
+void PlanRegions::forget_states() {
+  for (Buffer& buffer : plan_.buffers) {
+    if (buffer.name == buffers::state || buffer.name == buffers::extended_state) buffer.bytes = 0;
+  }
+  plan_.state_at.clear();
+}
+
 }  // namespace tandem

@@ -100,6 +100,8 @@ class PlanRegions {
   [[nodiscard]] StateRegion keep_state(int device, Interval range, bool is_extended = false);
 
  protected:
+  // Takes the memory of all states from the plan again.
+  void forget_states();
   [[nodiscard]] Purpose purpose() const { return purpose_; }
   [[nodiscard]] const std::string& name_of(int shard) const { return shards_[size_t(shard)].name; }
   // The shard's memory of that name on its device.

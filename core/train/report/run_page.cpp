@@ -274,6 +274,10 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.3g} s", seconds);
 }
 
+std::string last_step_mark(int64_t step) {
+  return fmt::format("<!-- after step {} -->\n", step);
+}
+
 std::string run_page(const RunFigures& run) {
   const std::string data =
       is_imported(run.record)
@@ -282,6 +286,7 @@ std::string run_page(const RunFigures& run) {
                         shown(run.record.options.data), run.record.training_samples);
   std::string html = fmt::format("<p>Net <code>{}</code>{} {} classes.</p>\n",
                                  shown(run.record.net_name), data, run.record.class_names.size());
+  if (!run.metrics.empty()) html += last_step_mark(run.metrics.back().step);
   html += tiles_html(run) + charts_html(run) + evaluations_html(run) + advice_html(run);
   html += findings_html(run) + data_html(run) + options_html(run);
   return html_page("Run " + run.name, html);

@@ -44,6 +44,8 @@ struct RunFigures {
 [[nodiscard]] std::vector<std::string> advice(const RunFigures& run);
 
 [[nodiscard]] std::string run_page(const RunFigures& run);
+// HTML that the page has of a run whose metrics end with this step.
+[[nodiscard]] std::string last_step_mark(int64_t step);
 
 // ---- parts that the page of several runs has, too
 

@@ -2,16 +2,20 @@
  * with EIO, as those of a disk that breaks; writes to files whose path ends in FULL_FILE fail with
  * ENOSPC, as those to a full disk. A process that reads or writes a file whose path ends in
  * STOPPING_FILE is stopped by SIGSTOP. With FAILING_DATAGRAMS no socket between processes can be
- * made that sends datagrams. */
+ * made that sends datagrams. With NO_LINKS no file gets a second name. With SYNCED_RENAMES a file
+ * that the process has written to, and not synced since, cannot be renamed (EIO). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static atomic_int failed;
@@ -24,6 +28,45 @@ static int is_named(int descriptor, const char* variable) {
   const ssize_t length = readlink(link, path, sizeof(path));
   const ssize_t wanted = (ssize_t)strlen(name);
   return length >= wanted && memcmp(path + length - wanted, name, (size_t)wanted) == 0;
+}
+
+/* The files that were synced after they were last written to. */
+static struct { dev_t device; ino_t number; } synced[1024];
+static int synced_count;
+static pthread_mutex_t synced_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct timespec begin; /* by the clock of file systems */
+
+__attribute__((constructor)) static void note_begin(void) {
+  clock_gettime(CLOCK_REALTIME_COARSE, &begin);
+}
+
+static int is_older(const struct stat* file) {
+  const struct timespec written = file->st_mtim;
+  return written.tv_sec < begin.tv_sec ||
+         (written.tv_sec == begin.tv_sec && written.tv_nsec < begin.tv_nsec);
+}
+
+static int find_synced(const struct stat* file) {
+  int i = 0;
+  while (i < synced_count &&
+         (synced[i].device != file->st_dev || synced[i].number != file->st_ino)) {
+    ++i;
+  }
+  return i;
+}
+
+static void note_synced(int descriptor, int is_synced) {
+  struct stat file;
+  if (getenv("SYNCED_RENAMES") == NULL || fstat(descriptor, &file) != 0) return;
+  pthread_mutex_lock(&synced_lock);
+  const int at = find_synced(&file);
+  if (at < synced_count && !is_synced) synced[at] = synced[--synced_count];
+  if (at == synced_count && is_synced) {
+    if (synced_count == (int)(sizeof(synced) / sizeof(synced[0]))) abort();
+    synced[synced_count].device = file.st_dev;
+    synced[synced_count++].number = file.st_ino;
+  }
+  pthread_mutex_unlock(&synced_lock);
 }
 
 static int fails(int descriptor) {
@@ -45,6 +88,7 @@ ssize_t write(int descriptor, const void* source, size_t count) {
   static ssize_t (*real)(int, const void*, size_t);
   if (real == NULL) real = (ssize_t(*)(int, const void*, size_t))dlsym(RTLD_NEXT, "write");
   if (is_named(descriptor, "STOPPING_FILE")) kill(getpid(), SIGSTOP);
+  note_synced(descriptor, 0);
   if (!is_named(descriptor, "FULL_FILE")) return real(descriptor, source, count);
   errno = ENOSPC;
   return -1;
@@ -58,6 +102,34 @@ ssize_t pread(int descriptor, void* target, size_t count, off_t offset) {
 
 ssize_t pread64(int descriptor, void* target, size_t count, off64_t offset) {
   return pread(descriptor, target, count, offset);
+}
+
+int fsync(int descriptor) {
+  static int (*real)(int);
+  if (real == NULL) real = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+  note_synced(descriptor, 1);
+  return real(descriptor);
+}
+
+int rename(const char* from, const char* to) {
+  static int (*real)(const char*, const char*);
+  if (real == NULL) real = (int (*)(const char*, const char*))dlsym(RTLD_NEXT, "rename");
+  struct stat file;
+  if (getenv("SYNCED_RENAMES") != NULL && stat(from, &file) == 0 && S_ISREG(file.st_mode)) {
+    pthread_mutex_lock(&synced_lock);
+    const int is_synced = is_older(&file) || find_synced(&file) < synced_count;
+    pthread_mutex_unlock(&synced_lock);
+    errno = EIO;
+    if (!is_synced) return -1;
+  }
+  return real(from, to);
+}
+
+int link(const char* from, const char* to) {
+  static int (*real)(const char*, const char*);
+  if (real == NULL) real = (int (*)(const char*, const char*))dlsym(RTLD_NEXT, "link");
+  errno = EPERM;
+  return getenv("NO_LINKS") == NULL ? real(from, to) : -1;
 }
 
 int socket(int domain, int type, int protocol) {
