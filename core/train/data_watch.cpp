@@ -32,8 +32,9 @@ std::map<std::string, FileState> DataWatch::files_of_samples() const {
     }
   }
   std::map<std::string, FileState> files;
+  if (samples.empty()) return files;
   const FileState whole = file_state(source_);
-  if (whole.bytes >= 0 && !samples.empty()) files.emplace(source_, whole);
+  if (whole.bytes >= 0) files.emplace(source_, whole);
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(source_, ignored)) {
     const std::string file = entry.path().string();
