@@ -49,7 +49,10 @@ TEST(DataWatch, NoticesThatAFileOfManySamplesIsWritten) {
   const TempFolder folder;
   test::make_cifar(folder.path(), 20, 10);
   const std::string file = (folder / "data_batch_1.bin").string();
-  const Dataset data(test::data_registry(), {.source = folder.string(), .phase = TANDEM_TRAIN});
+  DatasetOptions options;
+  options.source = folder.string();
+  options.phase = TANDEM_TRAIN;
+  const Dataset data(test::data_registry(), options);
   DataWatch watch(folder.string(), {{&data, file_states(data)}, {nullptr, {}}});
   (void)folder.write("log.txt", "a line");
   EXPECT_THAT(watch.news(true), testing::IsEmpty());
