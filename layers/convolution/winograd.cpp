@@ -24,9 +24,16 @@ namespace {
 struct PartSize {
   int64_t bytes, tiles, most_bytes;
 };
-constexpr PartSize thread_part{int64_t{512} << 10, 48, int64_t{4} << 20};  // of one thread
-constexpr PartSize shared_part{int64_t{4} << 20, 256, int64_t{16} << 20};  // of all together
-constexpr int64_t word = 4;                                                // bytes
+// Of one thread, and of all together. Those of AVX-512 are larger: smaller ones are not measured.
+PartSize thread_part(int64_t lanes) {
+  constexpr int64_t most = int64_t{4} << 20;
+  return {lanes > 8 ? most : int64_t{512} << 10, 48, most};
+}
+PartSize shared_part(int64_t lanes) {
+  constexpr int64_t most = int64_t{16} << 20;
+  return {lanes > 8 ? most : int64_t{4} << 20, 256, most};
+}
+constexpr int64_t word = 4;  // bytes
 
 int64_t divide_up(int64_t count, int64_t by) {
   return (count + by - 1) / by;
@@ -264,7 +271,7 @@ WinogradConvolution::Images WinogradConvolution::plan_images(const Channels& sou
   const int64_t source_words = chunks(source.count) * kernels_.lanes / arithmetic_.depths_in_word;
   const int64_t target_words = chunks(target.count) * kernels_.lanes;
   const int64_t tile = (source_words + target_words) * algorithm_.values() * word;
-  plan.tiles_at_a_time = part_of(plan.tiles, thread_part, tile, kernels_.row_block);
+  plan.tiles_at_a_time = part_of(plan.tiles, thread_part(kernels_.lanes), tile, kernels_.row_block);
   plan.weight_form = operand(chunks(source.count) * kernels_.lanes, target.count);
   plan.source_form = operand(plan.tiles_at_a_time, source.count);
   plan.target_form = sums(plan.tiles_at_a_time, target.count);
@@ -279,7 +286,7 @@ WinogradConvolution::Gradient WinogradConvolution::plan_gradient(const Images& f
   const int64_t both = chunks(input_.count) + chunks(output_.count);
   const int64_t tile =
       both * kernels_.lanes * algorithm_.values() * word / arithmetic_.depths_in_word;
-  plan.tiles_at_a_time = part_of(plan.tiles, shared_part, tile, kernels_.row_block);
+  plan.tiles_at_a_time = part_of(plan.tiles, shared_part(kernels_.lanes), tile, kernels_.row_block);
   plan.input_form = operand(plan.tiles_at_a_time, input_.count);
   plan.output_form = operand(plan.tiles_at_a_time, output_.count);
   plan.weight_form = sums(chunks(input_.count) * kernels_.lanes, output_.count);

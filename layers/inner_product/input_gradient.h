@@ -1,6 +1,6 @@
 // The input gradient of InnerProduct, dx = dy W, where oneDNN's product of plain matrices is slow:
-// with AVX2 it reaches two fifths of the multiply-adds (docs/reports/performance.md). Some columns
-// of the weights are copied at a time, which is the only time that they are read, and multiplied by
+// batches of tens to hundreds of rows, with weights whose rows are a multiple of 2 KiB apart
+// (docs/reports/performance.md). Some columns of the weights are copied at a time and multiplied by
 // all rows of dy. The order of the sums does not depend on the number of threads.
 #pragma once
 

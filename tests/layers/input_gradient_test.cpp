@@ -22,7 +22,7 @@ bool takes_panels(const LayerSetup& setup) {
 class InputGradient : public testing::Test {
  protected:
   void SetUp() override {
-    if (!takes_panels(inner_product(16, 8, 1))) {
+    if (!takes_panels(inner_product(32, 1024, 64))) {
       GTEST_SKIP() << "with this instruction set, oneDNN's product is used";
     }
   }
@@ -51,8 +51,8 @@ TEST_F(InputGradient, AgreesWithSumsInFloat64) {
   struct Case {
     int64_t rows, inputs, outputs;
   };
-  for (const Case& c : {Case{16, 8, 1}, Case{17, 24, 3}, Case{18, 32, 127}, Case{131, 40, 128},
-                        Case{33, 400, 129}, Case{64, 1000, 300}, Case{19, 3 * 384 + 16, 20}}) {
+  for (const Case& c : {Case{32, 1024, 64}, Case{33, 1024, 127}, Case{131, 1536, 128},
+                        Case{256, 1024, 129}, Case{50, 2048, 300}}) {
     SCOPED_TRACE(testing::Message() << c.rows << " rows, " << c.inputs << " to " << c.outputs);
     const LayerSetup setup = inner_product(c.rows, c.inputs, c.outputs);
     LayerRun run(setup);
@@ -64,39 +64,51 @@ TEST_F(InputGradient, AgreesWithSumsInFloat64) {
 }
 
 TEST_F(InputGradient, SupportsSlicesOfAWholeOutput) {
-  LayerSetup setup = inner_product(20, 72, 50);
-  const PlainTensor dy = random_tensor({20, 50, 1, 1}, 4);
+  LayerSetup setup = inner_product(34, 1024, 150);
+  const PlainTensor dy = random_tensor({34, 150, 1, 1}, 4);
   setup.whole_outputs = true;
   setup.slice_begin = 7;
-  setup.slice_end = 31;
+  setup.slice_end = 91;
   LayerRun run(setup);
   EXPECT_THAT(run.algorithm(), testing::HasSubstr("panels of weights"));
   run.forward();
-  EXPECT_LE(difference(run.backward_data({dy})[0].values, sums_of(setup, dy, {7, 31}, {0, 72})),
+  EXPECT_LE(difference(run.backward_data({dy})[0].values, sums_of(setup, dy, {7, 91}, {0, 1024})),
             2e-6);
 }
 
 TEST_F(InputGradient, SupportsSlicesOfTheInput) {
-  LayerSetup setup = inner_product(20, 90, 50);
-  const PlainTensor dy = random_tensor({20, 50, 1, 1}, 4);
+  LayerSetup setup = inner_product(34, 2048, 70);
+  const PlainTensor dy = random_tensor({34, 70, 1, 1}, 4);
   setup.input_begin = 13;
-  setup.input_end = 77;
+  setup.input_end = 1053;
   setup.flags |= TANDEM_ADD_TO_OUTPUT;
   setup.output_start = {dy.shape, std::vector<float>(dy.values.size())};
   LayerRun run(setup);
   EXPECT_THAT(run.algorithm(), testing::HasSubstr("panels of weights"));
   run.forward();
-  EXPECT_LE(difference(run.backward_data({dy})[0].values, sums_of(setup, dy, {0, 50}, {13, 77})),
+  EXPECT_LE(difference(run.backward_data({dy})[0].values, sums_of(setup, dy, {0, 70}, {13, 1053})),
             2e-6);
 }
 
-TEST_F(InputGradient, IsNotUsedForFewRowsOrPartsOfVectors) {
-  EXPECT_FALSE(takes_panels(inner_product(15, 64, 64)));
-  EXPECT_FALSE(takes_panels(inner_product(64, 63, 64)));
+TEST_F(InputGradient, IsNotUsedWhereOneDnnCopiesTheWeightsOrTheirRowsShareNoPlaces) {
+  EXPECT_FALSE(takes_panels(inner_product(31, 1024, 64)));
+  EXPECT_FALSE(takes_panels(inner_product(257, 1024, 64)));
+  EXPECT_FALSE(takes_panels(inner_product(64, 1032, 64)));
+  EXPECT_FALSE(takes_panels(inner_product(64, 512, 64)));
+  EXPECT_FALSE(takes_panels(inner_product(64, 1024, 63)));
+}
+
+TEST_F(InputGradient, TakesLittleMemoryForEachThread) {
+  LayerSetup setup = inner_product(256, 1024, 64);
+  const auto scratch_of = [&](int32_t threads) {
+    setup.threads = threads;
+    return LayerRun(setup).report().scratch_bytes;
+  };
+  EXPECT_LE(scratch_of(32) - scratch_of(16), 16 << 20);
 }
 
 TEST_F(InputGradient, HasTheSameBitsForEveryNumberOfThreads) {
-  LayerSetup setup = inner_product(40, 1200, 200);
+  LayerSetup setup = inner_product(40, 1536, 200);
   const PlainTensor dy = random_tensor({40, 200, 1, 1}, 4);
   const auto gradient_of = [&](int32_t threads) {
     setup.threads = threads;
