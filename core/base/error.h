@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -11,10 +12,14 @@
 
 namespace tandem {
 
+// At most `longest_message` bytes and a mark: the middle of a longer text is left out.
+[[nodiscard]] std::string shortened_message(const std::string& text);
+constexpr size_t longest_message = 4000;
+
 // throw error("batch {} is smaller than the {} devices", batch, devices);
 template <class... Arguments>
 [[nodiscard]] Error error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  return Error(fmt::format(format, std::forward<Arguments>(arguments)...));
+  return Error(shortened_message(fmt::format(format, std::forward<Arguments>(arguments)...)));
 }
 
 // A position in a file of the user. Column 0: only the line is known; line 0: only the file.

@@ -28,6 +28,9 @@ std::string_view take_digits(std::string_view text, size_t& position) {
   return run.substr(std::min(run.find_first_not_of('0'), run.size()));
 }
 
+// Nobody types a longer name, and comparing two takes time by the product of their lengths.
+constexpr size_t longest_typed = 200;
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -93,9 +96,11 @@ bool natural_less(std::string_view a, std::string_view b) {
 }
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
+  if (name.size() > longest_typed) return "";
   const std::string* nearest = nullptr;
   size_t least = std::max<size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : known) {
+    if (candidate.size() > longest_typed) continue;
     const size_t distance = name_distance(name, candidate);
     // If more than half of a word differs, it is another word, however short.
     if (distance < least && 2 * distance <= std::max(name.size(), candidate.size())) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <system_error>
 
+#include "core/base/error.h"
 #include "core/base/running_note.h"
 #include "core/base/version.h"
 #include "core/cli/commands.h"
@@ -43,12 +44,8 @@ int run(int argc, char** argv) {
 
 // One line, however long the names in it. stderr may be closed, too; that is no reason to abort.
 void report(const std::string& message) {
-  constexpr size_t longest = 4000, end = 500;
-  std::string text = message;
-  if (text.size() > longest) {
-    text = text.substr(0, longest - end) + " [...] " + text.substr(text.size() - end);
-  }
-  std::fputs(("tandem: " + tandem::cli::printable(text) + "\n").c_str(), stderr);
+  const std::string text = tandem::cli::printable(tandem::shortened_message(message));
+  std::fputs(("tandem: " + text + "\n").c_str(), stderr);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "core/train/class_weights.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <map>
 #include <sstream>
 
@@ -20,8 +20,10 @@ float weight_of(const std::string& text, const std::string& where) {
   } catch (const std::exception&) {
     used = 0;
   }
-  if (used == 0 || used != text.size() || !(value >= 0) || !std::isfinite(value)) {
-    throw error("{}: '{}' is not a weight; it must be a number of at least 0", where, text);
+  constexpr float most = std::numeric_limits<float>::max();
+  if (used == 0 || used != text.size() || !(value >= 0 && value <= most)) {
+    throw error("{}: '{}' is not a weight; it must be a number from 0 to {:.2g}", where, text,
+                most);
   }
   return static_cast<float>(value);
 }

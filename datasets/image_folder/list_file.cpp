@@ -13,6 +13,7 @@ namespace tandem::image_folder {
 namespace {
 
 using picture::as_utf8;
+using picture::beginning_of;
 using picture::extension_of;
 using picture::lower_case;
 
@@ -36,26 +37,16 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The beginning of a line for messages, without control characters.
-std::string shown(std::string_view text) {
-  constexpr size_t most = 60;
-  std::string result;
-  for (const char c : text.substr(0, most)) {
-    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  }
-  return as_utf8(result) + (text.size() > most ? "..." : "");
-}
-
 ListEntry caffe_entry(std::string_view line, const Line& place) {
   const size_t gap = line.find_last_of(" \t");
   if (gap == std::string_view::npos) {
-    throw wrong(place, "'", shown(line), "' must be a path, a space and the class's number");
+    throw wrong(place, "'", beginning_of(line), "' must be a path, a space and the class's number");
   }
   const std::string_view label = line.substr(gap + 1);
   int64_t number = -1;
   const auto [stop, status] = std::from_chars(label.data(), label.data() + label.size(), number);
   if (status != std::errc{} || stop != label.data() + label.size() || number < 0) {
-    throw wrong(place, "the class '", shown(label),
+    throw wrong(place, "the class '", beginning_of(label),
                 "' must be a number from 0 on (a list with class names is CSV: path,label)");
   }
   if (number > largest_class) {
@@ -128,7 +119,7 @@ std::string split_of(const std::string& text, const Line& place) {
   if (small == "train" || small == "val" || small == "test") return small;
   if (small == "valid" || small == "validation") return "val";
   if (small == "training") return "train";
-  throw wrong(place, "the split '", shown(text), "' is not one of train, val, test");
+  throw wrong(place, "the split '", beginning_of(text), "' is not one of train, val, test");
 }
 
 class CsvReader {
@@ -140,7 +131,8 @@ class CsvReader {
       begun_ = true;
       columns_ = columns_of(fields);
       if (columns_.count < 2) {
-        throw wrong(place, "'", shown(line), "' must be a path, a comma and the class's name");
+        throw wrong(place, "'", beginning_of(line),
+                    "' must be a path, a comma and the class's name");
       }
       if (columns_.count > 3 && !columns_.heading) {
         throw wrong(place, "has ", columns_.count,

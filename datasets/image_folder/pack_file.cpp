@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "datasets/picture/bytes.h"
+#include "datasets/picture/names.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
@@ -147,10 +148,11 @@ PackIndex parse_index(Bytes bytes, const PackHeader& header, const std::string& 
     one.name = cursor.text();
     if (one.offset < pack_header_bytes || one.offset > header.index_offset ||
         one.bytes > header.index_offset - one.offset) {
-      cursor.refuse("picture '", one.name, "' is not inside the pack");
+      cursor.refuse("picture '", picture::beginning_of(one.name), "' is not inside the pack");
     }
     if (one.label >= index.class_names.size() || one.split >= index.splits.size()) {
-      cursor.refuse("picture '", one.name, "' has a class or split that does not exist");
+      cursor.refuse("picture '", picture::beginning_of(one.name),
+                    "' has a class or split that does not exist");
     }
   }
   if (!cursor.at_end()) cursor.refuse("the index continues after its last picture");

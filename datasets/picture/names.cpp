@@ -23,6 +23,9 @@ std::string_view take_number(std::string_view text, size_t& position) {
   return text.substr(begin, position - begin);
 }
 
+// Comparing two names takes time by the product of their lengths.
+constexpr size_t longest_typed = 200;
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -77,6 +80,15 @@ std::string as_utf8(const std::string& name) {
   return result;
 }
 
+std::string beginning_of(std::string_view text) {
+  constexpr size_t most = 60;
+  std::string result;
+  for (const char c : text.substr(0, most)) {
+    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  }
+  return as_utf8(result) + (text.size() > most ? "..." : "");
+}
+
 std::string lower_case(std::string_view text) {
   std::string result(text);
   for (char& c : result) {
@@ -124,9 +136,11 @@ bool is_image(std::string_view name) {
 }
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
+  if (name.size() > longest_typed) return "";
   std::string nearest;
   size_t least = std::max<size_t>(1, name.size() / 3) + 1;
   for (const std::string& candidate : known) {
+    if (candidate.size() > longest_typed) continue;
     const size_t distance = edit_distance(lower_case(name), lower_case(candidate));
     if (distance < least) {
       least = distance;

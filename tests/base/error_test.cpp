@@ -1,11 +1,18 @@
 #include "core/base/error.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/shape.h"
+#include "core/base/strings.h"
 
 namespace tandem {
 namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 TEST(Location, PrintsFileLineAndColumnAsFarAsTheyAreKnown) {
   EXPECT_EQ(to_string(Location{"a.prototxt", 23, 5}), "a.prototxt:23:5");
@@ -17,6 +24,22 @@ TEST(Location, PrintsFileLineAndColumnAsFarAsTheyAreKnown) {
 TEST(Error, CarriesItsFormattedMessage) {
   EXPECT_STREQ(error("batch {} is smaller than the {} devices", 2, 4).what(),
                "batch 2 is smaller than the 4 devices");
+}
+
+TEST(Error, LeavesOutTheMiddleOfALongMessage) {
+  const std::string message =
+      error("net '{}' is wrong (a.prototxt:7)", std::string(30000, 'x')).what();
+  EXPECT_LT(message.size(), longest_message + 10);
+  EXPECT_THAT(message, AllOf(StartsWith("net 'xxx"), HasSubstr("xxx [...] xxx"),
+                             EndsWith("xxx' is wrong (a.prototxt:7)")));
+}
+
+TEST(Error, LeavesOutWholeCharacters) {
+  for (size_t before = 0; before < 3; ++before) {
+    std::string text(before, 'x');
+    while (text.size() < 2 * longest_message) text += "\xe2\x82\xac";
+    EXPECT_TRUE(is_utf8(shortened_message(text))) << before;
+  }
 }
 
 TEST(Shape, PrintsAsNumbersJoinedByX) {

@@ -1,6 +1,8 @@
 // The file of --class-weights, for a data set of ten classes.
 #include "core/train/class_weights.h"
 
+#include <cmath>
+
 #include "tests/fuzz/targets.h"
 
 namespace tandem::fuzz {
@@ -22,7 +24,11 @@ const Dataset& ten_classes() {
 void class_weights(std::string_view bytes) {
   const std::filesystem::path path = file_of("weights.txt", bytes);
   for (const std::string& text : {path.string(), std::string(bytes.substr(0, 64))}) {
-    accepts([&] { (void)read_class_weights(text, ten_classes()); });
+    accepts([&] {
+      for (const float weight : read_class_weights(text, ten_classes())) {
+        if (!(weight >= 0) || !std::isfinite(weight)) fail("a weight that is none was accepted");
+      }
+    });
   }
 }
 

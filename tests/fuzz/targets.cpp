@@ -77,13 +77,16 @@ bool accepts(const std::function<void()>& reader) {
     reader();
     return true;
   } catch (const Error& refusal) {
-    const std::string message = refusal.what();
-    if (message.empty()) fail("an Error without a message");
-    if (message.size() > most_of_a_message) {
-      fail(fmt::format("a message of {} bytes: {}", message.size(), message.substr(0, 200)));
-    }
+    check_message(refusal.what());
   }
   return false;
+}
+
+void check_message(const std::string& message) {
+  if (message.empty()) fail("a refusal without a message");
+  if (message.size() > most_of_a_message) {
+    fail(fmt::format("a message of {} bytes: {}", message.size(), message.substr(0, 200)));
+  }
 }
 
 void fail(const std::string& what) {

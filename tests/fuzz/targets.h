@@ -39,9 +39,11 @@ void topology(std::string_view bytes);
 // By name; those of all builds. images/images.h has more, which need the image libraries.
 [[nodiscard]] const std::map<std::string, Target>& targets();
 
-// Calls the reader. True if it returned; false if it refused with a message, which must be
-// there and no longer than a few screens. Any other exception passes through, which is a finding.
+// Calls the reader. True if it returned; false if it refused, with a message that is checked. Any
+// other exception passes through, which is a finding.
 bool accepts(const std::function<void()>& reader);
+// Of a refusal: it must be there, and no longer than a few screens.
+void check_message(const std::string& message);
 // Ends the process with the message: what was written does not read the same.
 [[noreturn]] void fail(const std::string& what);
 

@@ -97,6 +97,20 @@ TEST(TopologyFile, NamesWhatIsWrongAndWhere) {
               HasSubstr("there is no path from 'b' to 'a'"));
 }
 
+// Paths of any length would let a small file take gigabytes.
+TEST(TopologyFile, RefusesPathsThatNoMachineHas) {
+  std::string text = two;
+  std::string last = "a";
+  for (int i = 0; i < 70; ++i) {
+    const std::string next = i == 69 ? "b" : fmt::format("s{}", i);
+    if (i < 69) text += fmt::format("switch {{ name: '{}' }}", next);
+    text += fmt::format("link {{ between: '{}' and: '{}' bandwidth: '1GB/s' }}", last, next);
+    last = next;
+  }
+  EXPECT_THAT(refusal(text), HasSubstr("from 'a' to 's64' a copy passes 65 links and hubs; at most "
+                                       "64 can be"));
+}
+
 // Two servers of two, a fast switch in each and a slow network between them.
 std::string servers() {
   return "device { name: 'a0' name: 'b0' name: 'a1' name: 'b1' } switch { name: 'a' } switch { "

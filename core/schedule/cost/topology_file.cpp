@@ -20,6 +20,8 @@ namespace {
 
 // Paths are compared by the time of a copy of so many bytes.
 constexpr int64_t typical_bytes = 1 << 20;
+// Of a path; far more than any machine has. There is a path for every pair of devices.
+constexpr size_t most_channels = 64;
 
 struct Node {
   std::string name;
@@ -189,6 +191,11 @@ class Reader {
         Topology::Path path = extended(paths[size_t(nearest)], edge);
         const double time = topology_.seconds(path, typical_bytes);
         if (time >= seconds[size_t(edge.target)]) continue;
+        if (path.channels.size() > most_channels) {
+          throw error("{}: from '{}' to '{}' a copy passes {} links and hubs; at most {} can be",
+                      owner(), nodes_[size_t(source)].name, nodes_[size_t(edge.target)].name,
+                      path.channels.size(), most_channels);
+        }
         seconds[size_t(edge.target)] = time;
         paths[size_t(edge.target)] = std::move(path);
         // No copy passes through another device.

@@ -16,7 +16,8 @@ template <class Reader>
 void refuses_or_reads(const Reader& reader) {
   try {
     reader();
-  } catch (const sdk::Refusal&) {
+  } catch (const sdk::Refusal& refusal) {
+    check_message(refusal.what());
   }
 }
 

@@ -1,7 +1,10 @@
 // Runs one target for libFuzzer: TANDEM_FUZZ_TARGET=net fuzz -dict=net.dict CORPUS
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "tests/fuzz/images/images.h"
 #include "tests/fuzz/targets.h"
@@ -11,6 +14,12 @@ using namespace tandem;
 namespace {
 
 fuzz::Target target = nullptr;
+
+// What these load is known before the first input, because modules report their coverage only if
+// they are loaded by then. The others are faster without: all counters are read for each input.
+constexpr std::array<std::string_view, 8> with_modules{"checkpoint",    "cifar",     "class_names",
+                                                       "class_weights", "idx",       "name_rules",
+                                                       "net",           "pretrained"};
 
 }  // namespace
 
@@ -26,7 +35,9 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
     std::exit(1);
   }
   target = found->second;
-  (void)fuzz::registry();  // modules report their coverage only if they are loaded by now
+  if (std::find(with_modules.begin(), with_modules.end(), found->first) != with_modules.end()) {
+    (void)fuzz::registry();
+  }
   return 0;
 }
 
