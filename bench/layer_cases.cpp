@@ -55,6 +55,28 @@ std::vector<LayerCase> convolutions(int64_t n) {
   };
 }
 
+// Convolutions with few channels for each output, or with gaps between the points of their kernels.
+std::vector<LayerCase> thin_convolutions(int64_t n) {
+  const auto square = [](const char* outputs, const char* kernel, const char* pad,
+                         const char* group, const char* stride, const char* dilation) {
+    return Parameters{
+        {"num_output", {outputs}}, {"kernel_size", {kernel}}, {"pad", {pad}},
+        {"group", {group}},        {"stride", {stride}},      {"dilation", {dilation}}};
+  };
+  return {
+      {"next2", "Convolution", {n, 128, 56, 56}, square("128", "3", "1", "32", "1", "1")},
+      {"next3s2", "Convolution", {n, 256, 56, 56}, square("256", "3", "1", "32", "2", "1")},
+      {"next3", "Convolution", {n, 256, 28, 28}, square("256", "3", "1", "32", "1", "1")},
+      {"next5", "Convolution", {n, 1024, 7, 7}, square("1024", "3", "1", "32", "1", "1")},
+      {"dilated4", "Convolution", {n, 256, 28, 28}, square("256", "3", "2", "1", "1", "2")},
+      {"dilated12", "Convolution", {n, 512, 28, 28}, square("64", "3", "12", "1", "1", "12")},
+      {"rgb", "Convolution", {n, 32, 112, 112}, square("3", "9", "4", "1", "1", "1")},
+      {"wide", "Convolution", {n, 100, 28, 28}, square("200", "3", "1", "100", "1", "1")},
+      {"mask", "Convolution", {n, 64, 112, 112}, square("1", "3", "1", "1", "1", "1")},
+      {"classes", "Convolution", {n, 256, 56, 56}, square("21", "1", "0", "1", "1", "1")},
+  };
+}
+
 std::vector<LayerCase> poolings(int64_t n) {
   const Shape image{n, 192, 28, 28};
   const auto pool = [](const char* stride, const char* pad) {
@@ -88,7 +110,7 @@ std::vector<LayerCase> elementwise(int64_t n) {
 
 std::vector<LayerCase> layer_cases(int64_t n) {
   std::vector<LayerCase> cases = alexnet(n);
-  for (const auto& more : {convolutions(n), poolings(n), elementwise(n)}) {
+  for (const auto& more : {convolutions(n), thin_convolutions(n), poolings(n), elementwise(n)}) {
     cases.insert(cases.end(), more.begin(), more.end());
   }
   return cases;

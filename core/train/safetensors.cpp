@@ -111,20 +111,24 @@ SafetensorsFile::Array read_array(const InputFile& file, const Header& header,
                                   const std::string& name, const json& entry,
                                   const std::filesystem::path& path) {
   SafetensorsFile::Array array;
-  uint64_t begin = 0, end = 0;
+  std::vector<uint64_t> offsets;
   try {
-    const auto type = entry.at("dtype").get<std::string>();
+    const JsonFields fields(entry);
+    const auto type = fields.get<std::string>("dtype");
     if (type != "F32") {
       constexpr size_t shown = 20;
       damaged(path, fmt::format("array '{}' has type {}, only F32 is known", name,
                                 json(type.substr(0, shown)).dump()));
     }
-    array.shape = entry.at("shape").get<std::vector<int64_t>>();
-    begin = entry.at("data_offsets").at(0).get<uint64_t>();
-    end = entry.at("data_offsets").at(1).get<uint64_t>();
-  } catch (const json::exception&) {
+    array.shape = fields.get<std::vector<int64_t>>("shape");
+    offsets = fields.get<std::vector<uint64_t>>("data_offsets");
+  } catch (const JsonMistake&) {
+    offsets.clear();
+  }
+  if (offsets.size() != 2) {
     damaged(path, fmt::format("the entry of array '{}' is malformed", name));
   }
+  const uint64_t begin = offsets[0], end = offsets[1];
   const uint64_t data_bytes = header.file_bytes - header.data_begin;
   if (begin > end || end > data_bytes) {
     damaged(path, fmt::format("array '{}' ends at byte {} of {}; the file is truncated", name, end,

@@ -2,6 +2,7 @@
 #include "layers/convolution/convolution.h"
 #include "layers/convolution/convolution_kernel.h"
 #include "layers/convolution/depthwise.h"
+#include "layers/convolution/pixel_convolution.h"
 #include "layers/convolution/tap_gradient.h"
 #include "layers/convolution/winograd.h"
 
@@ -11,6 +12,7 @@ using namespace tandem::sdk;
 using tandem::layers::Convolution;
 using tandem::layers::ConvolutionKernel;
 using tandem::layers::DepthwiseConvolution;
+using tandem::layers::PixelConvolution;
 using tandem::layers::TapGradient;
 using tandem::layers::WinogradConvolution;
 
@@ -45,6 +47,11 @@ class ConvolutionCpu : public Needs {
       take_forward(binding, call);
       return;
     }
+    pixels_ = PixelConvolution::make(binding, call);
+    if (pixels_ != nullptr) {
+      static_cast<Needs&>(*this) = *pixels_;
+      return;
+    }
     gradient_ = TapGradient::make(binding, call);
     tandem_binding rest = binding.raw;
     if (gradient_ != nullptr) rest.flags &= ~uint32_t{TANDEM_WANTS_BACKWARD_WEIGHTS};
@@ -59,7 +66,10 @@ class ConvolutionCpu : public Needs {
   // of copying both tensors a few times.
   static LayoutOptions layouts(const Binding& binding) {
     LayoutOptions options = Direct::layouts(binding);
-    if (!WinogradConvolution::suits(binding)) return options;
+    if (!WinogradConvolution::suits(binding)) {
+      const bool by_pixels = PixelConvolution::suits(binding) && !is_depthwise(binding);
+      return by_pixels ? PixelConvolution::layouts(binding) : options;
+    }
     const int64_t element = binding.input(0).dtype == TANDEM_BFLOAT16 ? 2 : 4;
     const auto bytes = static_cast<double>(element * count(binding.input(0).shape));
     const bool folds = WinogradConvolution::folds(binding);
@@ -73,21 +83,29 @@ class ConvolutionCpu : public Needs {
   void forward(const Call& call, const Pass& pass) {
     if (winograd_ != nullptr) return winograd_->forward(call, pass);
     if (direct_ != nullptr) return direct_->forward(call, pass);
+    if (pixels_ != nullptr) return pixels_->forward(call, pass);
     depthwise_->forward(call, pass);
   }
   void backward_data(const Call& call, const Pass& pass) {
     if (winograd_ != nullptr) return winograd_->backward_data(call, pass);
     if (depthwise_ != nullptr) return depthwise_->backward_data(call, pass);
+    if (pixels_ != nullptr) return pixels_->backward_data(call, pass);
     direct_->backward_data(call, pass);
   }
   void backward_weights(const Call& call, const Pass& pass) {
     if (winograd_ != nullptr) return winograd_->backward_weights(call, pass);
     if (depthwise_ != nullptr) return depthwise_->backward_weights(call, pass);
+    if (pixels_ != nullptr) return pixels_->backward_weights(call, pass);
     if (gradient_ != nullptr) return gradient_->run(call, pass);
     direct_->backward_weights(call, pass);
   }
 
  private:
+  static bool is_depthwise(const Binding& binding) {
+    const Shape& in = binding.input(0).shape;
+    const tandem::layers::ConvolutionSettings settings(binding.attributes, in);
+    return settings.group == in.c && settings.group == settings.outputs;
+  }
   // The forward pass of oneDNN's kernel for depthwise convolutions, where it has one, is faster
   // with strides and with large kernels on small images.
   void take_forward(const Binding& binding, const Call& call) {
@@ -105,6 +123,7 @@ class ConvolutionCpu : public Needs {
 
   std::unique_ptr<WinogradConvolution> winograd_;
   std::unique_ptr<DepthwiseConvolution> depthwise_;
+  std::unique_ptr<PixelConvolution> pixels_;
   std::unique_ptr<Direct> direct_;         // without backward passes if there is depthwise_
   std::unique_ptr<TapGradient> gradient_;  // in place of direct_'s
 };

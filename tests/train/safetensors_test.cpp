@@ -142,6 +142,24 @@ TEST_F(Safetensors, ATypeThatIsNoTextIsAnError) {
   }
 }
 
+TEST_F(Safetensors, SizesAndPlacesAreIntegersInTheirRange) {
+  for (const std::string entry :
+       {R"("shape":[1],"data_offsets":[96922337203685477580700,4])",
+        R"("shape":[1],"data_offsets":[0,4.5])", R"("shape":[1],"data_offsets":[0,4,4])",
+        R"("shape":[1],"data_offsets":[-4,0])", R"("shape":[1],"data_offsets":[0])",
+        R"("shape":[1.5],"data_offsets":[0,4])", R"("shape":[1e30],"data_offsets":[0,4])"}) {
+    const std::string header = R"({"a":{"dtype":"F32",)" + entry + "}}";
+    const uint64_t length = header.size();
+    std::ofstream stream(path_, std::ios::binary);
+    stream.write(reinterpret_cast<const char*>(&length), 8);
+    stream << header << std::string(4, '\0');
+    stream.close();
+    EXPECT_THAT(message_of([&] { (void)read_safetensors(path_); }),
+                HasSubstr("the entry of array 'a' is malformed"))
+        << entry;
+  }
+}
+
 TEST_F(Safetensors, AHeaderThatIsNotJsonIsRefusedInALine) {
   for (const std::string& header :
        {"{\"" + std::string(100'000, 'a'), "{\"a\":" + std::string(100'000, '[')}) {
