@@ -13,6 +13,16 @@ int64_t divide_up(int64_t count, int64_t by) {
   return (count + by - 1) / by;
 }
 
+// Not where most of a plane would be padding, most phases would have no point of the kernel, or a
+// row of all channels would not fit a cache.
+bool fits_planes(const Window& window, const sdk::Shape& in, int64_t channels) {
+  constexpr int64_t most_stride = 8, most_row_floats = int64_t{512} << 10;
+  const Axes kernel = effective_kernel(window), &stride = window.stride;
+  const Axes padded{in.h + 2 * window.pad.h, in.w + 2 * window.pad.w};
+  return padded.h * padded.w <= 4 * in.h * in.w && padded.w * channels <= most_row_floats &&
+         stride.h <= std::min(kernel.h, most_stride) && stride.w <= std::min(kernel.w, most_stride);
+}
+
 }  // namespace
 
 bool PixelConvolution::suits(const sdk::Binding& binding) {
@@ -20,14 +30,16 @@ bool PixelConvolution::suits(const sdk::Binding& binding) {
   const ConvolutionSettings settings(binding.attributes, in.shape);
   const sdk::Shape out = settings.output_shape(in.shape);
   const int64_t inputs = in.shape.c / settings.group, outputs = out.c / settings.group;
+  const int64_t most = std::max(inputs, outputs);
   const Axes& kernel = settings.window.kernel;
-  // With AVX-512 nothing is measured.
-  constexpr int64_t avx2_lanes = 8, enough_pixels = 32;
-  const bool can = in.dtype == TANDEM_FLOAT32 && pixel_products::kernels().lanes == avx2_lanes;
-  // Products of plain matrices are as fast for kernels of one point.
-  if (!can || kernel.h * kernel.w == 1) return false;
-  if (settings.group == 1) return outputs < avx2_lanes && out.h * out.w >= enough_pixels;
-  return inputs % avx2_lanes != 0 || outputs % avx2_lanes != 0;
+  // With AVX-512 nothing is measured. Products of plain matrices are as fast for kernels of one
+  // point, for few pixels, and for groups of many channels.
+  constexpr int64_t avx2_lanes = 8, enough_pixels = 49, most_of_group = 128;
+  const bool can = in.dtype == TANDEM_FLOAT32 && pixel_products::kernels().lanes == avx2_lanes &&
+                   kernel.h * kernel.w > 1 && out.h * out.w >= enough_pixels &&
+                   fits_planes(settings.window, in.shape, most);
+  if (!can || settings.group == 1) return can && outputs < avx2_lanes;
+  return most <= most_of_group && (inputs % avx2_lanes != 0 || outputs % avx2_lanes != 0);
 }
 
 sdk::LayoutOptions PixelConvolution::layouts(const sdk::Binding& binding) {
@@ -41,7 +53,7 @@ sdk::LayoutOptions PixelConvolution::layouts(const sdk::Binding& binding) {
     if (blocks_in) options.insert(options.begin(), {blocked, TANDEM_NCHW, 0});
     return options;
   }
-  // A group's channels of all pixels are next to each other, or at least in few cache lines.
+  // Copying a group reads few cache lines of blocks or planes, and those of all groups of NHWC.
   const auto bytes =
       4 * static_cast<double>(sdk::count(in) + sdk::count(settings.output_shape(in)));
   sdk::LayoutOptions options{{TANDEM_NCHW, TANDEM_NCHW, bytes},
@@ -134,8 +146,9 @@ PixelConvolution::PixelConvolution(const sdk::Binding& binding, const Convolutio
     floats = std::max(floats, weights() + slots_ * backward_->slot_floats());
   }
   constexpr int64_t enough_units = 16, most_floats = int64_t{4} << 20;
-  parts_ = std::clamp<int64_t>(most_floats / (weights() + out_.shape.c), 1,
-                               std::min(in_.shape.n, divide_up(enough_units, groups_)));
+  parts_ = std::min(std::max<int64_t>(1, in_.shape.n) * forward_->planes.bands,
+                    divide_up(enough_units, groups_));
+  parts_ = std::clamp<int64_t>(most_floats / (weights() + out_.shape.c), 1, parts_);
   if (binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) {
     floats =
         std::max(floats, parts_ * (weights() + out_.shape.c) + slots_ * gradient_slot_floats());
@@ -150,15 +163,15 @@ PixelConvolution::PixelConvolution(const sdk::Binding& binding, const Convolutio
 // point, target channel).
 void PixelConvolution::pack(const Images& images, const float* weights, float* packed) const {
   const Channels& c = images.channels;
-  for (const std::vector<int64_t>& points : images.points) {
+  for (const std::vector<int64_t>& of_phase : images.points) {
     for (int64_t group = 0; group < groups_; ++group) {
-      const float* of_group = weights + group * outputs_ * inputs_ * this->points();
+      const float* of_group = weights + group * outputs_ * inputs_ * points();
       for (int64_t part = 0; part < images.parts(); ++part) {
         const int64_t first = part * images.part_channels, last = first + images.channels_of(part);
         for (int64_t block = 0; block < c.targets; block += pixel_products::channels_at_once) {
           const int64_t end = std::min(block + pixel_products::channels_at_once, c.targets);
           for (int64_t source = first; source < last; ++source) {
-            for (const int64_t point : points) {
+            for (const int64_t point : of_phase) {
               for (int64_t target = block; target < end; ++target) {
                 *packed++ = of_group[source * c.source_stride + target * c.target_stride + point];
               }
@@ -253,7 +266,7 @@ void PixelConvolution::sum_band(int64_t group, int64_t image, int64_t band, cons
   }
 }
 
-// A unit is a part of the batch, for one group.
+// A unit is a part of all images' bands, for one group.
 void PixelConvolution::sum_part(int64_t unit, const sdk::Pass& pass, float* slot,
                                 float* sums) const {
   const int64_t group = unit % groups_, part = unit / groups_;
@@ -261,11 +274,9 @@ void PixelConvolution::sum_part(int64_t unit, const sdk::Pass& pass, float* slot
   const int64_t group_weights = outputs_ * inputs_ * points();
   std::fill_n(of_part + group * group_weights, group_weights, 0.0F);
   std::fill_n(of_part + weights() + group * outputs_, outputs_, 0.0F);
-  const int64_t first = part * in_.shape.n / parts_, last = (part + 1) * in_.shape.n / parts_;
-  for (int64_t image = first; image < last; ++image) {
-    for (int64_t band = 0; band < forward_->planes.bands; ++band) {
-      sum_band(group, image, band, pass, slot, of_part);
-    }
+  const int64_t bands = forward_->planes.bands, all = in_.shape.n * bands;
+  for (int64_t i = part * all / parts_; i < (part + 1) * all / parts_; ++i) {
+    sum_band(group, i / bands, i % bands, pass, slot, of_part);
   }
 }
 

@@ -16,7 +16,7 @@ namespace tandem::layers {
 
 class PixelConvolution : public sdk::Needs {
  public:
-  // Whether it is faster than oneDNN's kernels, by extents and instruction set. Not asked: layouts.
+  // Whether it is used, by extents and instruction set. It computes in any layout.
   static bool suits(const sdk::Binding& binding);
   static sdk::LayoutOptions layouts(const sdk::Binding& binding);
   // Null where it does not suit.
@@ -72,7 +72,7 @@ class PixelConvolution : public sdk::Needs {
   int64_t groups_, inputs_, outputs_;  // channels of a group
   bool bias_;
   int64_t slots_;  // threads at a time
-  int64_t parts_;  // of the batch, in sums
+  int64_t parts_;  // of all images' bands, in sums
   std::unique_ptr<Images> forward_, backward_;
 };
 

@@ -8,6 +8,7 @@
 namespace tandem::layers {
 namespace {
 
+// Also of negative numbers.
 int64_t divide_up(int64_t count, int64_t by) {
   return count > 0 ? (count + by - 1) / by : -(-count / by);
 }
@@ -114,6 +115,12 @@ void load_row(const Plane& plane, int64_t channels, const float* row, int64_t bl
               float* target) {
   int64_t first = 0, last = 0;
   plane.w.find(plane.column_phase, plane.columns, first, last);
+  for (int64_t c = 0; c < channels; ++c) {
+    float* line = target + c * plane.next;
+    std::fill(line, line + first, 0.0F);
+    std::fill(line + last, line + plane.pitch, 0.0F);
+  }
+  if (first == last) return;
   const int64_t step = plane.w.step * block;
   const float* source = row + plane.w.pixel(first, plane.column_phase) * block;
   if (channels > 1) {
@@ -122,11 +129,6 @@ void load_row(const Plane& plane, int64_t channels, const float* row, int64_t bl
     std::copy_n(source, last - first, target + first);
   } else {
     for (int64_t i = 0; i < last - first; ++i) target[first + i] = source[i * step];
-  }
-  for (int64_t c = 0; c < channels; ++c) {
-    float* line = target + c * plane.next;
-    std::fill(line, line + first, 0.0F);
-    std::fill(line + last, line + plane.pitch, 0.0F);
   }
 }
 

@@ -72,7 +72,7 @@ struct PixelChannels {
   int64_t first, count;
 };
 
-// The planes of all channels of an image, all source phases, for a band.
+// The planes of these channels of an image, all source phases, for a band.
 void load_source(const PixelPlanes& planes, int64_t band, const PixelChannels& channels,
                  const float* image, float* target);
 // A plane of each channel with the band's target rows, and zeros between them. For one target

@@ -12,7 +12,12 @@ struct Case {
   Shape input;
   int64_t outputs = 8, group = 4, kernel = 3, stride = 1, pad = 1, dilation = 1;
   bool bias = true;
+  int64_t kernel_w = 0;  // as `kernel`
 };
+
+int64_t width_of_kernel(const Case& c) {
+  return c.kernel_w == 0 ? c.kernel : c.kernel_w;
+}
 
 LayerSetup grouped(const Case& c, int32_t input_layout = TANDEM_NCHW,
                    int32_t output_layout = TANDEM_NCHW) {
@@ -20,13 +25,14 @@ LayerSetup grouped(const Case& c, int32_t input_layout = TANDEM_NCHW,
       .type = "Convolution",
       .parameters = {{"num_output", std::to_string(c.outputs)},
                      {"group", std::to_string(c.group)},
-                     {"kernel_size", std::to_string(c.kernel)},
+                     {"kernel_h", std::to_string(c.kernel)},
+                     {"kernel_w", std::to_string(width_of_kernel(c))},
                      {"stride", std::to_string(c.stride)},
                      {"pad", std::to_string(c.pad)},
                      {"dilation", std::to_string(c.dilation)},
                      {"bias_term", c.bias ? "true" : "false"}},
       .inputs = {random_tensor(c.input, 1)},
-      .weights = {random_tensor({c.outputs, c.input.c / c.group, c.kernel, c.kernel}, 2)},
+      .weights = {random_tensor({c.outputs, c.input.c / c.group, c.kernel, width_of_kernel(c)}, 2)},
       .input_layout = input_layout,
       .output_layout = output_layout};
   if (c.bias) setup.weights.push_back(random_tensor({c.outputs, 1, 1, 1}, 3));
@@ -68,8 +74,8 @@ TEST_F(PixelConvolution, AgreesWithSumsInFloat64InEveryLayout) {
   for (const int32_t layout : {TANDEM_NCHW, TANDEM_NHWC, TANDEM_NCHW8C}) {
     for (const Case& c :
          {Case{{3, 32, 14, 14}, 32, 8}, Case{{2, 32, 15, 14}, 16, 8, 3, 2},
-          Case{{2, 32, 14, 9}, 16, 8, 3, 2, 0}, Case{{2, 32, 11, 13}, 8, 8, 5, 1, 2, 1, false},
-          Case{{2, 16, 30, 7}, 32, 16, 7, 3, 3}, Case{{2, 16, 23, 19}, 16, 4, 4, 1, 3, 4},
+          Case{{2, 32, 22, 15}, 16, 8, 3, 2, 0}, Case{{2, 32, 11, 13}, 8, 8, 5, 1, 2, 1, false},
+          Case{{2, 16, 40, 21}, 32, 16, 7, 3, 3}, Case{{2, 16, 23, 19}, 16, 4, 4, 1, 3, 4},
           Case{{2, 24, 21, 21}, 8, 2, 3, 2, 4, 4}, Case{{2, 16, 9, 9}, 16, 4, 2, 1, 0}}) {
       expect_as_in_float64(c, layout, layout);
     }
@@ -78,22 +84,37 @@ TEST_F(PixelConvolution, AgreesWithSumsInFloat64InEveryLayout) {
 
 // Pixels without any tap, windows of padding only, phases that no point of the kernel has.
 TEST_F(PixelConvolution, SupportsAnyWindow) {
-  expect_as_in_float64({{2, 16, 9, 9}, 16, 4, 2, 3, 0});
-  expect_as_in_float64({{2, 16, 3, 3}, 16, 4, 11, 1, 10, 2});
-  expect_as_in_float64({{2, 16, 5, 4}, 16, 4, 3, 2, 9});
-  expect_as_in_float64({{2, 16, 2, 2}, 16, 4, 2, 4, 0});
-  expect_as_in_float64({{2, 16, 9, 9}, 16, 4, 2, 5, 4});
-  expect_as_in_float64({{2, 16, 12, 12}, 16, 4, 3, 4, 1, 2});
+  expect_as_in_float64({{2, 16, 15, 14}, 16, 4, 2, 2, 0});
+  expect_as_in_float64({{2, 16, 40, 38}, 16, 4, 2, 5, 3, 7});
+  expect_as_in_float64({{2, 16, 12, 12}, 16, 4, 3, 1, 5});
   expect_as_in_float64({{2, 16, 12, 12}, 16, 4, 2, 1, 1, 5});
-  expect_as_in_float64({{2, 16, 1, 1}, 16, 4});
-  expect_as_in_float64({{2, 16, 1, 40}, 16, 4, 3, 5, 6, 3});
+  expect_as_in_float64({{2, 16, 30, 30}, 16, 4, 3, 4, 1, 2});
+  expect_as_in_float64({{2, 16, 1, 60}, 16, 4});
+  expect_as_in_float64({{2, 16, 3, 40}, 16, 4, 5, 1, 2});
+  expect_as_in_float64({{2, 16, 20, 20}, 16, 4, 11, 1, 10, 2});
+  for (const auto& [height, width] : {std::pair{2, 5}, std::pair{7, 2}}) {
+    Case c{{2, 16, 20, 25}, 16, 4, height, 2, 2, 2};
+    c.kernel_w = width;
+    expect_as_in_float64(c);
+  }
+}
+
+// Large strides, little but padding, few pixels, many channels, or wide rows.
+TEST_F(PixelConvolution, IsNotUsedWhereItsCopiesTakeLong) {
+  for (const Case& c :
+       {Case{{1, 6, 4, 4}, 6, 2, 2, 1000, 0}, Case{{1, 6, 90, 90}, 6, 2, 2, 3, 0},
+        Case{{1, 6, 8, 8}, 6, 2, 3, 1, 50, 50}, Case{{1, 6, 4, 4}, 6, 2},
+        Case{{1, 260, 8, 8}, 260, 2}, Case{{1, 64, 3, 9000}, 4, 1}, Case{{1, 6, 8, 8}, 6, 2, 1}}) {
+    LayerRun run(grouped(c));
+    EXPECT_THAT(run.algorithm(), testing::Not(testing::HasSubstr("vectors of pixels")));
+  }
 }
 
 // Blocks of fewer channels, and of one only.
 TEST_F(PixelConvolution, SupportsAnyNumberOfChannels) {
   for (const int64_t inputs : {1, 2, 3, 5, 8, 13}) {
     for (const int64_t outputs : {1, 2, 3, 4, 5, 7, 11}) {
-      expect_as_in_float64({{2, 3 * inputs, 7, 6}, 3 * outputs, 3});
+      expect_as_in_float64({{2, 3 * inputs, 7, 7}, 3 * outputs, 3});
     }
   }
 }
@@ -132,6 +153,7 @@ TEST_F(PixelConvolution, AccumulatesWeightGradientsOnRequest) {
 
 TEST_F(PixelConvolution, HasTheSameBitsForEveryNumberOfThreads) {
   expect_same_bits_for_every_number_of_threads(grouped({{9, 48, 33, 33}, 48, 12, 3, 2, 1}));
+  expect_same_bits_for_every_number_of_threads(grouped({{1, 24, 60, 60}, 3, 1}));
 }
 
 // An image's planes hold what another image left there before.
