@@ -127,16 +127,17 @@ class Lexer {
       text += advance();
     }
     const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+    if (hexadecimal) return;
     const auto in_number = [](char c) {
-      return is_digit(c) || std::string_view(".eE+-fF").find(c) != std::string_view::npos;
+      return is_digit(c) || std::string_view(".eE+-").find(c) != std::string_view::npos;
     };
-    if (!hexadecimal && !std::all_of(text.begin(), text.end(), in_number)) {
+    // protobuf allows the suffix 'f' of C++ literals. It has no effect.
+    const bool has_suffix = text.size() > 1 && (text.back() == 'f' || text.back() == 'F');
+    const std::string value = has_suffix ? text.substr(0, text.size() - 1) : text;
+    if (!std::all_of(value.begin(), value.end(), in_number)) {
       throw error("{}: '{}' is not a number", to_string(token_.location), text);
     }
-    // protobuf allows the suffix 'f' of C++ literals. It has no effect.
-    if (!hexadecimal && text.size() > 1 && (text.back() == 'f' || text.back() == 'F')) {
-      text.pop_back();
-    }
+    text = value;
   }
 
   void read_string() {

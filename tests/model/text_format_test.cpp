@@ -86,6 +86,7 @@ TEST(TextFormat, AnErrorNamesFileLineAndColumnAndWhatWasFound) {
             "net.prototxt:1:5: expected a field's name or the end of the block, "
             "found the text \"x\"");
   EXPECT_EQ(failure("a: 12b"), "net.prototxt:1:4: '12b' is not a number");
+  EXPECT_EQ(failure("a: 3ff"), "net.prototxt:1:4: '3ff' is not a number");
   EXPECT_EQ(failure("a: 1 $"),
             "net.prototxt:1:6: '$' has no meaning here; is this a text file (.prototxt)?");
 }
