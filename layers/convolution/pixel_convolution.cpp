@@ -34,7 +34,7 @@ bool PixelConvolution::suits(const sdk::Binding& binding) {
   const Axes& kernel = settings.window.kernel;
   // With AVX-512 nothing is measured. Products of plain matrices are as fast for kernels of one
   // point, for few pixels, and for groups of many channels.
-  constexpr int64_t avx2_lanes = 8, enough_pixels = 49, most_of_group = 128;
+  constexpr int64_t avx2_lanes = 8, enough_pixels = 49, most_of_group = 32;
   const bool can = in.dtype == TANDEM_FLOAT32 && pixel_products::kernels().lanes == avx2_lanes &&
                    kernel.h * kernel.w > 1 && out.h * out.w >= enough_pixels &&
                    fits_planes(settings.window, in.shape, most);
