@@ -65,4 +65,31 @@ inline double difference(const std::vector<float>& a, const std::vector<Value>& 
   return most / largest;
 }
 
+// All passes of a convolution as the sums in float64.
+inline void expect_as_sums(const LayerSetup& setup, LayerRun& run, int64_t group, int64_t pad,
+                           int64_t stride, int64_t dilation) {
+  const PlainTensor y = run.forward()[0], dy = random_tensor(y.shape, 4);
+  const ConvolutionSums sums(setup, dy, group, pad, stride, dilation);
+  EXPECT_LE(difference(y.values, sums.y), 1e-6);
+  EXPECT_LE(difference(run.backward_data({dy})[0].values, sums.dx), 1e-6);
+  const std::vector<PlainTensor> gradients = run.backward_weights({dy});
+  EXPECT_LE(difference(gradients[0].values, sums.dw), 2e-6);
+  if (gradients.size() > 1) {
+    EXPECT_LE(difference(gradients[1].values, sums.db), 2e-6);
+  }
+}
+
+// Gradients that are added to others are their sum, up to `tolerance`.
+inline void expect_added_weight_gradients(const LayerSetup& setup, double tolerance = 0) {
+  LayerRun run(setup);
+  const PlainTensor dy = random_tensor(run.forward()[0].shape, 4);
+  const std::vector<PlainTensor> alone = run.backward_weights({dy}), start = setup.weights;
+  const std::vector<PlainTensor> added = run.backward_weights({dy}, start);
+  for (size_t i = 0; i < start.size(); ++i) {
+    std::vector<float> sums = alone[i].values;
+    for (size_t k = 0; k < sums.size(); ++k) sums[k] += start[i].values[k];
+    EXPECT_LE(difference(added[i].values, sums), tolerance);
+  }
+}
+
 }  // namespace tandem::test

@@ -50,15 +50,7 @@ void expect_as_in_float64(const Case& c, int32_t layout) {
   const LayerSetup setup = depthwise(c, layout);
   LayerRun run(setup);
   EXPECT_THAT(run.algorithm(), testing::HasSubstr("vectors of channels"));
-  const PlainTensor y = run.forward()[0], dy = random_tensor(y.shape, 4);
-  const ConvolutionSums sums(setup, dy, c.input.c, c.pad, c.stride, c.dilation);
-  EXPECT_LE(difference(y.values, sums.y), 1e-6);
-  EXPECT_LE(difference(run.backward_data({dy})[0].values, sums.dx), 1e-6);
-  const std::vector<PlainTensor> gradients = run.backward_weights({dy});
-  EXPECT_LE(difference(gradients[0].values, sums.dw), 2e-6);
-  if (c.bias) {
-    EXPECT_LE(difference(gradients[1].values, sums.db), 2e-6);
-  }
+  expect_as_sums(setup, run, c.input.c, c.pad, c.stride, c.dilation);
 }
 
 TEST_F(Depthwise, AgreesWithSumsInFloat64) {
@@ -88,16 +80,7 @@ TEST_F(Depthwise, SupportsChannelsThatVectorsDoNotDivide) {
 }
 
 TEST_F(Depthwise, AccumulatesWeightGradientsOnRequest) {
-  const LayerSetup setup = depthwise({{3, 20, 9, 9}}, TANDEM_NHWC);
-  LayerRun run(setup);
-  const PlainTensor dy = random_tensor(run.forward()[0].shape, 4);
-  const std::vector<PlainTensor> alone = run.backward_weights({dy}), start = setup.weights;
-  const std::vector<PlainTensor> added = run.backward_weights({dy}, start);
-  for (size_t i = 0; i < 2; ++i) {
-    std::vector<float> sums = alone[i].values;
-    for (size_t k = 0; k < sums.size(); ++k) sums[k] += start[i].values[k];
-    EXPECT_EQ(added[i].values, sums);
-  }
+  expect_added_weight_gradients(depthwise({{3, 20, 9, 9}}, TANDEM_NHWC));
 }
 
 TEST_F(Depthwise, HasTheSameBitsForEveryNumberOfThreads) {

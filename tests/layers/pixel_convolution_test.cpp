@@ -59,15 +59,7 @@ void expect_as_in_float64(const Case& c, int32_t input_layout = TANDEM_NCHW,
   const LayerSetup setup = grouped(c, input_layout, output_layout);
   LayerRun run(setup);
   EXPECT_THAT(run.algorithm(), testing::HasSubstr("vectors of pixels"));
-  const PlainTensor y = run.forward()[0], dy = random_tensor(y.shape, 4);
-  const ConvolutionSums sums(setup, dy, c.group, c.pad, c.stride, c.dilation);
-  EXPECT_LE(difference(y.values, sums.y), 1e-6);
-  EXPECT_LE(difference(run.backward_data({dy})[0].values, sums.dx), 1e-6);
-  const std::vector<PlainTensor> gradients = run.backward_weights({dy});
-  EXPECT_LE(difference(gradients[0].values, sums.dw), 2e-6);
-  if (c.bias) {
-    EXPECT_LE(difference(gradients[1].values, sums.db), 2e-6);
-  }
+  expect_as_sums(setup, run, c.group, c.pad, c.stride, c.dilation);
 }
 
 TEST_F(PixelConvolution, AgreesWithSumsInFloat64InEveryLayout) {
@@ -139,16 +131,7 @@ TEST_F(PixelConvolution, DividesLargeImages) {
 }
 
 TEST_F(PixelConvolution, AccumulatesWeightGradientsOnRequest) {
-  const LayerSetup setup = grouped({{3, 20, 9, 9}, 8});
-  LayerRun run(setup);
-  const PlainTensor dy = random_tensor(run.forward()[0].shape, 4);
-  const std::vector<PlainTensor> alone = run.backward_weights({dy}), start = setup.weights;
-  const std::vector<PlainTensor> added = run.backward_weights({dy}, start);
-  for (size_t i = 0; i < 2; ++i) {
-    std::vector<float> sums = alone[i].values;
-    for (size_t k = 0; k < sums.size(); ++k) sums[k] += start[i].values[k];
-    EXPECT_EQ(added[i].values, sums);
-  }
+  expect_added_weight_gradients(grouped({{3, 20, 9, 9}, 8}));
 }
 
 TEST_F(PixelConvolution, HasTheSameBitsForEveryNumberOfThreads) {

@@ -116,16 +116,7 @@ TEST_F(TapGradient, IsNotUsedForVeryFewPixelsOrForFewTapsWithPadding) {
 }
 
 TEST_F(TapGradient, AccumulatesOnRequest) {
-  const LayerSetup setup = convolution(first_layer({{3, 3, 20, 20}, 16, 3, 2}));
-  LayerRun run(setup);
-  const PlainTensor dy = random_tensor(run.forward()[0].shape, 4);
-  const std::vector<PlainTensor> alone = run.backward_weights({dy}), start = setup.weights;
-  const std::vector<PlainTensor> added = run.backward_weights({dy}, start);
-  for (size_t i = 0; i < 2; ++i) {
-    std::vector<float> sums = alone[i].values;
-    for (size_t k = 0; k < sums.size(); ++k) sums[k] += start[i].values[k];
-    EXPECT_EQ(added[i].values, sums);
-  }
+  expect_added_weight_gradients(convolution(first_layer({{3, 3, 20, 20}, 16, 3, 2})));
 }
 
 TEST_F(TapGradient, HasTheSameBitsForEveryNumberOfThreads) {
