@@ -31,7 +31,10 @@ static int is_named(int descriptor, const char* variable) {
 }
 
 /* The files that were synced after they were last written to. */
-static struct { dev_t device; ino_t number; } synced[1024];
+static struct {
+  dev_t device;
+  ino_t number;
+} synced[1024];
 static int synced_count;
 static pthread_mutex_t synced_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct timespec begin; /* by the clock of file systems */
