@@ -20,7 +20,8 @@ bool is_bmp(Bytes file) {
   return file.size() >= 54 && has(file, 0, "BM", 2);
 }
 bool is_pnm(Bytes file) {
-  return file.size() >= 8 && file[0] == 'P' && file[1] >= '1' && file[1] <= '6';
+  const bool has_name = file.size() >= 8 && file[0] == 'P' && file[1] >= '1' && file[1] <= '6';
+  return has_name && (file[2] == ' ' || (file[2] >= '\t' && file[2] <= '\r'));
 }
 
 // Calls function(read, tag, at) for each entry of the first directory of a TIFF block, whose value
@@ -227,6 +228,12 @@ bool is_jpeg(Bytes file) {
 
 bool is_known_format(Bytes file) {
   return is_png(file) || is_bmp(file) || is_webp(file) || is_tiff(file) || is_pnm(file);
+}
+
+bool is_of_two_formats(Bytes file) {
+  const bool is_dicom = has(file, 128, "DICM", 4), is_heif = has(file, 4, "ftyp", 4);
+  // A TIFF may be a DICOM file too, and then OpenCV reads the TIFF.
+  return is_known_format(file) && (is_heif || (is_dicom && !is_tiff(file)));
 }
 
 const char* format_name(Bytes file) {

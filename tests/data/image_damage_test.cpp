@@ -133,6 +133,19 @@ TEST(DamagedImages, ALargeOneThatIsCutIsSaidToBeCut) {
   EXPECT_THAT(reason_of("a.webp", webp), HasSubstr("truncated WebP"));
 }
 
+// OpenCV's reader of DICOM ends the process at the beginning of one.
+TEST(DamagedImages, OneMarkedAsDicomTooIsLeftOut) {
+  const auto marked = [](std::string file) { return file.resize(128), file + "DICMTkl"; };
+  using namespace std::string_literals;
+  EXPECT_THAT(reason_of("a.pgm", marked("P22 2  2\0\0"s)), HasSubstr("not an image"));
+  EXPECT_THAT(reason_of("a.pgm", marked("P2 2 2 255\n1 2 3 4\n")), HasSubstr("another format"));
+  EXPECT_THAT(
+      reason_of("a.webp", marked("RIFF\x83\0\0\0WEBPVP8L\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0"s)),
+      HasSubstr("another format"));
+  EXPECT_THAT(reason_of("a.bmp", "BM\0\0ftypavif"s + std::string(60, '\0')),
+              HasSubstr("another format"));
+}
+
 TEST(DamagedImages, TextNamedJpgIsNotAnImage) {
   EXPECT_THAT(reason_of("a.jpg", "I am not a picture at all, whatever my name says.\n"),
               HasSubstr("not an image"));

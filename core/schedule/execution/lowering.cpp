@@ -9,13 +9,11 @@
 
 #include "core/base/overloaded.h"
 #include "core/base/running_note.h"
-#include "core/model/loss_scale.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/execution/guarded_pass.h"
 #include "core/schedule/execution/joined_rows.h"
-#include "core/schedule/execution/layer_pointers.h"
-#include "core/schedule/execution/merged_updates.h"
+#include "core/schedule/execution/lowering_resolver.h"
 #include "core/schedule/execution/messages.h"
 #include "core/schedule/plan/buffers.h"
 
@@ -60,58 +58,6 @@ void explain_with(const KernelOwner& owner, tandem_status status) {
 }
 
 }  // namespace
-
-// Addresses of a plan's regions in one micro-batch.
-struct Lowering::Resolver {
-  const Lowering& lowering;
-  int64_t micro_batch;
-  const std::vector<void*>& externals;
-
-  std::byte* operator()(const Region& region) const {
-    return lowering.address(region, micro_batch, externals);
-  }
-  template <class T>
-  T* as(const Region& region) const {
-    return reinterpret_cast<T*>((*this)(region));
-  }
-  template <class T>
-  std::vector<T*> all(const std::vector<Region>& regions) const {
-    std::vector<T*> result;
-    for (const Region& region : regions) result.push_back(as<T>(region));
-    return result;
-  }
-  // `count` entries: kernels index them without checks. nullptr where the plan leaves a
-  // region out.
-  template <class Pointer>
-  std::vector<Pointer> all(const std::vector<Region>& regions, size_t count) const {
-    std::vector<Pointer> result;
-    for (const Region& region : regions) result.push_back((*this)(region));
-    result.resize(count);
-    return result;
-  }
-  std::shared_ptr<LayerPointers> pointers(const PlanBinding& binding, const Layer& layer,
-                                          LayerPass layer_pass, bool accumulates) const {
-    const size_t inputs = layer.inputs.size(), outputs = layer.outputs.size(),
-                 weights = layer.weights.size();
-    auto result = std::make_shared<LayerPointers>();
-    result->inputs = all<void*>(binding.inputs, inputs);
-    result->outputs = all<void*>(binding.outputs, outputs);
-    result->weights = all<void*>(binding.weights, weights);
-    result->input_gradients = all<void*>(binding.input_gradients, inputs);
-    result->output_gradients = all<const void*>(binding.output_gradients, outputs);
-    result->weight_gradients = all<void*>(binding.weight_gradients, weights);
-    tandem_pass& pass = result->pass;
-    if (accumulates) pass.flags = TANDEM_ACCUMULATE;
-    pass.saved = (*this)({binding.saved});
-    pass.scratch = (*this)({scratch_of(binding, layer_pass)});
-    pass.step = as<const tandem_step>(binding.step);
-    pass.normaliser = as<const float>(binding.normaliser);
-    pass.statistics = as<float>(statistics_of(binding, layer_pass));
-    pass.row_labels = as<const float>(binding.row_labels);
-    result->connect();
-    return result;
-  }
-};
 
 tandem_status Lowered::trampoline(void* context, const tandem_call* call) {
   const Lowered& work = *static_cast<Lowered*>(context);
@@ -374,15 +320,6 @@ GuardedPass Lowering::guarded_pass(const LayerWork& work, bool accumulates,
   return result;
 }
 
-void Lowering::lower_sum(const Region& target, const std::vector<Region>& sources,
-                         const Resolver& at, Lowered& result) const {
-  result.run = [add = runtime_.machine().backend().arithmetic->add, to = at.as<float>(target),
-                from = at.all<const float>(sources),
-                count = plan_.bytes(target) / buffers::float_bytes](const tandem_call& call) {
-    return add(&call, to, from.data(), static_cast<uint32_t>(from.size()), count);
-  };
-}
-
 void Lowering::lower_merge(const MergeWork& work, const Resolver& at, Lowered& result) const {
   if (kernels_ == nullptr) {
     result.run = &no_kernel;
@@ -395,116 +332,6 @@ void Lowering::lower_merge(const MergeWork& work, const Resolver& at, Lowered& r
   result.run = [merge, handle = kernels_->handle(work.binding), to = at.as<float>(work.target),
                 from = at.all<const float>(work.sources)](const tandem_call& call) {
     return merge(handle, &call, to, from.data(), static_cast<uint32_t>(from.size()));
-  };
-}
-
-void Lowering::lower_check(const CheckWork& work, const Resolver& at, Lowered& result) const {
-  result.run = [check = runtime_.machine().backend().arithmetic->check_finite,
-                values = at.as<const float>(work.values),
-                count = plan_.bytes(work.values) / buffers::float_bytes,
-                found_inf = at.as<int32_t>(work.found_inf)](const tandem_call& call) {
-    return check(&call, values, count, found_inf);
-  };
-}
-
-void Lowering::lower_conversion(const ConvertWork& work, const Resolver& at,
-                                Lowered& result) const {
-  const auto convert = runtime_.machine().backend().arithmetic->convert_pixels;
-  if (convert == nullptr) {
-    throw error("backend '{}' makes no floats of bytes", runtime_.machine().kind());
-  }
-  tandem_pixels pixels{};
-  pixels.struct_size = sizeof(pixels);
-  pixels.shape = work.shape;
-  pixels.pixels = at.as<const uint8_t>(work.pixels);
-  pixels.target = at.as<float>(work.target);
-  std::copy(work.scale.means.begin(), work.scale.means.end(), pixels.means);
-  pixels.scale = work.scale.scale;
-  result.run = [convert, pixels](const tandem_call& call) { return convert(&call, &pixels); };
-}
-
-void Lowering::lower_norms(const NormWork& work, const Resolver& at, Lowered& result) const {
-  struct Sum {
-    const float* values;
-    int64_t count;
-    double* target;
-  };
-  std::vector<Sum> sums;
-  auto* norms = at.as<double>(work.norms);
-  const size_t count = net_.weights.size();
-  for (const ArrayNorms& array : work.arrays) {
-    const WeightArray& weights = net_.weights[size_t(array.weight)];
-    if (!weights.trained() || weights.count == 0) continue;
-    double* const target = norms + array.weight;
-    sums.push_back({at.as<const float>(array.gradient), weights.count, target});
-    sums.push_back({at.as<const float>(array.values), weights.count, target + count});
-  }
-  const auto function = runtime_.machine().backend().arithmetic->sum_of_squares;
-  result.run = [function, sums = std::move(sums)](const tandem_call& call) {
-    tandem_status status = TANDEM_OK;
-    for (size_t i = 0; i < sums.size() && status == TANDEM_OK; ++i) {
-      status = function(&call, sums[i].values, sums[i].count, sums[i].target);
-    }
-    return status;
-  };
-}
-
-tandem_update Lowering::update_of(const UpdateWork& work, const Resolver& at) const {
-  tandem_update update{};
-  update.struct_size = sizeof update;
-  update.rule = rule_.rule;
-  update.momentum = rule_.momentum;
-  update.step = at.as<const tandem_step>(work.step);
-  update.found_inf = at.as<const int32_t>(work.found_inf);
-  update.momentum2 = rule_.momentum2;
-  update.delta = rule_.delta;
-  update.clip = rule_.clip * loss_scale(net_);
-  update.gradient_scale = 1.0 / (rule_.micro_batches * loss_scale(net_));
-  update.trust_coefficient = rule_.trust_coefficient;
-  update.gradient_squares = at.as<const double>(work.norms);
-  update.gradient_square_count = static_cast<uint32_t>(net_.weights.size());
-  return update;
-}
-
-void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered& result) const {
-  struct Updates {
-    std::vector<std::vector<float*>> states;
-    std::vector<tandem_update> updates;
-  };
-  const auto all = std::make_shared<Updates>();
-  const auto* norms = at.as<const double>(work.norms);
-  for (const ArrayUpdate& array :
-       merged_updates(net_, plan_, work.arrays, rule_.rule != TANDEM_UPDATE_LARS)) {
-    const WeightArray& weights = net_.weights[size_t(array.weight)];
-    std::vector<float*>& states = all->states.emplace_back();
-    for (int k = 0; k < rule_.states; ++k) {
-      states.push_back(at.as<float>(array.state) + k * (array.state_stride / buffers::float_bytes));
-    }
-    tandem_update& update = all->updates.emplace_back(update_of(work, at));
-    update.count = array.weights.bytes / buffers::float_bytes;
-    update.weights = at.as<float>(array.weights);
-    update.gradient = at.as<const float>(array.gradient);
-    update.state = states.data();
-    update.state_count = static_cast<uint32_t>(states.size());
-    update.decay = static_cast<float>(rule_.weight_decay * weights.decay_multiplier);
-    update.l1_decay = static_cast<float>(rule_.l1_decay * weights.decay_multiplier);
-    update.rate_multiplier = static_cast<float>(weights.rate_multiplier);
-    if (norms != nullptr) {
-      update.gradient_square = norms + array.weight;
-      update.weight_square = norms + net_.weights.size() + array.weight;
-    }
-    if (rule_.average_decay > 0) {
-      const tandem_update average = average_of(update, rule_.average_decay);
-      all->updates.push_back(average);
-    }
-  }
-  result.run = [update = runtime_.machine().backend().arithmetic->update,
-                all](const tandem_call& call) {
-    tandem_status status = TANDEM_OK;
-    for (size_t i = 0; i < all->updates.size() && status == TANDEM_OK; ++i) {
-      status = update(&call, &all->updates[i]);
-    }
-    return status;
   };
 }
 
