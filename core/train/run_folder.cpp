@@ -112,8 +112,12 @@ void RunFolder::lock() {
   }
 }
 
+bool RunFolder::is_in_place() const {
+  return lock_ == nullptr || is_at(*lock_, path_);
+}
+
 void RunFolder::require_in_place() const {
-  if (lock_ == nullptr || is_at(*lock_, path_)) return;
+  if (is_in_place()) return;
   throw error(
       "run folder '{}' was moved, replaced or removed while training: nothing more can be saved. "
       "Where the folder is now, go on from its last checkpoint (--resume)",

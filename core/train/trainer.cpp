@@ -215,6 +215,13 @@ void conclude(TrainResult& result, bool is_new, const RunFolder& folder, Observe
     observer.on_message("stopped before the first step: nothing is kept");
     remove_unbegun(folder.path());
     result.run.clear();
+  } else if (!folder.is_in_place()) {
+    observer.on_message(
+        fmt::format("run folder '{}' was moved, replaced or removed after step {} was saved: the "
+                    "run is where the folder is now{}",
+                    folder.path().string(), result.steps,
+                    result.stopped ? ", and goes on there with --resume" : ""));
+    result.run.clear();
   } else if (result.stopped) {
     observer.on_message(
         fmt::format("stopped after step {} and saved; go on with: tandem train --out {} --resume",

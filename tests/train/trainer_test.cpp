@@ -217,6 +217,30 @@ TEST_F(Training, AFolderWithOtherFilesIsRefused) {
   EXPECT_EQ(read_text(o.out / "net.prototxt"), "the user's own");
 }
 
+// Moves the run folder when all is saved: the list of damaged images is the last thing written.
+struct Mover : Observer {
+  explicit Mover(std::filesystem::path run) : run(std::move(run)) {}
+  void on_message(const std::string& text) override {
+    if (text.find("left out, listed in") != std::string::npos) {
+      std::filesystem::rename(run, run.string() + "-moved");
+    }
+    last = text;
+  }
+  std::filesystem::path run;
+  std::string last;
+};
+
+TEST_F(Training, ARunFolderThatIsMovedAtTheEndIsNotSaidToHoldTheRun) {
+  TempFolder own;
+  make_image_folder(own.path(), "train", 3, 12);
+  std::ofstream(own.path() / "train" / "a" / "x.ppm") << "P6\n24 24\n255\nshort";
+  TrainOptions o = options(4);
+  o.data = own.path().string();
+  Mover mover(o.out);
+  EXPECT_EQ(train(o, mover).run, "");
+  EXPECT_THAT(mover.last, HasSubstr("was moved, replaced or removed after step 4 was saved"));
+}
+
 TEST_F(Training, ValidationImagesThatAreAllDamagedAreAnError) {
   TempFolder own;
   make_image_folder(own.path(), "train", 2, 12);
