@@ -68,6 +68,9 @@ if(TANDEM_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# Without it g++ collects its garbage for an eighth of the time of a usual compilation here, to save 100 MB of 600.
+add_compile_options($<${gnu}:--param=ggc-min-heapsize=1000000>)
+
 # Hardening of every program, library and plugin (tests/cli/hardening_test.cpp reads the files): functions check their
 # stack and copies the size of their target; files are relocated when they are loaded, and what that wrote is read-only
 # afterwards. Sanitizers find more without the checks of _FORTIFY_SOURCE, which need an optimised build.
