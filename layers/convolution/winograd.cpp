@@ -39,12 +39,15 @@ int64_t divide_up(int64_t count, int64_t by) {
   return (count + by - 1) / by;
 }
 
-Grid grid_of(const sdk::Shape& outputs, int64_t step) {
-  return {divide_up(outputs.h, step), divide_up(outputs.w, step), step, 0, 0};
+Grid grid_of(const sdk::Shape& outputs, int64_t step, int64_t distance) {
+  const auto tiles = [&](int64_t pixels) {
+    return distance * divide_up(divide_up(pixels, distance), step);
+  };
+  return {tiles(outputs.h), tiles(outputs.w), step, 0, 0, distance};
 }
 
-int64_t tiles_of(const sdk::Shape& outputs, int64_t step) {
-  const Grid grid = grid_of(outputs, step);
+int64_t tiles_of(const sdk::Shape& outputs, int64_t step, int64_t distance) {
+  const Grid grid = grid_of(outputs, step, distance);
   return outputs.n * grid.rows * grid.columns;
 }
 
@@ -60,8 +63,9 @@ Choice best_choice(const Window& window, const sdk::Shape& outputs) {
   Choice best{-1, window.stride.h, 0};
   for (int i = 0; i < winograd::algorithm_count; ++i) {
     if (algorithms[i].kernel != divide_up(window.kernel.h, best.fold)) continue;
-    const double products = static_cast<double>(tiles_of(outputs, algorithms[i].outputs)) *
-                            static_cast<double>(algorithms[i].values());
+    const double products =
+        static_cast<double>(tiles_of(outputs, algorithms[i].outputs, window.dilation.h)) *
+        static_cast<double>(algorithms[i].values());
     if (best.algorithm < 0 || products < best.products) best = {i, best.fold, products};
   }
   return best;
@@ -91,6 +95,15 @@ bool is_worth_folding(const sdk::Binding& binding, const Choice& choice, const s
   const int64_t lanes = winograd::kernels().lanes, filled = divide_up(channels, lanes) * lanes;
   constexpr int64_t enough_channels = 12;
   return channels >= enough_channels && savings(choice, in, settings, filled) >= 2.5;
+}
+
+// With AVX-512 oneDNN has its own kernels for dilations, so that many products must be saved there.
+// Else it multiplies matrices after a copy.
+bool is_worth_dilating(const Choice& choice, const sdk::Shape& in,
+                       const ConvolutionSettings& settings) {
+  if (choice.fold > 1) return false;
+  return winograd::kernels().lanes <= 8 ||
+         savings(choice, in, settings, in.c / settings.group) >= 2;
 }
 
 // Highway's kernels for AVX-512 need some instructions more than oneDNN's.
@@ -152,8 +165,10 @@ bool WinogradConvolution::suits(const sdk::Binding& binding) {
   if (settings.direct) return false;
   const auto is_square = [](const Axes& axes) { return axes.h == axes.w; };
   const Window& window = settings.window;
-  if (!is_square(window.kernel) || !is_square(window.stride)) return false;
-  if (window.dilation.h != 1 || window.dilation.w != 1) return false;
+  const int64_t distance = window.dilation.h;
+  if (!is_square(window.kernel) || !is_square(window.stride) || !is_square(window.dilation)) {
+    return false;
+  }
   const sdk::Shape out = settings.output_shape(in);
   const Choice choice = best_choice(window, out);
   if (choice.algorithm < 0) return false;
@@ -161,9 +176,10 @@ bool WinogradConvolution::suits(const sdk::Binding& binding) {
   // weights do.
   constexpr int64_t enough_channels = 16, enough_tiles = 64;
   if (settings.outputs / settings.group < enough_channels ||
-      tiles_of(out, algorithms[choice.algorithm].outputs) < enough_tiles) {
+      tiles_of(out, algorithms[choice.algorithm].outputs, distance) < enough_tiles) {
     return false;
   }
+  if (distance > 1 && !is_worth_dilating(choice, in, settings)) return false;
   const bool is_float32 = binding.input(0).dtype == TANDEM_FLOAT32;
   if (choice.fold == 2 || choice.fold == 4) {
     return (is_float32 || transforms_bfloat16()) && is_worth_folding(binding, choice, in, settings);
@@ -210,7 +226,8 @@ WinogradConvolution::WinogradConvolution(const sdk::Binding& binding, const sdk:
   output_ = channels_of(binding.output(0), groups_, 1);
   weights_ = output_.count * depths * area;
   const Weights plain{output_.count, input_.count, depths * area, area, kernel, fold, false};
-  Grid grid = grid_of(out, algorithm_.outputs);
+  const int64_t distance = settings.window.dilation.h;
+  Grid grid = grid_of(out, algorithm_.outputs, distance);
   grid.pad_h = pad.h;
   grid.pad_w = pad.w;
   forward_ = plan_images(input_, output_, grid, plain);
@@ -221,9 +238,9 @@ WinogradConvolution::WinogradConvolution(const sdk::Binding& binding, const sdk:
     scratch_bytes = std::max(scratch_bytes, bytes(gradient_));
   }
   if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
-    Grid reverse = grid_of(in, algorithm_.outputs);
-    reverse.pad_h = kernel - 1 - pad.h;
-    reverse.pad_w = kernel - 1 - pad.w;
+    Grid reverse = grid_of(in, algorithm_.outputs, distance);
+    reverse.pad_h = (kernel - 1) * distance - pad.h;
+    reverse.pad_w = (kernel - 1) * distance - pad.w;
     const Weights flipped{input_.count, output_.count, area, depths * area, kernel, 1, true};
     backward_ = plan_images(output_, input_, reverse, flipped);
     scratch_bytes = std::max(scratch_bytes, bytes(backward_));
@@ -231,6 +248,7 @@ WinogradConvolution::WinogradConvolution(const sdk::Binding& binding, const sdk:
   algorithm = sdk::text("winograd F(", algorithm_.outputs, "x", algorithm_.outputs, ", ",
                         algorithm_.kernel, "x", algorithm_.kernel, "), ",
                         fold > 1 ? sdk::text("stride ", fold, " folded, ") : "",
+                        distance > 1 ? sdk::text("dilation ", distance, ", ") : "",
                         arithmetic_.depths_in_word > 1 ? "products in bfloat16, " : "",
                         kernels_.instructions, ", ", forward_.tiles_at_a_time, " tiles at a time");
 }

@@ -1,10 +1,11 @@
 // Convolution by Winograd's algorithms on the cpu, in all three passes, for any layout, batch and
 // groups (winograd_kernels.h has the algorithms and the loops). F(4x4, 3x3) needs 36
-// multiplications where direct convolution needs 144, F(2x2, 5x5) 36 instead of 100. A first layer
-// with a stride is folded: an 11x11 kernel of stride 4 becomes 3x3, with 48 channels. The batch is
+// multiplications where direct convolution needs 144, F(2x2, 5x5) 36 instead of 100. With a
+// dilation of d a tile lies in one of the images of every d-th row and column. A first layer with a
+// stride is folded: an 11x11 kernel of stride 4 becomes 3x3, with 48 channels. The batch is
 // processed in parts of so few tiles that the working memory stays in the caches. Parts depend on
-// extents only, so that results do not depend on the number of threads.
-// docs/reports/performance.md has its accuracy.
+// extents only, so that results do not depend on the number of threads. docs/reports/performance.md
+// has its accuracy.
 #pragma once
 
 #include <memory>

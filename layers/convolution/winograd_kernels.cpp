@@ -38,17 +38,25 @@ HWY_INLINE int64_t offset_of(const Channels& c, int64_t channel, int64_t y, int6
   return ((channel / c.block * c.height + y) * c.width + x) * c.block + channel % c.block;
 }
 
-// The part of a patch or tile that lies in the image.
+// How many pixels, `distance` apart, are in `extent` pixels. A division would take as long as a
+// part of a tile's transform.
+int64_t pixels_in(int64_t extent, int64_t distance) {
+  const int64_t pixels = std::max<int64_t>(0, extent);
+  return distance == 1 ? pixels : (pixels + distance - 1) / distance;
+}
+
+// The part of a patch or tile that lies in the image; its pixels are `distance` apart.
 struct Area {
-  Area(const Channels& c, int64_t y, int64_t x, int64_t edge)
-      : top(std::max<int64_t>(0, -y)),
-        bottom(std::min(edge, c.height - y)),
-        left(std::max<int64_t>(0, -x)),
-        right(std::min(edge, c.width - x)) {}
+  Area(const Channels& c, int64_t y, int64_t x, int64_t edge, int64_t apart)
+      : distance(apart),
+        top(pixels_in(-y, apart)),
+        bottom(std::min(edge, pixels_in(c.height - y, apart))),
+        left(pixels_in(-x, apart)),
+        right(std::min(edge, pixels_in(c.width - x, apart))) {}
   [[nodiscard]] bool is_all(int64_t edge) const {
     return top == 0 && left == 0 && bottom == edge && right == edge;
   }
-  int64_t top, bottom, left, right;
+  int64_t distance, top, bottom, left, right;
 };
 
 template <class T>
@@ -57,8 +65,8 @@ void gather_lanes(const T* image, const Channels& c, const Chunk& chunk, int64_t
   for (int64_t i = area.top; i < area.bottom; ++i) {
     for (int64_t k = area.left; k < area.right; ++k) {
       for (int64_t lane = 0; lane < chunk.count; ++lane) {
-        patch[(i * edge + k) * lanes + lane] =
-            cpu::load(image[offset_of(c, chunk.first + lane, y + i, x + k)]);
+        patch[(i * edge + k) * lanes + lane] = cpu::load(
+            image[offset_of(c, chunk.first + lane, y + i * area.distance, x + k * area.distance)]);
       }
     }
   }
@@ -67,13 +75,14 @@ void gather_lanes(const T* image, const Channels& c, const Chunk& chunk, int64_t
 // Copies the patch's part in the image to `patch`, and 0 to the rest.
 template <class T>
 void gather(const T* image, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
-            int64_t edge, float* patch) {
-  const Area area(c, y, x, edge);
+            const Area& area, int64_t edge, float* patch) {
   std::fill_n(patch, edge * edge * lanes, 0.0F);
   if (!chunk.in_line) return gather_lanes(image, c, chunk, y, x, area, edge, patch);
   // Vectors may alias anything, so that what a loop needs of `c` and `area` is computed before it.
-  const int64_t pixel = c.block, line = c.width * pixel, left = area.left, right = area.right;
-  const T* source = image + offset_of(c, chunk.first, y + area.top, x + left);
+  const int64_t pixel = c.block * area.distance, line = c.width * pixel;
+  const int64_t left = area.left, right = area.right;
+  const T* source =
+      image + offset_of(c, chunk.first, y + area.top * area.distance, x + left * area.distance);
   for (int64_t i = area.top, end = area.bottom; i < end; ++i, source += line) {
     for (int64_t k = left; k < right; ++k) {
       store_vector(load_vector(source + (k - left) * pixel), patch + (i * edge + k) * lanes);
@@ -84,7 +93,7 @@ void gather(const T* image, const Channels& c, const Chunk& chunk, int64_t y, in
 // Of a folded image: lanes next to each other are pixels next to each other in a row.
 template <int Fold, class T>
 void gather_folded(const T* image, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
-                   int64_t edge, float* patch) {
+                   const Area&, int64_t edge, float* patch) {
   std::fill_n(patch, edge * edge * lanes, 0.0F);
   for (int64_t lane = 0; lane < chunk.count; lane += Fold) {
     const int64_t index = (chunk.first + lane) / Fold, channel = index / Fold;
@@ -113,8 +122,9 @@ void scatter_lanes(const float* tile, const Channels& c, const Chunk& chunk, int
   for (int64_t i = area.top; i < area.bottom; ++i) {
     for (int64_t k = area.left; k < area.right; ++k) {
       for (int64_t lane = 0; lane < chunk.count; ++lane) {
-        cpu::store(tile[(i * edge + k) * lanes + lane],
-                   image[offset_of(c, chunk.first + lane, y + i, x + k)]);
+        cpu::store(
+            tile[(i * edge + k) * lanes + lane],
+            image[offset_of(c, chunk.first + lane, y + i * area.distance, x + k * area.distance)]);
       }
     }
   }
@@ -124,8 +134,10 @@ template <class T>
 void scatter(const float* tile, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
              const Area& area, int64_t edge, T* image) {
   if (!chunk.in_line) return scatter_lanes(tile, c, chunk, y, x, area, edge, image);
-  const int64_t pixel = c.block, line = c.width * pixel, left = area.left, right = area.right;
-  T* target = image + offset_of(c, chunk.first, y + area.top, x + left);
+  const int64_t pixel = c.block * area.distance, line = c.width * pixel;
+  const int64_t left = area.left, right = area.right;
+  T* target =
+      image + offset_of(c, chunk.first, y + area.top * area.distance, x + left * area.distance);
   for (int64_t i = area.top, end = area.bottom; i < end; ++i, target += line) {
     for (int64_t k = left; k < right; ++k) {
       store_vector(load_vector(tile + (i * edge + k) * lanes), target + (k - left) * pixel);
@@ -146,13 +158,14 @@ void transform_patches(const void* tensor, const Channels& channels, const Grid&
   Operand operand(transformed + chunk * form.chunk_stride, form.value_stride);
   Position at(grid, tiles.begin);
   for (int64_t tile = tiles.begin; tile < tiles.end; ++tile, at.advance(grid)) {
-    const int64_t y = at.row * grid.step - grid.pad_h, x = at.column * grid.step - grid.pad_w;
+    const int64_t y = grid.top(at.row), x = grid.left(at.column);
+    const Area area(channels, y, x, edge, grid.distance);
     const T* image = static_cast<const T*>(tensor) + at.image * channels.row;
-    if (part.in_line && Area(channels, y, x, edge).is_all(edge)) {
-      operand.add(image + offset_of(channels, part.first, y, x), channels.width * channels.block,
-                  channels.block);
+    if (part.in_line && area.is_all(edge)) {
+      const int64_t pixel = channels.block * grid.distance;
+      operand.add(image + offset_of(channels, part.first, y, x), channels.width * pixel, pixel);
     } else {
-      collect(image, channels, part, y, x, edge, patch);
+      collect(image, channels, part, y, x, area, edge, patch);
       operand.add(patch, edge * lanes, lanes);
     }
   }
@@ -172,14 +185,14 @@ void transform_outputs(const float* transformed, const Transformed& form, const 
   const float* source = transformed + chunk * form.chunk_stride;
   Position at(grid, tiles.begin);
   for (int64_t tile = tiles.begin; tile < tiles.end; ++tile, source += lanes, at.advance(grid)) {
-    const int64_t y = at.row * grid.step, x = at.column * grid.step;
+    const int64_t y = grid.top(at.row), x = grid.left(at.column);
     transform<M>(source, M::columns * form.value_stride, form.value_stride, result, lanes);
     if (bias != nullptr) {
       for (int64_t i = 0; i < edge * edge; ++i) {
         hn::Store(hn::Add(hn::Load(D(), result + i * lanes), added), D(), result + i * lanes);
       }
     }
-    scatter(result, channels, part, y, x, Area(channels, y, x, edge), edge,
+    scatter(result, channels, part, y, x, Area(channels, y, x, edge, grid.distance), edge,
             static_cast<T*>(tensor) + at.image * channels.row);
   }
 }

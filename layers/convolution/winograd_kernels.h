@@ -35,9 +35,16 @@ struct Channels {
 };
 
 // The patches of tiles begin at (row * step - pad, column * step - pad) of the image; `step` and
-// `pad` are in its pixels, folded or not.
+// `pad` are in its pixels, folded or not. With a dilation the pixels of a patch or tile are
+// `distance` apart: it lies in one of the images of every distance-th row and column, and the rows
+// and columns of tiles are those of these images in turn.
 struct Grid {
-  int64_t rows, columns, step, pad_h, pad_w;
+  int64_t rows, columns, step, pad_h, pad_w, distance;
+  [[nodiscard]] int64_t begin(int64_t tile) const {
+    return distance == 1 ? tile * step : tile % distance + tile / distance * distance * step;
+  }
+  [[nodiscard]] int64_t top(int64_t row) const { return begin(row) - pad_h; }
+  [[nodiscard]] int64_t left(int64_t column) const { return begin(column) - pad_w; }
 };
 
 // Tiles of all images, numbered by image, row and column.

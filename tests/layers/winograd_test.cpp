@@ -14,7 +14,7 @@ namespace {
 // A convolution with a square kernel and a bias.
 struct Case {
   Shape input;
-  int64_t outputs = 32, group = 1, pad = 1, kernel = 3, stride = 1;
+  int64_t outputs = 32, group = 1, pad = 1, kernel = 3, stride = 1, dilation = 1;
   int32_t layout = TANDEM_NHWC;
   int32_t output_layout = -1;  // -1: as the input
 };
@@ -25,6 +25,7 @@ LayerSetup convolution(const Case& c) {
                          {"kernel_size", std::to_string(c.kernel)},
                          {"pad", std::to_string(c.pad)},
                          {"stride", std::to_string(c.stride)},
+                         {"dilation", std::to_string(c.dilation)},
                          {"group", std::to_string(c.group)}},
           .inputs = {random_tensor(c.input, 1)},
           .weights = {random_tensor({c.outputs, c.input.c / c.group, c.kernel, c.kernel}, 2),
@@ -43,13 +44,14 @@ void expect_as_in_float64(const Case& c) {
   SCOPED_TRACE(testing::Message() << "input " << c.input.n << "x" << c.input.c << "x" << c.input.h
                                   << "x" << c.input.w << ", outputs " << c.outputs << ", group "
                                   << c.group << ", pad " << c.pad << ", kernel " << c.kernel
-                                  << ", stride " << c.stride << ", layout " << c.layout);
+                                  << ", stride " << c.stride << ", dilation " << c.dilation
+                                  << ", layout " << c.layout);
   const LayerSetup setup = convolution(c);
   LayerRun run(setup);
   EXPECT_THAT(run.algorithm(), testing::HasSubstr("winograd"));
   const PlainTensor y = run.forward()[0];
   const PlainTensor dy = random_tensor(y.shape, 4);
-  const ConvolutionSums sums(setup, dy, c.group, c.pad);
+  const ConvolutionSums sums(setup, dy, c.group, c.pad, c.stride, c.dilation);
   EXPECT_LE(difference(y.values, sums.y), 3e-6);
   EXPECT_LE(difference(run.backward_data({dy})[0].values, sums.dx), 3e-6);
   const std::vector<PlainTensor> gradients = run.backward_weights({dy});
@@ -82,6 +84,31 @@ TEST(Winograd, SupportsChannelsThatVectorsDoNotDivide) {
     expect_as_in_float64({.input = {4, 21, 16, 16}, .outputs = 37, .layout = layout});
     expect_as_in_float64({.input = {4, 42, 16, 16}, .outputs = 38, .group = 2, .layout = layout});
   }
+}
+
+// Images that the dilation divides or not, smaller than a dilated kernel, and paddings that it
+// divides or not.
+TEST(Winograd, SupportsDilations) {
+  for (const int32_t layout : {TANDEM_NCHW, TANDEM_NHWC, TANDEM_NCHW8C, TANDEM_NCHW16C}) {
+    for (const int64_t pad : {0, 1, 2, 3, 4}) {
+      expect_as_in_float64({.input = {3, 16, 19, 24}, .pad = pad, .dilation = 2, .layout = layout});
+    }
+    expect_as_in_float64({.input = {2, 32, 9, 7}, .pad = 12, .dilation = 12, .layout = layout});
+    expect_as_in_float64({.input = {2, 64, 33, 30},
+                          .outputs = 32,
+                          .group = 2,
+                          .pad = 4,
+                          .dilation = 3,
+                          .layout = layout});
+    expect_as_in_float64({.input = {2, 16, 21, 26},
+                          .outputs = 16,
+                          .pad = 8,
+                          .kernel = 5,
+                          .dilation = 4,
+                          .layout = layout});
+  }
+  expect_as_in_float64(
+      {.input = {2, 42, 33, 30}, .outputs = 38, .group = 2, .pad = 4, .dilation = 3});
 }
 
 TEST(Winograd, SupportsGroups) {
