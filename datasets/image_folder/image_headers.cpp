@@ -230,10 +230,10 @@ bool is_known_format(Bytes file) {
   return is_png(file) || is_bmp(file) || is_webp(file) || is_tiff(file) || is_pnm(file);
 }
 
+// OpenCV may not take a WebP, whose header it reads: then it asks the readers of DICOM and GDAL.
 bool is_of_two_formats(Bytes file) {
-  const bool is_dicom = has(file, 128, "DICM", 4), is_heif = has(file, 4, "ftyp", 4);
-  // A TIFF may be a DICOM file too, and then OpenCV reads the TIFF.
-  return is_known_format(file) && (is_heif || (is_dicom && !is_tiff(file)));
+  const bool is_other = has(file, 128, "DICM", 4) || has(file, 140, "DTED", 4);
+  return is_known_format(file) && (has(file, 4, "ftyp", 4) || (is_webp(file) && is_other));
 }
 
 const char* format_name(Bytes file) {

@@ -18,8 +18,8 @@ using picture::Bytes;
 // PNG, BMP, WebP, TIFF or PNM. OpenCV's other decoders are rarely needed and write to stderr.
 [[nodiscard]] bool is_known_format(Bytes file);
 
-// One of these of which OpenCV might read another format (DICOM, AVIF), as it asks its decoders in
-// turn: its reader of DICOM ends the process at some files.
+// One of these that OpenCV might read as another format (DICOM, a map of GDAL, AVIF), as it asks
+// its decoders in turn: its reader of DICOM ends the process at some files.
 [[nodiscard]] bool is_of_two_formats(Bytes file);
 
 // "PNG"; "unknown" for none of the formats read here.

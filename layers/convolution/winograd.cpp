@@ -97,13 +97,22 @@ bool is_worth_folding(const sdk::Binding& binding, const Choice& choice, const s
   return channels >= enough_channels && savings(choice, in, settings, filled) >= 2.5;
 }
 
-// With AVX-512 oneDNN has its own kernels for dilations, so that many products must be saved there.
-// Else it multiplies matrices after a copy.
-bool is_worth_dilating(const Choice& choice, const sdk::Shape& in,
+// Where an image has few pixels for each step of the dilation, tiles are mostly empty: both of the
+// output and, for its gradient, of the input. oneDNN multiplies matrices after a copy, but has its
+// own kernels for dilations with AVX-512, where nobody measured these.
+bool is_worth_dilating(const Choice& choice, const Window& window, const sdk::Shape& in,
                        const ConvolutionSettings& settings) {
-  if (choice.fold > 1) return false;
-  return winograd::kernels().lanes <= 8 ||
-         savings(choice, in, settings, in.c / settings.group) >= 2;
+  const sdk::Shape out = settings.output_shape(in);
+  const int64_t distance = window.dilation.h;
+  if (choice.fold > 1 || distance > std::max(out.h, out.w)) return false;
+  const winograd::Algorithm& algorithm = algorithms[choice.algorithm];
+  Choice backward = choice;
+  backward.products = static_cast<double>(tiles_of(in, algorithm.outputs, distance)) *
+                      static_cast<double>(algorithm.values());
+  const int64_t channels = in.c / settings.group;
+  const double least = winograd::kernels().lanes > 8 ? 2 : 1.2;
+  return savings(choice, in, settings, channels) >= least &&
+         savings(backward, in, settings, channels) >= least;
 }
 
 // Highway's kernels for AVX-512 need some instructions more than oneDNN's.
@@ -172,6 +181,7 @@ bool WinogradConvolution::suits(const sdk::Binding& binding) {
   const sdk::Shape out = settings.output_shape(in);
   const Choice choice = best_choice(window, out);
   if (choice.algorithm < 0) return false;
+  if (distance > 1 && !is_worth_dilating(choice, window, in, settings)) return false;
   // With few channels, transforms cost more than products save. With few tiles, those of the
   // weights do.
   constexpr int64_t enough_channels = 16, enough_tiles = 64;
@@ -179,7 +189,6 @@ bool WinogradConvolution::suits(const sdk::Binding& binding) {
       tiles_of(out, algorithms[choice.algorithm].outputs, distance) < enough_tiles) {
     return false;
   }
-  if (distance > 1 && !is_worth_dilating(choice, in, settings)) return false;
   const bool is_float32 = binding.input(0).dtype == TANDEM_FLOAT32;
   if (choice.fold == 2 || choice.fold == 4) {
     return (is_float32 || transforms_bfloat16()) && is_worth_folding(binding, choice, in, settings);

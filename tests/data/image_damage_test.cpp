@@ -133,15 +133,17 @@ TEST(DamagedImages, ALargeOneThatIsCutIsSaidToBeCut) {
   EXPECT_THAT(reason_of("a.webp", webp), HasSubstr("truncated WebP"));
 }
 
-// OpenCV's reader of DICOM ends the process at the beginning of one.
-TEST(DamagedImages, OneMarkedAsDicomTooIsLeftOut) {
-  const auto marked = [](std::string file) { return file.resize(128), file + "DICMTkl"; };
+// OpenCV's reader of DICOM ends the process at the beginning of one, and GDAL tries all that it
+// knows.
+TEST(DamagedImages, OnesMarkedAsAnotherFormatTooAreLeftOut) {
   using namespace std::string_literals;
-  EXPECT_THAT(reason_of("a.pgm", marked("P22 2  2\0\0"s)), HasSubstr("not an image"));
-  EXPECT_THAT(reason_of("a.pgm", marked("P2 2 2 255\n1 2 3 4\n")), HasSubstr("another format"));
-  EXPECT_THAT(
-      reason_of("a.webp", marked("RIFF\x83\0\0\0WEBPVP8L\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0"s)),
-      HasSubstr("another format"));
+  const auto marked = [](std::string file, size_t at, const char* mark) {
+    return file.resize(at), file + mark + std::string(60, 'A');
+  };
+  EXPECT_THAT(reason_of("a.pgm", marked("P22 2  2\0\0"s, 128, "DICM")), HasSubstr("not an image"));
+  const std::string webp = "RIFF\xc0\0\0\0WEBPVP8 zzzz"s + std::string(60, 'A');
+  EXPECT_THAT(reason_of("a.webp", marked(webp, 128, "DICM")), HasSubstr("another format"));
+  EXPECT_THAT(reason_of("a.webp", marked(webp, 140, "DTED")), HasSubstr("another format"));
   EXPECT_THAT(reason_of("a.bmp", "BM\0\0ftypavif"s + std::string(60, '\0')),
               HasSubstr("another format"));
 }

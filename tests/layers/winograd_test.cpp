@@ -86,21 +86,22 @@ TEST(Winograd, SupportsChannelsThatVectorsDoNotDivide) {
   }
 }
 
-// Images that the dilation divides or not, smaller than a dilated kernel, and paddings that it
-// divides or not.
+// Images that the dilation divides or not, paddings that it divides or not, and one larger than the
+// dilated kernel.
 TEST(Winograd, SupportsDilations) {
   for (const int32_t layout : {TANDEM_NCHW, TANDEM_NHWC, TANDEM_NCHW8C, TANDEM_NCHW16C}) {
     for (const int64_t pad : {0, 1, 2, 3, 4}) {
       expect_as_in_float64({.input = {3, 16, 19, 24}, .pad = pad, .dilation = 2, .layout = layout});
     }
-    expect_as_in_float64({.input = {2, 32, 9, 7}, .pad = 12, .dilation = 12, .layout = layout});
+    expect_as_in_float64({.input = {2, 16, 12, 12}, .pad = 6, .dilation = 2, .layout = layout});
+    expect_as_in_float64({.input = {2, 32, 24, 24}, .pad = 12, .dilation = 12, .layout = layout});
     expect_as_in_float64({.input = {2, 64, 33, 30},
-                          .outputs = 32,
                           .group = 2,
                           .pad = 4,
                           .dilation = 3,
-                          .layout = layout});
-    expect_as_in_float64({.input = {2, 16, 21, 26},
+                          .layout = layout,
+                          .output_layout = TANDEM_NHWC});
+    expect_as_in_float64({.input = {2, 16, 24, 26},
                           .outputs = 16,
                           .pad = 8,
                           .kernel = 5,
@@ -109,6 +110,14 @@ TEST(Winograd, SupportsDilations) {
   }
   expect_as_in_float64(
       {.input = {2, 42, 33, 30}, .outputs = 38, .group = 2, .pad = 4, .dilation = 3});
+}
+
+TEST(Winograd, IsNotUsedWhereADilationLeavesTilesEmpty) {
+  for (const int64_t dilation : {12, 18, 1000, 1000000}) {
+    EXPECT_FALSE(
+        is_winograd(convolution({.input = {2, 32, 14, 14}, .pad = dilation, .dilation = dilation})))
+        << dilation;
+  }
 }
 
 TEST(Winograd, SupportsGroups) {
@@ -209,7 +218,7 @@ void expect_rounded(const Case& c, double error) {
   constexpr double once = 0.002;
   const PlainTensor y = run.forward()[0];
   const PlainTensor dy = rounded_to(TANDEM_BFLOAT16, random_tensor(y.shape, 4));
-  const ConvolutionSums sums(half, dy, c.group, c.pad, c.stride);
+  const ConvolutionSums sums(half, dy, c.group, c.pad, c.stride, c.dilation);
   EXPECT_LE(relative_error(y.values, sums.y), rounds ? error : once);
   if (c.stride == 1) {
     EXPECT_LE(relative_error(run.backward_data({dy})[0].values, sums.dx), rounds ? error : once);
@@ -332,16 +341,13 @@ TEST(Winograd, DividesALargeBatchIntoParts) {
 
 TEST(Winograd, AccumulatesWeightGradientsOnRequest) {
   expect_added_weight_gradients(convolution({.input = {4, 32, 16, 16}, .group = 2}), 1e-6);
+  expect_added_weight_gradients(
+      convolution({.input = {4, 32, 16, 16}, .group = 2, .pad = 2, .dilation = 2}), 1e-6);
 }
 
-TEST(Winograd, IsNotUsedForStridesDilationsOrVeryFewPixelsOrChannels) {
-  const auto with = [](const char* name, const char* value) {
-    LayerSetup setup = convolution({.input = {4, 32, 16, 16}});
-    setup.parameters.emplace_back(name, value);
-    return setup;
-  };
-  EXPECT_FALSE(is_winograd(with("stride", "2")));
-  EXPECT_FALSE(is_winograd(with("dilation", "2")));
+TEST(Winograd, IsNotUsedForStridesOrVeryFewPixelsOrChannels) {
+  EXPECT_FALSE(is_winograd(convolution({.input = {4, 32, 16, 16}, .stride = 2})));
+  EXPECT_FALSE(is_winograd(convolution({.input = {4, 32, 16, 16}, .stride = 2, .dilation = 2})));
   EXPECT_FALSE(is_winograd(convolution({.input = {1, 32, 8, 8}})));
   EXPECT_FALSE(is_winograd(convolution({.input = {4, 3, 16, 16}})));
 }
@@ -362,6 +368,8 @@ TEST(Winograd, UsesNoMoreInstructionsThanOneDnnMay) {
 TEST(Winograd, HasTheSameBitsForEveryNumberOfThreads) {
   expect_same_bits_for_every_number_of_threads(
       convolution({.input = {21, 32, 33, 33}, .outputs = 40, .group = 2}));
+  expect_same_bits_for_every_number_of_threads(
+      convolution({.input = {5, 32, 33, 33}, .outputs = 40, .pad = 3, .dilation = 3}));
 }
 
 }  // namespace

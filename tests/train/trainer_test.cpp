@@ -238,7 +238,7 @@ TEST_F(Training, ARunFolderThatIsMovedAtTheEndIsNotSaidToHoldTheRun) {
   o.data = own.path().string();
   Mover mover(o.out);
   EXPECT_EQ(train(o, mover).run, "");
-  EXPECT_THAT(mover.last, HasSubstr("was moved, replaced or removed after step 4 was saved"));
+  EXPECT_THAT(mover.last, HasSubstr("was moved, replaced or removed after step 4: the run is"));
 }
 
 TEST_F(Training, ValidationImagesThatAreAllDamagedAreAnError) {
