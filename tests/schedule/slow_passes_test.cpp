@@ -68,6 +68,15 @@ TEST(SlowPasses, APassIsHeldAgainstTheFastestOfItsNet) {
               HasSubstr("30 times as long as its operations take at the rate of layer 'conv"));
 }
 
+// Then no other takes a two-hundredth of the net's time.
+TEST(SlowPasses, APassThatTakesNearlyAllOfTheTimeIsNoMeasureForItself) {
+  Traced traced;
+  traced.stretch("backward_weights conv2 @0", 10000);
+  const std::vector<SlowPass> found = traced.found();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NEAR(found[0].seconds / found[0].expected, 10000, 1);
+}
+
 TEST(SlowPasses, APassThatMovesDataIsHeldAgainstItsBytes) {
   Traced traced;
   traced.stretch("forward pool2 @0", 1000);

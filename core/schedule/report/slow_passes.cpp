@@ -16,7 +16,8 @@ constexpr double sure_bandwidth = 1e10;
 constexpr double slow_factor = 5, least_share = 0.1;
 // Less is the start of a task rather than its work.
 constexpr double least_seconds = 1e-3;
-// A pass that takes less of the net's time says little about what the device can do.
+// A pass that takes less of the net's time, but for the longest pass, says little about what the
+// device can do. The longest may take nearly all of it.
 constexpr double telling_share = 0.005;
 
 struct TimedPass {
@@ -65,9 +66,14 @@ struct Fastest {
 // By device, as devices of one kind may differ; none where no pass tells.
 std::map<int, Fastest> fastest_of(const std::vector<TimedPass>& passes,
                                   const std::map<int, double>& totals) {
+  std::map<int, double> longest;
+  for (const TimedPass& pass : passes) {
+    longest[pass.device] = std::max(longest[pass.device], pass.seconds);
+  }
   std::map<int, Fastest> result;
   for (const TimedPass& pass : passes) {
-    if (pass.flops <= 0 || pass.seconds < telling_share * totals.at(pass.device)) continue;
+    const double others = totals.at(pass.device) - longest[pass.device];
+    if (pass.flops <= 0 || pass.seconds < telling_share * others) continue;
     Fastest& fastest = result[pass.device];
     if (pass.flops <= fastest.rate * pass.seconds) continue;
     fastest = {pass.flops / std::max(pass.seconds, 1e-9), pass.layer};
