@@ -30,9 +30,9 @@ class RunFolder {
   // Keeps other processes from training here until this object and its copies are destroyed, or the
   // process ends. Throws Error if another process trains here.
   void lock();
-  // Whether the folder that is locked is still at its path. Error if not: what is saved there would
-  // be parted from the rest of the run.
+  // Whether the folder that is locked is still at its path; true without a lock.
   [[nodiscard]] bool is_in_place() const;
+  // Error if it is not: what is saved there would be parted from the rest of the run.
   void require_in_place() const;
   // Removes files of the run that a kill has left half written. To be called with the lock.
   void remove_unfinished() const;

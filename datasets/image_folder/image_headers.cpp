@@ -208,6 +208,15 @@ const char* pnm_damage(Bytes file) {
   return whole ? nullptr : "truncated PNM: its rows go beyond its end";
 }
 
+// OpenCV asks its decoders in turn. That of AVIF comes first, and those of DICOM and DTED are asked
+// about a WebP whose header its own decoder does not take.
+const char* second_format(Bytes file) {
+  if (has(file, 4, "ftyp", 4)) return "damaged: it is marked as AVIF or HEIC, too";
+  if (is_webp(file) && has(file, 128, "DICM", 4)) return "damaged WebP: it is marked as DICOM, too";
+  if (is_webp(file) && has(file, 140, "DTED", 4)) return "damaged WebP: it is marked as DTED, too";
+  return nullptr;
+}
+
 }  // namespace
 
 bool is_png(Bytes file) {
@@ -228,12 +237,6 @@ bool is_jpeg(Bytes file) {
 
 bool is_known_format(Bytes file) {
   return is_png(file) || is_bmp(file) || is_webp(file) || is_tiff(file) || is_pnm(file);
-}
-
-// OpenCV may not take a WebP, whose header it reads: then it asks the readers of DICOM and GDAL.
-bool is_of_two_formats(Bytes file) {
-  const bool is_other = has(file, 128, "DICM", 4) || has(file, 140, "DTED", 4);
-  return is_known_format(file) && (has(file, 4, "ftyp", 4) || (is_webp(file) && is_other));
 }
 
 const char* format_name(Bytes file) {
@@ -327,6 +330,7 @@ int bits_of(Bytes file) {
 }
 
 const char* damage_of(Bytes file) {
+  if (const char* damage = second_format(file)) return damage;
   if (is_png(file)) return png_damage(file);
   if (is_bmp(file)) return bmp_damage(file);
   if (is_webp(file)) return webp_damage(file);

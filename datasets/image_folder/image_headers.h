@@ -18,10 +18,6 @@ using picture::Bytes;
 // PNG, BMP, WebP, TIFF or PNM. OpenCV's other decoders are rarely needed and write to stderr.
 [[nodiscard]] bool is_known_format(Bytes file);
 
-// One of these that OpenCV might read as another format (DICOM, a map of GDAL, AVIF), as it asks
-// its decoders in turn: its reader of DICOM ends the process at some files.
-[[nodiscard]] bool is_of_two_formats(Bytes file);
-
 // "PNG"; "unknown" for none of the formats read here.
 [[nodiscard]] const char* format_name(Bytes file);
 
@@ -55,8 +51,8 @@ struct WebpForm {
 // there is none.
 [[nodiscard]] Bytes heif_header(Bytes file);
 
-// Why a file of a format with lengths and check sums (PNG, BMP, WebP, PNM) cannot be whole; or
-// null.
+// Why a file of a format with lengths and check sums (PNG, BMP, WebP, PNM) cannot be whole, or why
+// OpenCV might read it as another format, at some of which it ends the process; or null.
 [[nodiscard]] const char* damage_of(Bytes file);
 
 // A whole PNG (damage_of() is null) in `room`, without the chunks that do not change its pixels as

@@ -105,9 +105,6 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
     throw sdk::skip(
         "not an image that is read here (JPEG, PNG, BMP, WebP, TIFF, PNM, GIF, AVIF, HEIC)");
   }
-  if (is_of_two_formats(file)) {
-    throw sdk::skip("damaged ", format_name(file), ": it is marked as another format as well");
-  }
   const Extent extent = extent_of(file);
   if (extent.width != 0 || extent.height != 0) check_extent(extent.width, extent.height);
   if (by_libheif) return decode_heif(file, gray, before_pixels);

@@ -51,11 +51,18 @@ int64_t tiles_of(const sdk::Shape& outputs, int64_t step, int64_t distance) {
   return outputs.n * grid.rows * grid.columns;
 }
 
+// Of one output channel and folded input channel.
+double products_of(const winograd::Algorithm& algorithm, const sdk::Shape& outputs,
+                   int64_t distance) {
+  return static_cast<double>(tiles_of(outputs, algorithm.outputs, distance)) *
+         static_cast<double>(algorithm.values());
+}
+
 // What computes a convolution.
 struct Choice {
   int algorithm;  // -1: none has the kernel
   int64_t fold;
-  double products;  // of one output channel and folded input channel
+  double products;
 };
 
 // The algorithm with the fewest products for these outputs.
@@ -63,9 +70,7 @@ Choice best_choice(const Window& window, const sdk::Shape& outputs) {
   Choice best{-1, window.stride.h, 0};
   for (int i = 0; i < winograd::algorithm_count; ++i) {
     if (algorithms[i].kernel != divide_up(window.kernel.h, best.fold)) continue;
-    const double products =
-        static_cast<double>(tiles_of(outputs, algorithms[i].outputs, window.dilation.h)) *
-        static_cast<double>(algorithms[i].values());
+    const double products = products_of(algorithms[i], outputs, window.dilation.h);
     if (best.algorithm < 0 || products < best.products) best = {i, best.fold, products};
   }
   return best;
@@ -97,18 +102,14 @@ bool is_worth_folding(const sdk::Binding& binding, const Choice& choice, const s
   return channels >= enough_channels && savings(choice, in, settings, filled) >= 2.5;
 }
 
-// Where an image has few pixels for each step of the dilation, tiles are mostly empty: both of the
-// output and, for its gradient, of the input. oneDNN multiplies matrices after a copy, but has its
-// own kernels for dilations with AVX-512, where nobody measured these.
-bool is_worth_dilating(const Choice& choice, const Window& window, const sdk::Shape& in,
+// Where a dilation leaves few pixels to each of its images, tiles are mostly empty: those of the
+// output, and those of the input for its gradient. With AVX-512 nobody measured dilations.
+bool is_worth_dilating(const Choice& choice, const sdk::Shape& in, const sdk::Shape& out,
                        const ConvolutionSettings& settings) {
-  const sdk::Shape out = settings.output_shape(in);
-  const int64_t distance = window.dilation.h;
+  const int64_t distance = settings.window.dilation.h;
   if (choice.fold > 1 || distance > std::max(out.h, out.w)) return false;
-  const winograd::Algorithm& algorithm = algorithms[choice.algorithm];
   Choice backward = choice;
-  backward.products = static_cast<double>(tiles_of(in, algorithm.outputs, distance)) *
-                      static_cast<double>(algorithm.values());
+  backward.products = products_of(algorithms[choice.algorithm], in, distance);
   const int64_t channels = in.c / settings.group;
   const double least = winograd::kernels().lanes > 8 ? 2 : 1.2;
   return savings(choice, in, settings, channels) >= least &&
@@ -181,7 +182,7 @@ bool WinogradConvolution::suits(const sdk::Binding& binding) {
   const sdk::Shape out = settings.output_shape(in);
   const Choice choice = best_choice(window, out);
   if (choice.algorithm < 0) return false;
-  if (distance > 1 && !is_worth_dilating(choice, window, in, settings)) return false;
+  if (distance > 1 && !is_worth_dilating(choice, in, out, settings)) return false;
   // With few channels, transforms cost more than products save. With few tiles, those of the
   // weights do.
   constexpr int64_t enough_channels = 16, enough_tiles = 64;

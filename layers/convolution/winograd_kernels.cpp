@@ -38,8 +38,8 @@ HWY_INLINE int64_t offset_of(const Channels& c, int64_t channel, int64_t y, int6
   return ((channel / c.block * c.height + y) * c.width + x) * c.block + channel % c.block;
 }
 
-// How many pixels, `distance` apart, are in `extent` pixels. A division would take as long as a
-// part of a tile's transform.
+// How many pixels, `distance` apart, are in `extent` pixels. The usual distance is 1, and four
+// divisions a tile would take as long as a part of its transform.
 int64_t pixels_in(int64_t extent, int64_t distance) {
   const int64_t pixels = std::max<int64_t>(0, extent);
   return distance == 1 ? pixels : (pixels + distance - 1) / distance;

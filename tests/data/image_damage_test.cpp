@@ -133,19 +133,22 @@ TEST(DamagedImages, ALargeOneThatIsCutIsSaidToBeCut) {
   EXPECT_THAT(reason_of("a.webp", webp), HasSubstr("truncated WebP"));
 }
 
-// OpenCV's reader of DICOM ends the process at the beginning of one, and GDAL tries all that it
-// knows.
-TEST(DamagedImages, OnesMarkedAsAnotherFormatTooAreLeftOut) {
+// OpenCV's reader of DICOM ends the process if the rest of the file is short, and GDAL tries all
+// its readers.
+TEST(DamagedImages, AFileThatIsMarkedAsAnotherFormatTooIsLeftOut) {
   using namespace std::string_literals;
   const auto marked = [](std::string file, size_t at, const char* mark) {
-    return file.resize(at), file + mark + std::string(60, 'A');
+    file.resize(at);
+    return file + mark + std::string(60, 'A');
   };
   EXPECT_THAT(reason_of("a.pgm", marked("P22 2  2\0\0"s, 128, "DICM")), HasSubstr("not an image"));
   const std::string webp = "RIFF\xc0\0\0\0WEBPVP8 zzzz"s + std::string(60, 'A');
-  EXPECT_THAT(reason_of("a.webp", marked(webp, 128, "DICM")), HasSubstr("another format"));
-  EXPECT_THAT(reason_of("a.webp", marked(webp, 140, "DTED")), HasSubstr("another format"));
-  EXPECT_THAT(reason_of("a.bmp", "BM\0\0ftypavif"s + std::string(60, '\0')),
-              HasSubstr("another format"));
+  EXPECT_THAT(reason_of("a.webp", marked(webp, 128, "DICM")), HasSubstr("as DICOM, too"));
+  EXPECT_THAT(reason_of("a.webp", marked(webp, 140, "DTED")), HasSubstr("as DTED, too"));
+  const std::string rest(60, '\0');
+  EXPECT_THAT(reason_of("a.bmp", "BM\0\0ftypavif"s + rest), HasSubstr("damaged AVIF"));
+  // Not a brand that libheif is asked for; others may follow.
+  EXPECT_THAT(reason_of("a.bmp", "BM\0\0ftypxxxx"s + rest), HasSubstr("as AVIF or HEIC, too"));
 }
 
 TEST(DamagedImages, TextNamedJpgIsNotAnImage) {

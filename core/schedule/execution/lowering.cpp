@@ -1,6 +1,5 @@
 #include "core/schedule/execution/lowering.h"
 
-#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -15,7 +14,6 @@
 #include "core/schedule/execution/joined_rows.h"
 #include "core/schedule/execution/lowering_resolver.h"
 #include "core/schedule/execution/messages.h"
-#include "core/schedule/plan/buffers.h"
 
 namespace tandem {
 

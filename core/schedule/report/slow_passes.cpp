@@ -16,8 +16,8 @@ constexpr double sure_bandwidth = 1e10;
 constexpr double slow_factor = 5, least_share = 0.1;
 // Less is the start of a task rather than its work.
 constexpr double least_seconds = 1e-3;
-// A pass that takes less of the net's time, but for the longest pass, says little about what the
-// device can do. The longest may take nearly all of it.
+// A pass that takes less of the time of all passes but the longest says little about what the
+// device can do. The longest is left out since it may take nearly all of the net's time.
 constexpr double telling_share = 0.005;
 
 struct TimedPass {
