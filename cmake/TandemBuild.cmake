@@ -98,10 +98,11 @@ else()
   target_link_libraries(tandem_openmp INTERFACE OpenMP::OpenMP_CXX)
 endif()
 
-# Most of a compilation is reading headers and instantiating what they define. Files in which nothing is computed are
-# compiled several at a time (unity builds), so that this is done once for all of them. A file with compile options of
-# its own (arithmetic) stays alone. Within such a group, names in anonymous namespaces must differ. Modules of one
-# file and tests use precompiled headers instead. With -DTANDEM_FAST_BUILD=OFF each file is compiled on its own.
+# Most of a compilation is reading headers and instantiating what they define. Files in which nothing is computed, and
+# tests, are compiled several at a time (unity builds), so that this is done once for all of them. A file with compile
+# options of its own (arithmetic) stays alone. Within a module of core/ or a test program, names in anonymous namespaces
+# must differ. Modules of one file and tests use precompiled headers, too. With -DTANDEM_FAST_BUILD=OFF each file is
+# compiled on its own.
 option(TANDEM_FAST_BUILD "Unity builds and precompiled headers" ON)
 
 # tandem_unity(TARGET FILES): at most FILES sources of the target are compiled at once.
@@ -168,6 +169,7 @@ function(tandem_test name)
   add_executable(test_${name} ${sources})
   target_link_libraries(test_${name} PRIVATE tandem_test_options tandem_test_folders GTest::gtest_main)
   tandem_use_precompiled(tandem_test_headers test_${name})
+  tandem_unity(test_${name} 3)
   include(${CMAKE_SOURCE_DIR}/tests/${name}/needs.cmake OPTIONAL)  # what else test_${name} needs
   set(filter *)
   if(arg_SHARDS)

@@ -1,4 +1,5 @@
 #include "core/base/attributes.h"
+#include "tests/support/message_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 namespace tandem {
 namespace {
 
+using test::message_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -33,12 +35,7 @@ Attribute parse(const tandem_parameter& declared, const std::vector<std::string>
 }
 
 std::string refusal(const tandem_parameter& declared, const std::vector<std::string>& raw) {
-  try {
-    (void)parse(declared, raw);
-  } catch (const Error& failure) {
-    return failure.what();
-  }
-  return "no error";
+  return message_of([&] { (void)parse(declared, raw); });
 }
 
 TEST(Attribute, ParsesEachTypeAndKeepsItsLocation) {
@@ -145,24 +142,15 @@ TEST(Attributes, GiveValuesByNameAndType) {
   EXPECT_FALSE(attributes.is_set("bias"));
 }
 
-std::string failure_of(const std::function<void()>& read) {
-  try {
-    read();
-  } catch (const Error& failure) {
-    return failure.what();
-  }
-  return "no error";
-}
-
 TEST(Attributes, ReadingAnUndeclaredNameOrAnotherTypeIsAnError) {
   Attributes attributes;
   attributes.set("num_output", {.value = int64_t{3}, .is_set = true, .location = {}});
   attributes.set("axis", {});
-  EXPECT_EQ(failure_of([&] { (void)attributes.integer("num_outputs"); }),
+  EXPECT_EQ(message_of([&] { (void)attributes.integer("num_outputs"); }),
             "parameter 'num_outputs' was not declared (did you mean 'num_output'?)");
-  EXPECT_EQ(failure_of([&] { (void)attributes.text("num_output"); }),
+  EXPECT_EQ(message_of([&] { (void)attributes.text("num_output"); }),
             "parameter 'num_output' was read as a text, but it is an integer");
-  EXPECT_EQ(failure_of([&] { (void)attributes.integer("axis"); }),
+  EXPECT_EQ(message_of([&] { (void)attributes.integer("axis"); }),
             "parameter 'axis' was read as an integer, but it has no value");
 }
 

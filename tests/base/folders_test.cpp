@@ -2,21 +2,18 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
 namespace {
 
+using test::message_of;
 using test::TempFolder;
 using testing::HasSubstr;
 
 std::string refusal(const std::string& path) {
-  try {
-    make_folders(path);
-  } catch (const Error& failure) {
-    return failure.what();
-  }
-  return "";
+  return message_of([&] { make_folders(path); });
 }
 
 TEST(Folders, AreMadeWithThoseAboveThem) {

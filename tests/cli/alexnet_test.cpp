@@ -14,7 +14,7 @@ using test::Outcome;
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string refusal_of(const std::string& arguments) {
+std::string app_refusal(const std::string& arguments) {
   const Desk desk;
   const Outcome outcome = desk.alexnet(arguments);
   EXPECT_EQ(outcome.code, 1) << outcome.output;
@@ -70,20 +70,21 @@ TEST(AlexNetApp, ReportsNoCommunicationOnOneDevice) {
 }
 
 TEST(AlexNetApp, RefusesBadInputInOneLine) {
-  EXPECT_THAT(refusal_of("--batch 0"), HasSubstr("tandem-alexnet: --batch 0: the batch must have"));
-  EXPECT_THAT(refusal_of("--data nowhere"), HasSubstr("data 'nowhere': there is no such folder"));
-  EXPECT_THAT(refusal_of("--data nowhere --synthetic"), HasSubstr("--help"));
-  EXPECT_THAT(refusal_of("--epochs 3"), HasSubstr("--data"));
-  EXPECT_THAT(refusal_of("--precision half"),
+  EXPECT_THAT(app_refusal("--batch 0"),
+              HasSubstr("tandem-alexnet: --batch 0: the batch must have"));
+  EXPECT_THAT(app_refusal("--data nowhere"), HasSubstr("data 'nowhere': there is no such folder"));
+  EXPECT_THAT(app_refusal("--data nowhere --synthetic"), HasSubstr("--help"));
+  EXPECT_THAT(app_refusal("--epochs 3"), HasSubstr("--data"));
+  EXPECT_THAT(app_refusal("--precision half"),
               HasSubstr("there are float32, tf32, bfloat16 and float16"));
-  EXPECT_THAT(refusal_of(small + "--devices gpu"), HasSubstr("'gpu'"));
-  EXPECT_THAT(refusal_of(small + "--devices cpu:8"), HasSubstr("8 devices"));
-  EXPECT_THAT(refusal_of(small + "--strategy two_phases"), HasSubstr("did you mean 'two_phase'?"));
-  EXPECT_THAT(refusal_of(small + "--paced nowhere.csv"), HasSubstr("nowhere.csv"));
-  EXPECT_THAT(refusal_of("--strategy fc_parallel --bucket 1MiB"),
+  EXPECT_THAT(app_refusal(small + "--devices gpu"), HasSubstr("'gpu'"));
+  EXPECT_THAT(app_refusal(small + "--devices cpu:8"), HasSubstr("8 devices"));
+  EXPECT_THAT(app_refusal(small + "--strategy two_phases"), HasSubstr("did you mean 'two_phase'?"));
+  EXPECT_THAT(app_refusal(small + "--paced nowhere.csv"), HasSubstr("nowhere.csv"));
+  EXPECT_THAT(app_refusal("--strategy fc_parallel --bucket 1MiB"),
               HasSubstr("--bucket is an option of strategy 'layerwise'"));
-  EXPECT_THAT(refusal_of("--quota 2"), HasSubstr("strategy 'two_phase' has none of that name"));
-  EXPECT_THAT(refusal_of("--size 5"), AllOf(HasSubstr("layer '"), HasSubstr("alexnet.prototxt:")));
+  EXPECT_THAT(app_refusal("--quota 2"), HasSubstr("strategy 'two_phase' has none of that name"));
+  EXPECT_THAT(app_refusal("--size 5"), AllOf(HasSubstr("layer '"), HasSubstr("alexnet.prototxt:")));
 }
 
 TEST(AlexNetApp, RefusesAStrategyBeforeMeasuringAnything) {

@@ -21,7 +21,7 @@ std::string in_quotes(const std::filesystem::path& path) {
   return fmt::format("'{}'", path.string());
 }
 
-void run(const Desk& desk, const std::string& command) {
+void run_to_log(const Desk& desk, const std::string& command) {
   const std::filesystem::path log = desk / "log.txt";
   ASSERT_EQ(std::system((command + " > " + in_quotes(log) + " 2>&1").c_str()), 0)
       << command << "\n"
@@ -33,12 +33,12 @@ TEST(CustomLayer, IsBuiltOutOfTheTreeAndTrains) {
   const std::string cmake = in_quotes(TANDEM_CMAKE);
   std::filesystem::copy(test::source_folder() / "examples/custom_layer", desk / "acme",
                         std::filesystem::copy_options::recursive);
-  run(desk, cmake + " --install " + in_quotes(test::build_folder().string()) +
-                " --component sdk --prefix " + in_quotes(desk / "package"));
-  run(desk, cmake + " -S " + in_quotes(desk / "acme") + " -B " + in_quotes(desk / "build") +
-                " -DCMAKE_PREFIX_PATH=" + in_quotes(desk / "package") +
-                " -DCMAKE_CXX_COMPILER=" + in_quotes(TANDEM_CXX_COMPILER));
-  run(desk, cmake + " --build " + in_quotes(desk / "build"));
+  run_to_log(desk, cmake + " --install " + in_quotes(test::build_folder().string()) +
+                       " --component sdk --prefix " + in_quotes(desk / "package"));
+  run_to_log(desk, cmake + " -S " + in_quotes(desk / "acme") + " -B " + in_quotes(desk / "build") +
+                       " -DCMAKE_PREFIX_PATH=" + in_quotes(desk / "package") +
+                       " -DCMAKE_CXX_COMPILER=" + in_quotes(TANDEM_CXX_COMPILER));
+  run_to_log(desk, cmake + " --build " + in_quotes(desk / "build"));
 
   const std::string train =
       "train --net acme/swish_net.prototxt --data synthetic --devices cpu:2 --steps 20 --lr 0.01 "

@@ -18,7 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-const std::string train = "train --net tiny.prototxt --lr 0.01 --batch 4 --data ";
+const std::string train_tiny = "train --net tiny.prototxt --lr 0.01 --batch 4 --data ";
 // A program that waits for a pipe is killed, which is no refusal.
 const std::string in_time = "timeout -s KILL 30";
 
@@ -33,9 +33,9 @@ TEST(Files, APipeInTheirPlaceIsRefusedAtOnce) {
   desk.write("list.csv", "path,label\nimages/train/red/1.ppm,0\nimages/train/blue/1.ppm,1\n");
   make_pipe(desk / "pipe");
   for (const std::string& arguments :
-       {train + "images --class-weights pipe", train + "images --topology pipe --devices cpu:2",
-        train + "images --solver pipe", train + "list.csv --data-option classes=pipe",
-        std::string("net pipe"),
+       {train_tiny + "images --class-weights pipe",
+        train_tiny + "images --topology pipe --devices cpu:2", train_tiny + "images --solver pipe",
+        train_tiny + "list.csv --data-option classes=pipe", std::string("net pipe"),
         std::string("plan --net tiny.prototxt --devices sim:2 --costs pipe")}) {
     EXPECT_THAT(desk.refusal(arguments, in_time),
                 AllOf(HasSubstr("pipe"), HasSubstr("it is not a regular file")))
@@ -45,7 +45,7 @@ TEST(Files, APipeInTheirPlaceIsRefusedAtOnce) {
 
 TEST(Files, APipeInARunFolderIsRefusedAtOnce) {
   const Desk desk;
-  ASSERT_EQ(desk.tandem(train + "synthetic --steps 3 --out run").code, 0);
+  ASSERT_EQ(desk.tandem(train_tiny + "synthetic --steps 3 --out run").code, 0);
   for (const std::string name : {"run.json", "net.prototxt", "solver.prototxt", "last.safetensors",
                                  "last.state.safetensors", "metrics.csv", "log.txt", "plan.txt"}) {
     fs::remove_all(desk / "copy");
@@ -59,14 +59,15 @@ TEST(Files, APipeInARunFolderIsRefusedAtOnce) {
 TEST(Files, ATextOfAGigabyteIsRefusedUnread) {
   const Desk desk;
   desk.draw_two_classes("images");
-  ASSERT_EQ(desk.tandem(train + "synthetic --steps 3 --out run").code, 0);
+  ASSERT_EQ(desk.tandem(train_tiny + "synthetic --steps 3 --out run").code, 0);
   for (const char* name : {"large", "run/run.json"}) {
     desk.write(name, "");
     fs::resize_file(desk / name, uint64_t{1} << 30);
   }
   for (const std::string& arguments :
-       {train + "images --class-weights large", train + "images --topology large --devices cpu:2",
-        train + "images --solver large", std::string("net large"),
+       {train_tiny + "images --class-weights large",
+        train_tiny + "images --topology large --devices cpu:2",
+        train_tiny + "images --solver large", std::string("net large"),
         std::string("plan --net tiny.prototxt --devices sim:2 --costs large"),
         std::string("train --resume --out run --steps 6")}) {
     EXPECT_THAT(desk.refusal(arguments, in_time),
@@ -77,7 +78,7 @@ TEST(Files, ATextOfAGigabyteIsRefusedUnread) {
 
 TEST(Files, APlantedLinkIsNotFollowed) {
   const Desk desk;
-  ASSERT_EQ(desk.tandem(train + "synthetic --steps 3 --out run").code, 0);
+  ASSERT_EQ(desk.tandem(train_tiny + "synthetic --steps 3 --out run").code, 0);
   desk.write("victim", "precious");
   for (const char* name : {"last.safetensors.new", "last.state.safetensors.new", "plan.txt.new",
                            "run.json.new", "metrics.csv.new"}) {
@@ -96,11 +97,11 @@ TEST(Files, APlantedLinkIsNotFollowed) {
 TEST(Files, DamagedWeightsAreRefusedEverywhere) {
   const Desk desk;
   desk.draw_two_classes("images");
-  ASSERT_EQ(desk.tandem(train + "images --steps 3 --out run").code, 0);
+  ASSERT_EQ(desk.tandem(train_tiny + "images --steps 3 --out run").code, 0);
   const std::vector<std::string> uses{
       "predict --run run --weights last images/val/red/1.ppm", "test --run run --weights last",
       "export --run run --weights last out.caffemodel", "train --resume --out run --steps 6",
-      train + "images --steps 1 --out other --weights run/last.safetensors"};
+      train_tiny + "images --steps 1 --out other --weights run/last.safetensors"};
   const std::string good = desk.read("run/last.safetensors");
   std::string bad = good;
   for (size_t i = 1; i <= 100; ++i) bad[bad.size() - i] ^= 0x40;
@@ -124,9 +125,9 @@ TEST(Files, ARunGoesOnFromAnotherFolder) {
   desk.write("lists/list.csv",
              "path,label\nred/1.ppm,red\nred/2.ppm,red\nblue/1.ppm,blue\nblue/2.ppm,blue\n");
   desk.write("elsewhere/images", "another thing of the same name");
-  ASSERT_EQ(desk.tandem(train + "images --steps 3 --out run").code, 0);
-  ASSERT_EQ(desk.tandem(train + "lists/list.csv --data-option root=images/train --data-option "
-                                "val_fraction=0 --steps 3 --out listed")
+  ASSERT_EQ(desk.tandem(train_tiny + "images --steps 3 --out run").code, 0);
+  ASSERT_EQ(desk.tandem(train_tiny + "lists/list.csv --data-option root=images/train --data-option "
+                                     "val_fraction=0 --steps 3 --out listed")
                 .code,
             0);
   for (const char* run : {"run", "listed"}) {
@@ -143,7 +144,7 @@ TEST(Files, ImagesThatAreReplacedWhileTrainingAreNoted) {
   desk.draw_two_classes("second");
   fs::create_directory_symlink("first", desk / "images");
   fs::create_directory_symlink("second", desk / "other");
-  test::RunningProgram program(desk, train +
+  test::RunningProgram program(desk, train_tiny +
                                          "images --steps 1000000 --snapshot 5 --out run "
                                          "--test-delays 3 --test-delay-ms 3");
   ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
@@ -155,7 +156,7 @@ TEST(Files, ImagesThatAreReplacedWhileTrainingAreNoted) {
 TEST(Files, AnImageThatIsWrittenWhileTrainingIsNamed) {
   const Desk desk;
   desk.draw_two_classes("images");
-  test::RunningProgram program(desk, train +
+  test::RunningProgram program(desk, train_tiny +
                                          "images --steps 1000000 --snapshot 5 --out run "
                                          "--test-delays 3 --test-delay-ms 3");
   ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
@@ -168,7 +169,7 @@ TEST(Files, AnImageThatIsWrittenWhileTrainingIsNamed) {
 // Checkpoints in another folder than the rest of the run would be of no use.
 TEST(Files, ARunFolderThatIsMovedWhileTrainingEndsTheRun) {
   const Desk desk;
-  test::RunningProgram program(desk, train +
+  test::RunningProgram program(desk, train_tiny +
                                          "synthetic --steps 1000000 --snapshot 5 --out run "
                                          "--test-delays 3 --test-delay-ms 3");
   ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
@@ -183,7 +184,7 @@ TEST(Files, ARunFolderThatIsMovedWhileTrainingEndsTheRun) {
 TEST(Files, ALogThatIsReplacedWhileTrainingIsNoted) {
   const Desk desk;
   test::RunningProgram program(desk,
-                               train +
+                               train_tiny +
                                    "synthetic --steps 1000000 --snapshot 5 --display 1 --out run "
                                    "--test-delays 3 --test-delay-ms 3");
   ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
@@ -198,7 +199,7 @@ TEST(Files, ALogThatIsReplacedWhileTrainingIsNoted) {
 TEST(Files, NobodyElseMayWriteToAFolderThatIsMade) {
   const Desk desk;
   desk.draw_two_classes("images");
-  const std::string run = train + "images --steps 1 --out runs/of/today";
+  const std::string run = train_tiny + "images --steps 1 --out runs/of/today";
   ASSERT_EQ(desk.tandem(run, "umask 0;").code, 0);
   ASSERT_EQ(desk.tandem("plugin new acme.Leaky --with c", "umask 0;").code, 0);
   ASSERT_EQ(
@@ -208,7 +209,7 @@ TEST(Files, NobodyElseMayWriteToAFolderThatIsMade) {
   for (const char* folder : {"runs", "runs/of", "runs/of/today", "acme_leaky", "maps"}) {
     EXPECT_EQ(fs::status(desk / folder).permissions(), fs::perms{0755}) << folder;
   }
-  ASSERT_EQ(desk.tandem(train + "images --steps 1 --out private", "umask 077;").code, 0);
+  ASSERT_EQ(desk.tandem(train_tiny + "images --steps 1 --out private", "umask 077;").code, 0);
   EXPECT_EQ(fs::status(desk / "private").permissions(), fs::perms{0700});
 }
 
@@ -229,7 +230,7 @@ TEST(Files, APackIsTheSameForEverySpellingOfItsSource) {
 TEST(Files, ADiskThatFailsIsNoDamagedImage) {
   const Desk desk;
   desk.draw_two_classes("images");
-  const std::string program = train + "images --decode-threads 1 --steps 6 --out ";
+  const std::string program = train_tiny + "images --decode-threads 1 --steps 6 --out ";
   const auto failing = [](int times) {
     return test::failing_disk +
            " FAILING_FILE=train/red/3.ppm FAILING_TIMES=" + std::to_string(times);
@@ -244,7 +245,7 @@ TEST(Files, ADiskThatFailsIsNoDamagedImage) {
 
 TEST(Files, AFailingDiskUnderARunFolderIsNamed) {
   const Desk desk;
-  ASSERT_EQ(desk.tandem(train + "synthetic --steps 3 --out run").code, 0);
+  ASSERT_EQ(desk.tandem(train_tiny + "synthetic --steps 3 --out run").code, 0);
   EXPECT_THAT(
       desk.refusal("train --resume --out run --steps 6",
                    test::failing_disk + " FAILING_FILE=run/last.safetensors FAILING_TIMES=1000"),

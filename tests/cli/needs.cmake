@@ -32,18 +32,13 @@ add_library(tandem_failing_disk MODULE ${CMAKE_SOURCE_DIR}/tests/cli/preload/fai
 target_compile_options(tandem_failing_disk PRIVATE -U_FORTIFY_SOURCE)  # it defines what these macros would replace
 target_link_libraries(tandem_failing_disk PRIVATE ${CMAKE_DL_LIBS})
 add_dependencies(test_cli tandem_failing_disk)
-set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/cli/export_test.cpp
-  ${CMAKE_SOURCE_DIR}/tests/cli/files_test.cpp ${CMAKE_SOURCE_DIR}/tests/cli/rank_inputs_test.cpp
-  ${CMAKE_SOURCE_DIR}/tests/cli/ranks_test.cpp
-  ${CMAKE_SOURCE_DIR}/tests/cli/resume_test.cpp
-  PROPERTIES COMPILE_DEFINITIONS TANDEM_FAILING_DISK="$<TARGET_FILE:tandem_failing_disk>")
+target_compile_definitions(test_cli PRIVATE TANDEM_FAILING_DISK="$<TARGET_FILE:tandem_failing_disk>")
 add_library(tandem_failing_calls MODULE ${CMAKE_SOURCE_DIR}/tests/cli/preload/failing_calls.c)
 # It defines what _FORTIFY_SOURCE would replace, and is called before a sanitizer is ready.
 target_compile_options(tandem_failing_calls PRIVATE -U_FORTIFY_SOURCE -fno-sanitize=all)
 target_link_libraries(tandem_failing_calls PRIVATE ${CMAKE_DL_LIBS})
 add_dependencies(test_cli tandem_failing_calls)
-set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/cli/shortage_test.cpp
-  PROPERTIES COMPILE_DEFINITIONS TANDEM_FAILING_CALLS="$<TARGET_FILE:tandem_failing_calls>")
+target_compile_definitions(test_cli PRIVATE TANDEM_FAILING_CALLS="$<TARGET_FILE:tandem_failing_calls>")
 # Videos are written by OpenCV, too.
 if(TARGET tandem_video_opencv)
   target_link_libraries(test_cli PRIVATE ${TANDEM_LIBRARY_opencv_videoio} ${TANDEM_LIBRARY_opencv_core})

@@ -14,7 +14,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 // What is said of a net.prototxt with this text.
-std::string refusal_of(const std::string& net) {
+std::string refusal_of_net(const std::string& net) {
   const Desk desk;
   desk.write("net.prototxt", net);
   return desk.refusal("train --net net.prototxt --data synthetic --steps 2 --out run");
@@ -27,23 +27,23 @@ TEST(NetErrors, AnUnknownNetGivesTheNearName) {
 }
 
 TEST(NetErrors, AnUnknownLayerTypeGivesTheNearName) {
-  EXPECT_THAT(refusal_of(replaced(tiny_net(), "\"Convolution\"", "\"Convolutoin\"")),
+  EXPECT_THAT(refusal_of_net(replaced(tiny_net(), "\"Convolution\"", "\"Convolutoin\"")),
               AllOf(HasSubstr("'Convolutoin'"), HasSubstr("did you mean 'Convolution'?"),
                     HasSubstr("conv1"), HasSubstr("net.prototxt:7")));
 }
 
 TEST(NetErrors, AnUnknownParameterGivesTheNearNameAndPlace) {
-  EXPECT_THAT(refusal_of(replaced(tiny_net(), "kernel_size: 3", "kernel_siz: 3")),
+  EXPECT_THAT(refusal_of_net(replaced(tiny_net(), "kernel_size: 3", "kernel_siz: 3")),
               AllOf(HasSubstr("layer 'conv1' (Convolution)"), HasSubstr("'kernel_siz'"),
                     HasSubstr("did you mean 'kernel_size'?"), HasSubstr("net.prototxt:9")));
 }
 
 TEST(NetErrors, OfABatchNormNameTheFieldsThatNvidiasCaffeHas) {
   const auto refusal = [](const std::string& fields) {
-    return refusal_of(tiny_net() +
-                      "layer { name: \"bn\" type: \"BatchNorm\" bottom: \"score\" top: \"bn\" "
-                      "batch_norm_param { " +
-                      fields + " } }");
+    return refusal_of_net(tiny_net() +
+                          "layer { name: \"bn\" type: \"BatchNorm\" bottom: \"score\" top: \"bn\" "
+                          "batch_norm_param { " +
+                          fields + " } }");
   };
   EXPECT_THAT(refusal("scale_bais: true"),
               AllOf(HasSubstr("did you mean 'scale_bias'?"), HasSubstr("known: use_global_stats, "),
@@ -54,32 +54,33 @@ TEST(NetErrors, OfABatchNormNameTheFieldsThatNvidiasCaffeHas) {
 }
 
 TEST(NetErrors, AValueOutOfRangeGivesTheRange) {
-  EXPECT_THAT(refusal_of(replaced(tiny_net(), "num_output: 4", "num_output: 0")),
+  EXPECT_THAT(refusal_of_net(replaced(tiny_net(), "num_output: 4", "num_output: 0")),
               AllOf(HasSubstr("layer 'conv1' (Convolution)"), HasSubstr("num_output"),
                     HasSubstr("'0'"), HasSubstr("from 1"), HasSubstr("net.prototxt:9")));
 }
 
 TEST(NetErrors, AShapeThatDoesNotFitNamesLayerAndSizes) {
-  EXPECT_THAT(refusal_of(replaced(tiny_net(), "kernel_size: 3", "kernel_size: 11")),
+  EXPECT_THAT(refusal_of_net(replaced(tiny_net(), "kernel_size: 3", "kernel_size: 11")),
               AllOf(HasSubstr("layer 'conv1' (Convolution)"), HasSubstr("11"), HasSubstr("8x8"),
                     HasSubstr("net.prototxt:7")));
 }
 
 TEST(NetErrors, AnInputThatNoLayerMakesIsNamed) {
-  EXPECT_THAT(refusal_of(replaced(tiny_net(), "bottom: \"score\" bottom: \"label\" top: \"loss\"",
-                                  "bottom: \"scores\" bottom: \"label\" top: \"loss\"")),
-              AllOf(HasSubstr("layer 'loss' (SoftmaxWithLoss)"), HasSubstr("'scores'"),
-                    HasSubstr("net.prototxt:21")));
+  EXPECT_THAT(
+      refusal_of_net(replaced(tiny_net(), "bottom: \"score\" bottom: \"label\" top: \"loss\"",
+                              "bottom: \"scores\" bottom: \"label\" top: \"loss\"")),
+      AllOf(HasSubstr("layer 'loss' (SoftmaxWithLoss)"), HasSubstr("'scores'"),
+            HasSubstr("net.prototxt:21")));
 }
 
 TEST(NetErrors, ASyntaxErrorNamesFileLineAndColumn) {
-  EXPECT_THAT(refusal_of(replaced(tiny_net(), "num_output: 4", "num_output; 4")),
+  EXPECT_THAT(refusal_of_net(replaced(tiny_net(), "num_output: 4", "num_output; 4")),
               AllOf(HasSubstr("net.prototxt:9:"), HasSubstr(";")));
 }
 
 TEST(NetErrors, AnUnclosedBlockNamesItsBegin) {
   const std::string net = tiny_net();
-  EXPECT_THAT(refusal_of(net.substr(0, net.find("layer { name: \"relu1\"") - 2)),
+  EXPECT_THAT(refusal_of_net(net.substr(0, net.find("layer { name: \"relu1\"") - 2)),
               AllOf(HasSubstr("net.prototxt:"), HasSubstr("}")));
 }
 

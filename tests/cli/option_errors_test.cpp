@@ -12,7 +12,7 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string refusal_of(const std::string& options) {
+std::string refusal_of_options(const std::string& options) {
   const Desk desk;
   return desk.refusal("train --net tiny.prototxt --data synthetic --steps 2 --out run " + options);
 }
@@ -24,7 +24,7 @@ TEST(OptionErrors, MissingDataNamesTheOption) {
 }
 
 TEST(OptionErrors, AnUnknownOptionOrCommandPointsToTheHelp) {
-  EXPECT_THAT(refusal_of("--bach 4"), AllOf(HasSubstr("--bach"), HasSubstr("--help")));
+  EXPECT_THAT(refusal_of_options("--bach 4"), AllOf(HasSubstr("--bach"), HasSubstr("--help")));
   const Desk desk;
   EXPECT_THAT(desk.refusal("trian"),
               AllOf(HasSubstr("unknown command 'trian' (did you mean 'train'?)"),
@@ -32,14 +32,14 @@ TEST(OptionErrors, AnUnknownOptionOrCommandPointsToTheHelp) {
 }
 
 TEST(OptionErrors, MisspeltOptionsAreListedAsTypedEachWithTheNearestName) {
-  EXPECT_THAT(refusal_of("--stpes 4 --bacth=2"),
+  EXPECT_THAT(refusal_of_options("--stpes 4 --bacth=2"),
               HasSubstr("train: unknown options '--stpes' (did you mean '--steps'?), '--bacth' "
                         "(did you mean '--batch'?)"));
-  EXPECT_THAT(refusal_of("--epohcs 3"), HasSubstr("'--epohcs' (did you mean '--epochs'?)"));
+  EXPECT_THAT(refusal_of_options("--epohcs 3"), HasSubstr("'--epohcs' (did you mean '--epochs'?)"));
 }
 
 TEST(OptionErrors, NamesOfOtherProgramsGetTheNameHere) {
-  EXPECT_THAT(refusal_of("--pretrained x"),
+  EXPECT_THAT(refusal_of_options("--pretrained x"),
               HasSubstr("unknown option '--pretrained' (here it is '--weights')"));
   const Desk desk;
   EXPECT_THAT(desk.refusal("evaluate"), HasSubstr("unknown command 'evaluate': here it is 'test'"));
@@ -48,11 +48,12 @@ TEST(OptionErrors, NamesOfOtherProgramsGetTheNameHere) {
 }
 
 TEST(OptionErrors, OptionsWithOneMeaningHaveTheirOtherNamesToo) {
-  EXPECT_THAT(refusal_of("--batch-size 0"),
+  EXPECT_THAT(refusal_of_options("--batch-size 0"),
               HasSubstr("--batch 0: the batch must have at least 1 image"));
-  EXPECT_THAT(refusal_of("--epoch=3"), HasSubstr("--steps 2 and --epochs 3"));
-  EXPECT_THAT(refusal_of("--imgsz 0"), HasSubstr("--image-size: '0' is not a whole number"));
-  EXPECT_THAT(refusal_of("--optimizer Sgdd"), HasSubstr("'Sgdd'"));
+  EXPECT_THAT(refusal_of_options("--epoch=3"), HasSubstr("--steps 2 and --epochs 3"));
+  EXPECT_THAT(refusal_of_options("--imgsz 0"),
+              HasSubstr("--image-size: '0' is not a whole number"));
+  EXPECT_THAT(refusal_of_options("--optimizer Sgdd"), HasSubstr("'Sgdd'"));
   const Desk desk;
   const test::Outcome outcome =
       desk.tandem("train --model tiny.prototxt --data synthetic --steps 1 --out run");
@@ -60,29 +61,29 @@ TEST(OptionErrors, OptionsWithOneMeaningHaveTheirOtherNamesToo) {
 }
 
 TEST(OptionErrors, StepsAndEpochsTogetherAreRefused) {
-  EXPECT_THAT(refusal_of("--epochs 3"),
+  EXPECT_THAT(refusal_of_options("--epochs 3"),
               HasSubstr("--steps 2 and --epochs 3: each is the length of the run"));
 }
 
 TEST(OptionErrors, AValueThatIsNotANumberIsQuoted) {
-  EXPECT_THAT(refusal_of("--batch many"), AllOf(HasSubstr("--batch"), HasSubstr("many")));
+  EXPECT_THAT(refusal_of_options("--batch many"), AllOf(HasSubstr("--batch"), HasSubstr("many")));
 }
 
 TEST(OptionErrors, AZeroOrNegativeBatchIsRefused) {
-  EXPECT_THAT(refusal_of("--batch 0"),
+  EXPECT_THAT(refusal_of_options("--batch 0"),
               HasSubstr("--batch 0: the batch must have at least 1 image"));
-  EXPECT_THAT(refusal_of("--batch -3"),
+  EXPECT_THAT(refusal_of_options("--batch -3"),
               HasSubstr("--batch -3: the batch must have at least 1 image"));
 }
 
 TEST(OptionErrors, AWatchdogThatIsNoTimeToWaitIsRefused) {
   for (const char* const value : {"0", "0.5", "-1", "nan"}) {
     const std::string option = std::string("--watchdog ") + value;
-    EXPECT_THAT(refusal_of(option), HasSubstr(option + ": at least 1 second"));
+    EXPECT_THAT(refusal_of_options(option), HasSubstr(option + ": at least 1 second"));
   }
-  EXPECT_THAT(refusal_of("--watchdog 1e300"),
+  EXPECT_THAT(refusal_of_options("--watchdog 1e300"),
               HasSubstr("--watchdog 1e300: at most 1000000000 seconds"));
-  EXPECT_THAT(refusal_of("--watchdog soon"),
+  EXPECT_THAT(refusal_of_options("--watchdog soon"),
               HasSubstr("--watchdog soon: it must be a number of seconds"));
   const Desk desk;
   EXPECT_THAT(desk.refusal("test --run run --watchdog 0"),
@@ -90,56 +91,58 @@ TEST(OptionErrors, AWatchdogThatIsNoTimeToWaitIsRefused) {
 }
 
 TEST(OptionErrors, AHugeBatchIsRefusedBeforeAnyAllocation) {
-  EXPECT_THAT(refusal_of("--batch 9000000000000000000"), HasSubstr("9000000000000000000"));
+  EXPECT_THAT(refusal_of_options("--batch 9000000000000000000"), HasSubstr("9000000000000000000"));
 }
 
 TEST(OptionErrors, TooMuchMemoryIsForecastWithABatchThatFits) {
-  EXPECT_THAT(refusal_of("--batch 500000000"),
+  EXPECT_THAT(refusal_of_options("--batch 500000000"),
               AllOf(HasSubstr("device 0 (cpu) needs "), HasSubstr(" TiB, "),
                     HasSubstr(" are available; batch "), HasSubstr(" fits")));
 }
 
 TEST(OptionErrors, MoreDevicesThanImagesNamesBothNumbers) {
-  EXPECT_THAT(refusal_of("--devices cpu:4 --batch 3"),
+  EXPECT_THAT(refusal_of_options("--devices cpu:4 --batch 3"),
               AllOf(HasSubstr("3"), HasSubstr("4 devices")));
 }
 
 TEST(OptionErrors, AnUnknownStrategyGivesTheNearName) {
-  EXPECT_THAT(refusal_of("--strategy two_fase"),
+  EXPECT_THAT(refusal_of_options("--strategy two_fase"),
               AllOf(HasSubstr("'two_fase'"), HasSubstr("did you mean 'two_phase'?")));
 }
 
 TEST(OptionErrors, AnUnknownDeviceGivesTheKnownKinds) {
-  EXPECT_THAT(refusal_of("--devices gpu"), AllOf(HasSubstr("'gpu'"), HasSubstr("cpu")));
-  EXPECT_THAT(refusal_of("--devices cpu:0"), AllOf(HasSubstr("cpu:0"), HasSubstr("from 1 to")));
-  EXPECT_THAT(refusal_of("--devices cpu:x"), HasSubstr("cpu:x"));
+  EXPECT_THAT(refusal_of_options("--devices gpu"), AllOf(HasSubstr("'gpu'"), HasSubstr("cpu")));
+  EXPECT_THAT(refusal_of_options("--devices cpu:0"),
+              AllOf(HasSubstr("cpu:0"), HasSubstr("from 1 to")));
+  EXPECT_THAT(refusal_of_options("--devices cpu:x"), HasSubstr("cpu:x"));
 }
 
 TEST(OptionErrors, TrainingOnSimulatedDevicesIsRefused) {
-  EXPECT_THAT(refusal_of("--devices sim:2"),
+  EXPECT_THAT(refusal_of_options("--devices sim:2"),
               AllOf(HasSubstr("'sim:2' simulate time"), HasSubstr("use cpu")));
 }
 
 TEST(OptionErrors, GraphsAreRefusedWhereDevicesHaveNone) {
-  EXPECT_THAT(refusal_of("--graphs on"),
+  EXPECT_THAT(refusal_of_options("--graphs on"),
               HasSubstr("--graphs on: backend 'cpu' captures no graphs"));
-  EXPECT_THAT(refusal_of("--graphs maybe"), HasSubstr("--graphs maybe: it is auto, on or off"));
+  EXPECT_THAT(refusal_of_options("--graphs maybe"),
+              HasSubstr("--graphs maybe: it is auto, on or off"));
 }
 
 TEST(OptionErrors, AnUnknownSplitLayerIsNamed) {
-  EXPECT_THAT(refusal_of("--split scores"),
+  EXPECT_THAT(refusal_of_options("--split scores"),
               AllOf(HasSubstr("--split scores: net 'tiny' has no such layer"),
                     HasSubstr("did you mean 'score'?")));
 }
 
 TEST(OptionErrors, ABadLinkShowsTheFormat) {
-  EXPECT_THAT(refusal_of("--devices cpu:2 --link fast"),
+  EXPECT_THAT(refusal_of_options("--devices cpu:2 --link fast"),
               AllOf(HasSubstr("fast"), HasSubstr("bandwidth=")));
 }
 
 TEST(OptionErrors, ALearningRateMustBeAFiniteNumber) {
-  EXPECT_THAT(refusal_of("--lr -1"), AllOf(HasSubstr("--lr -1"), HasSubstr("at least 0")));
-  EXPECT_THAT(refusal_of("--lr nan"), AllOf(HasSubstr("--lr nan"), HasSubstr("finite")));
+  EXPECT_THAT(refusal_of_options("--lr -1"), AllOf(HasSubstr("--lr -1"), HasSubstr("at least 0")));
+  EXPECT_THAT(refusal_of_options("--lr nan"), AllOf(HasSubstr("--lr nan"), HasSubstr("finite")));
 }
 
 TEST(OptionErrors, ALossThatIsNotFiniteNamesStepAndLayer) {

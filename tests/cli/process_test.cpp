@@ -19,12 +19,13 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string train = "train --net tiny.prototxt --data synthetic --steps 6 --display 1 --out ";
+const std::string train_six_steps =
+    "train --net tiny.prototxt --data synthetic --steps 6 --display 1 --out ";
 
 // Without a stream of that number the first file that is opened would take it.
 TEST(StandardStreams, ClosedOnesDoNotMixWithFiles) {
   const Desk desk;
-  EXPECT_EQ(desk.tandem(train + "closed <&- >&- 2>&-").code, 1) << "its output was lost";
+  EXPECT_EQ(desk.tandem(train_six_steps + "closed <&- >&- 2>&-").code, 1) << "its output was lost";
   std::istringstream metrics(desk.read("closed/metrics.csv"));
   int lines = 0;
   for (std::string line; std::getline(metrics, line); ++lines) {
@@ -37,10 +38,10 @@ TEST(StandardStreams, ClosedOnesDoNotMixWithFiles) {
 TEST(StandardStreams, LostOutputIsAnError) {
   const Desk desk;
   desk.draw_two_classes("images");
-  ASSERT_EQ(desk.tandem(train + "run").code, 0);
+  ASSERT_EQ(desk.tandem(train_six_steps + "run").code, 0);
   ASSERT_EQ(desk.tandem("train --net tiny.prototxt --data images --steps 4 --out seen").code, 0);
   for (const std::string& arguments :
-       {train + "other", std::string("net tiny.prototxt --json"), std::string("layers"),
+       {train_six_steps + "other", std::string("net tiny.prototxt --json"), std::string("layers"),
         std::string("--help"), std::string("predict --run seen --json images/val/red/1.ppm")}) {
     EXPECT_THAT(desk.refusal(arguments + " > /dev/full"),
                 HasSubstr("standard output cannot be written: No space left on device"))
@@ -90,7 +91,7 @@ TEST(Messages, NamesInResultsControlNoTerminal) {
 
 TEST(Messages, HoldNoTextOfALibrary) {
   const Desk desk;
-  ASSERT_EQ(desk.tandem(train + "run").code, 0);
+  ASSERT_EQ(desk.tandem(train_six_steps + "run").code, 0);
   const std::string record = desk.read("run/run.json");
   const std::map<std::string, std::string> reasons{
       {"{ no JSON", "line 1, column 4: unexpected 'o'"},
@@ -136,8 +137,9 @@ TEST(Messages, NameANumberOfThreadsThatIsNone) {
   EXPECT_EQ(desk.tandem("net tiny.prototxt", "OMP_NUM_THREADS=''").errors, "");
 }
 
-const std::string endless = test::replaced(train, "--steps 6 --display 1", "--steps 1000000") +
-                            "run --snapshot 5 --test-delays 3 --test-delay-ms 20";
+const std::string endless =
+    test::replaced(train_six_steps, "--steps 6 --display 1", "--steps 1000000") +
+    "run --snapshot 5 --test-delays 3 --test-delay-ms 20";
 
 TEST(Signals, ATerminalThatClosesStopsAsCtrlCDoes) {
   const Desk desk;
@@ -160,7 +162,7 @@ TEST(Signals, ASecondCtrlCStillSaves) {
 TEST(Signals, UnderNohupAClosedTerminalStopsNothing) {
   const Desk desk;
   const Outcome outcome =
-      desk.tandem(train + "run & p=$!; sleep 1; kill -HUP $p; wait $p", "trap '' HUP; ");
+      desk.tandem(train_six_steps + "run & p=$!; sleep 1; kill -HUP $p; wait $p", "trap '' HUP; ");
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(desk.read("run/metrics.csv"), HasSubstr("\n6,"));
 }

@@ -45,7 +45,7 @@ void write_net(const Desk& desk) {
   desk.write("normal.prototxt", net);
 }
 
-const std::string train =
+const std::string train_recomputing =
     "train --net normal.prototxt --data synthetic --data-option size=40 --batch 12 --seed 3 "
     "--threads 1 --out ";
 
@@ -66,9 +66,9 @@ TEST(RecomputeOption, ShowsWhatPlanAndTimelinesCallItsPasses) {
 TEST(RecomputeOption, IsGivenOrTakenBackNotBoth) {
   const Desk desk;
   write_net(desk);
-  EXPECT_THAT(desk.tandem(train + "run --recompute --no-recompute").errors,
+  EXPECT_THAT(desk.tandem(train_recomputing + "run --recompute --no-recompute").errors,
               StartsWith("tandem: --recompute and --no-recompute contradict each other"));
-  EXPECT_THAT(desk.tandem(train + "run --no-recompute").errors,
+  EXPECT_THAT(desk.tandem(train_recomputing + "run --no-recompute").errors,
               StartsWith("tandem: --no-recompute is for --resume"));
   EXPECT_FALSE(std::filesystem::exists(desk / "run"));
 }
@@ -79,14 +79,14 @@ TEST(RecomputeOption, IsKeptByTheRunUntilItIsTakenBack) {
   const auto recorded = [&] {
     return nlohmann::json::parse(desk.read("run/run.json"))["options"]["recompute"].get<bool>();
   };
-  EXPECT_THAT(desk.tandem(train + "run --recompute --steps 2").output,
+  EXPECT_THAT(desk.tandem(train_recomputing + "run --recompute --steps 2").output,
               ContainsRegex("--recompute: [0-9]+ forward passes of layers run again"));
   EXPECT_TRUE(recorded());
   EXPECT_EQ(desk.tandem("train --resume --out run --steps 3").code, 0);
   EXPECT_TRUE(recorded());
   EXPECT_EQ(desk.tandem("train --resume --out run --no-recompute --steps 4").code, 0);
   EXPECT_FALSE(recorded());
-  EXPECT_EQ(desk.tandem(train + "plain --steps 4").code, 0);
+  EXPECT_EQ(desk.tandem(train_recomputing + "plain --steps 4").code, 0);
   EXPECT_TRUE(checkpoint(desk, "run") == checkpoint(desk, "plain"));
 }
 
@@ -94,10 +94,10 @@ TEST(RecomputeOption, GivesRanksTheBitsOfOneProcessWithout) {
   if (const std::string reason = test::no_mpi(); !reason.empty()) GTEST_SKIP() << reason;
   const Desk desk;
   write_net(desk);
-  const Outcome ranks =
-      desk.tandem(train + "ranks --recompute --steps 4 --devices cpu:1", test::mpirun(2));
+  const Outcome ranks = desk.tandem(
+      train_recomputing + "ranks --recompute --steps 4 --devices cpu:1", test::mpirun(2));
   EXPECT_EQ(ranks.code, 0) << ranks.output << ranks.errors;
-  EXPECT_EQ(desk.tandem(train + "alone --steps 4 --devices cpu:2").code, 0);
+  EXPECT_EQ(desk.tandem(train_recomputing + "alone --steps 4 --devices cpu:2").code, 0);
   EXPECT_TRUE(checkpoint(desk, "ranks") == checkpoint(desk, "alone"));
 }
 

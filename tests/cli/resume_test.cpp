@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 // Two devices, dropout, momentum, a checkpoint every few steps; the order of the images matters.
-std::string train(const std::string& out, int steps) {
+std::string train_to(const std::string& out, int steps) {
   return "train --net tiny.prototxt --data images --devices cpu:2 --batch 4 --seed 7 --lr 0.01 "
          "--snapshot 5 --steps " +
          std::to_string(steps) + " --out " + out;
@@ -42,9 +42,9 @@ class Resume : public testing::Test {
 };
 
 TEST_F(Resume, AfterAKillGivesTheBitsOfAnUninterruptedRun) {
-  expect_success(train("whole", 60));
+  expect_success(train_to("whole", 60));
   {
-    RunningProgram program(desk_, train("killed", 60) + slowly);
+    RunningProgram program(desk_, train_to("killed", 60) + slowly);
     ASSERT_TRUE(program.wait_for_file(desk_ / "killed/last.safetensors"));
     EXPECT_EQ(program.stop(SIGKILL).code, 128 + SIGKILL);
   }
@@ -54,8 +54,8 @@ TEST_F(Resume, AfterAKillGivesTheBitsOfAnUninterruptedRun) {
 }
 
 TEST_F(Resume, AfterCtrlCContinuesFromTheSavedStep) {
-  expect_success(train("whole", 60));
-  RunningProgram program(desk_, train("stopped", 60) + slowly);
+  expect_success(train_to("whole", 60));
+  RunningProgram program(desk_, train_to("stopped", 60) + slowly);
   ASSERT_TRUE(program.wait_for_file(desk_ / "stopped/last.safetensors"));
   const Outcome outcome = program.stop(SIGINT);
   EXPECT_EQ(outcome.code, 130);
@@ -66,13 +66,13 @@ TEST_F(Resume, AfterCtrlCContinuesFromTheSavedStep) {
 }
 
 TEST_F(Resume, OnOtherDevicesWorks) {
-  expect_success(train("run", 10));
+  expect_success(train_to("run", 10));
   expect_success("train --out run --resume --steps 20 --devices cpu:1 --strategy sequential");
   EXPECT_THAT(desk_.read("run/metrics.csv"), HasSubstr("\n20,"));
 }
 
 TEST_F(Resume, OfACompleteRunExplainsHowToContinue) {
-  expect_success(train("run", 10));
+  expect_success(train_to("run", 10));
   EXPECT_THAT(
       desk_.refusal("train --out run --resume"),
       AllOf(HasSubstr("'run' is complete"), HasSubstr("10 of 10 steps"), HasSubstr("--steps")));
@@ -81,7 +81,7 @@ TEST_F(Resume, OfACompleteRunExplainsHowToContinue) {
 
 // The report is written after the last checkpoint.
 TEST_F(Resume, OfARunThatWasKilledAfterItsLastStepTellsOfTheReportAndCleansUp) {
-  expect_success(train("run", 10));
+  expect_success(train_to("run", 10));
   EXPECT_THAT(desk_.refusal("train --out run --resume"), Not(HasSubstr("report.html")));
   for (const char* file : {"run/report.html.new", "run/last.safetensors.new", "run/mine.new"}) {
     desk_.write(file, "half");
@@ -103,7 +103,7 @@ TEST_F(Resume, MakesTheOtherNamesOfTheLastCheckpointOfFilesThatAreOnTheDisk) {
   for (const std::string links : {"", " NO_LINKS=1"}) {
     std::filesystem::remove_all(desk_ / "run");
     const std::string on_disk = test::failing_disk + " SYNCED_RENAMES=1" + links;
-    const Outcome outcome = desk_.tandem(train("run", 3), on_disk);
+    const Outcome outcome = desk_.tandem(train_to("run", 3), on_disk);
     ASSERT_EQ(outcome.code, 0) << outcome.errors;
     for (const char* file : {"best.safetensors", "best.state.safetensors"}) {
       ASSERT_TRUE(std::filesystem::remove(desk_ / ("run/" + std::string(file))));
@@ -116,7 +116,7 @@ TEST_F(Resume, MakesTheOtherNamesOfTheLastCheckpointOfFilesThatAreOnTheDisk) {
 }
 
 TEST_F(Resume, CompletesASnapshotThatAKillLeftWithNewStateAndNoWeights) {
-  expect_success(train("run", 6));
+  expect_success(train_to("run", 6));
   const std::string weights = desk_.read("run/tiny_iter_5.safetensors");
   std::filesystem::rename(desk_ / "run/tiny_iter_5.safetensors",
                           desk_ / "run/tiny_iter_5.safetensors.new");
@@ -126,7 +126,7 @@ TEST_F(Resume, CompletesASnapshotThatAKillLeftWithNewStateAndNoWeights) {
 
 // The times of files say nothing where the clock was set in between.
 TEST_F(Resume, OfACompleteRunTellsAnOldReportByItsStep) {
-  expect_success(train("run", 3));
+  expect_success(train_to("run", 3));
   const std::string old = desk_.read("run/report.html");
   expect_success("train --out run --resume --steps 6");
   const std::filesystem::path report = desk_ / "run/report.html";
@@ -138,8 +138,8 @@ TEST_F(Resume, OfACompleteRunTellsAnOldReportByItsStep) {
 }
 
 TEST_F(Resume, IsRefusedWhileAnotherProcessTrains) {
-  expect_success(train("whole", 60));
-  RunningProgram program(desk_, train("run", 60) + slowly);
+  expect_success(train_to("whole", 60));
+  RunningProgram program(desk_, train_to("run", 60) + slowly);
   ASSERT_TRUE(program.wait_for_file(desk_ / "run/last.safetensors"));
   EXPECT_THAT(desk_.refusal("train --out run --resume"),
               AllOf(HasSubstr("'run' is in use"), HasSubstr("another process")));
@@ -155,7 +155,7 @@ TEST_F(Resume, OfAFolderWithoutARunNamesWhatIsMissing) {
 }
 
 TEST_F(Resume, WithOtherDataOrAnotherBatchIsRefused) {
-  expect_success(train("run", 5));
+  expect_success(train_to("run", 5));
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 9 --batch 6"),
               HasSubstr("--batch cannot change when run 'run' is resumed"));
   desk_.draw("images/train/red", 8, 200, 20, 20);
@@ -165,7 +165,7 @@ TEST_F(Resume, WithOtherDataOrAnotherBatchIsRefused) {
 
 // Files of the same names, and here of the same sizes.
 TEST_F(Resume, WithReplacedPicturesSaysSoOnce) {
-  expect_success(train("run", 5));
+  expect_success(train_to("run", 5));
   desk_.draw("images/train/red", 6, 20, 200, 20);
   const Outcome outcome = desk_.tandem("train --out run --resume --steps 7");
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
@@ -178,7 +178,7 @@ TEST_F(Resume, WithReplacedPicturesSaysSoOnce) {
 }
 
 TEST_F(Resume, WithRenamedOrLongerPicturesSaysWhatDiffers) {
-  expect_success(train("run", 5));
+  expect_success(train_to("run", 5));
   std::filesystem::rename(desk_ / "images/train/red/1.ppm", desk_ / "images/train/red/one.ppm");
   EXPECT_THAT(desk_.tandem("train --out run --resume --steps 7").output,
               HasSubstr("has read so far (other names"));
@@ -190,7 +190,7 @@ TEST_F(Resume, WithRenamedOrLongerPicturesSaysWhatDiffers) {
 
 // Another folder, later times: as after moving to another machine.
 TEST_F(Resume, WithACopyOfTheDataSaysNothing) {
-  expect_success(train("run", 5));
+  expect_success(train_to("run", 5));
   desk_.make_folder("elsewhere");
   std::filesystem::copy(desk_ / "images", desk_ / "elsewhere/copy",
                         std::filesystem::copy_options::recursive);
@@ -201,7 +201,7 @@ TEST_F(Resume, WithACopyOfTheDataSaysNothing) {
 }
 
 TEST_F(Resume, OfATruncatedCheckpointNamesTheFileAndChangesNothing) {
-  expect_success(train("run", 5));
+  expect_success(train_to("run", 5));
   std::string bytes = desk_.read("run/last.safetensors");
   bytes.resize(bytes.size() - 100);
   desk_.write("run/last.safetensors", bytes);
@@ -213,8 +213,8 @@ TEST_F(Resume, OfATruncatedCheckpointNamesTheFileAndChangesNothing) {
 
 TEST_F(Resume, OfACheckpointOfAnotherNetNamesTheArrayThatDoesNotFit) {
   desk_.write("other.prototxt", test::replaced(test::tiny_net(), "num_output: 4", "num_output: 5"));
-  expect_success(train("run", 5));
-  expect_success(test::replaced(train("other", 5), "tiny.prototxt", "other.prototxt"));
+  expect_success(train_to("run", 5));
+  expect_success(test::replaced(train_to("other", 5), "tiny.prototxt", "other.prototxt"));
   for (const char* file : {"/last.safetensors", "/last.state.safetensors"})
     desk_.write(std::string("run") + file, desk_.read(std::string("other") + file));
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 9"),
@@ -224,8 +224,8 @@ TEST_F(Resume, OfACheckpointOfAnotherNetNamesTheArrayThatDoesNotFit) {
 
 // Whether the file may not grow, or the disk is full.
 TEST_F(Resume, AFailedWriteKeepsTheLastGoodCheckpoint) {
-  expect_success(train("whole", 20));
-  expect_success(train("run", 10));
+  expect_success(train_to("whole", 20));
+  expect_success(train_to("run", 10));
   const std::string good = desk_.read("run/last.safetensors");
   ASSERT_GT(good.size(), 1024U);
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 20", "ulimit -f 1;"),
@@ -242,7 +242,7 @@ TEST_F(Resume, AFailedWriteKeepsTheLastGoodCheckpoint) {
 
 // Not even when the message cannot be written, either.
 TEST_F(Resume, WithAFileSizeLimitIsAnErrorAndNoCrash) {
-  const std::string message = desk_.refusal(train("run", 50), "ulimit -f 4;");
+  const std::string message = desk_.refusal(train_to("run", 50), "ulimit -f 4;");
   EXPECT_THAT(message, AllOf(HasSubstr("run/"), HasSubstr("File too large")));
 #if !defined(__SANITIZE_THREAD__)  // whose own runtime writes, and is killed for it
   EXPECT_EQ(desk_.tandem("train --data nowhere", "ulimit -f 0;").code, 1);
@@ -250,7 +250,7 @@ TEST_F(Resume, WithAFileSizeLimitIsAnErrorAndNoCrash) {
 }
 
 TEST_F(Resume, WithALogThatIsNoRegularFileIsAnError) {
-  expect_success(train("run", 5));
+  expect_success(train_to("run", 5));
   std::filesystem::remove(desk_ / "run/metrics.csv");
   std::filesystem::create_symlink("/dev/full", desk_ / "run/metrics.csv");
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8"),
@@ -258,7 +258,7 @@ TEST_F(Resume, WithALogThatIsNoRegularFileIsAnError) {
 }
 
 TEST_F(Resume, WithALogOnAFullDiskIsAnError) {
-  expect_success(train("run", 5));
+  expect_success(train_to("run", 5));
   EXPECT_THAT(desk_.refusal("train --out run --resume --steps 8",
                             test::failing_disk + " FULL_FILE=run/metrics.csv"),
               AllOf(HasSubstr("run/metrics.csv' cannot be written: No space left on device")));

@@ -19,18 +19,18 @@ const std::string two =
     "device { name: 'a' } device { name: 'b' }\n"
     "link { between: 'a' and: 'b' bandwidth: '1GB/s' latency: '5us' }\n";
 
-std::string refusal_of(const std::string& options) {
+std::string refusal_of_strategy(const std::string& options) {
   const Desk desk;
   desk.write("two.txt", two);
   return desk.refusal("train --net tiny.prototxt --data synthetic --steps 2 --out run " + options);
 }
 
 TEST(StrategyOptions, ThatAreWrongNameTheRightValues) {
-  EXPECT_THAT(refusal_of("--devices cpu:2 --strategy layerwise --reduce star"),
+  EXPECT_THAT(refusal_of_strategy("--devices cpu:2 --strategy layerwise --reduce star"),
               HasSubstr("--reduce star: unknown value; there are: serial, tree, ring"));
-  EXPECT_THAT(refusal_of("--bucket 4"),
+  EXPECT_THAT(refusal_of_strategy("--bucket 4"),
               AllOf(HasSubstr("--bucket 4: not a size"), HasSubstr("as in 4MiB")));
-  EXPECT_THAT(refusal_of("--bucket -4MiB"), HasSubstr("--bucket"));
+  EXPECT_THAT(refusal_of_strategy("--bucket -4MiB"), HasSubstr("--bucket"));
 }
 
 // Also where the value is the default, which a run would not show.
@@ -85,11 +85,11 @@ TEST(StrategyOptions, OfTheOldStrategyAreRefusedWhenResumingWithAnother) {
 }
 
 TEST(TopologyOption, ThatDoesNotFitIsRefused) {
-  EXPECT_THAT(refusal_of("--devices cpu:3 --topology two.txt"),
+  EXPECT_THAT(refusal_of_strategy("--devices cpu:3 --topology two.txt"),
               HasSubstr("topology 'two.txt' has 2 devices, but 'cpu:3' asks for 3"));
-  EXPECT_THAT(refusal_of("--devices cpu:2 --topology two.txt --link bandwidth=1GB/s"),
+  EXPECT_THAT(refusal_of_strategy("--devices cpu:2 --topology two.txt --link bandwidth=1GB/s"),
               HasSubstr("both define the speed of links"));
-  EXPECT_THAT(refusal_of("--topology none.txt"), HasSubstr("none.txt"));
+  EXPECT_THAT(refusal_of_strategy("--topology none.txt"), HasSubstr("none.txt"));
   const Desk desk;
   desk.write("bad.txt",
              "device { name: 'a' name: 'b' }\nlink { between: 'a' and: 'c' bandwidth: '1GB/s' }");

@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, GraphStepsOfTrainingThatFail,
 
 TEST_P(GraphStepsOfTrainingThatFail, AreRefusedWithThePlansReasonIfTheUserRequiresGraphs) {
   const Plan plan = given_in_the_middle();
-  EXPECT_THAT(error_of([&] { GpuRig(GetParam(), plan, cuda(), with_graphs(GraphUse::on)); }),
+  EXPECT_THAT(message_of([&] { GpuRig(GetParam(), plan, cuda(), with_graphs(GraphUse::on)); }),
               testing::AllOf(StartsWith("--graphs on: the plan of 'handmade' cannot be captured: "),
                              HasSubstr("task 'overwrite'")));
   EXPECT_FALSE(
@@ -81,7 +81,7 @@ TEST_P(GraphStepsOfTrainingThatFail, ReportOfAStuckStepThatItsTasksRanAsOneGraph
   is_reached = false;
   rig.executor->issue(4, {});
   while (!is_reached) std::this_thread::yield();
-  const std::string text = error_of([&] { rig.executor->wait(4); });
+  const std::string text = message_of([&] { rig.executor->wait(4); });
   is_held = false;
   EXPECT_EQ(
       text,
@@ -94,11 +94,11 @@ TEST_P(GraphStepsOfTrainingThatFail, ReportWhichTaskFailsInTheCapture) {
   GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::on));
   rig.executor->issue(0, {});
   rig.executor->issue(1, {});
-  const std::string text = error_of([&] { rig.executor->issue(2, {}); });
+  const std::string text = message_of([&] { rig.executor->issue(2, {}); });
   EXPECT_THAT(text, StartsWith("step 3: "));
   EXPECT_THAT(text,
               HasSubstr("task 'sum': the sum overflows (--graphs off runs steps task by task"));
-  EXPECT_EQ(error_of([&] { rig.executor->issue(3, {}); }), text);
+  EXPECT_EQ(message_of([&] { rig.executor->issue(3, {}); }), text);
 }
 
 TEST_P(GraphStepsOfTrainingThatFail, RunTaskByTaskAfterAFailedCaptureThatWasNotRequired) {
@@ -116,7 +116,7 @@ TEST_P(GraphStepsOfTrainingThatFail, RunTaskByTaskAfterAFailedCaptureThatWasNotR
   EXPECT_EQ(sum, Floats{13});
   fails_at = calls + 2;
   rig.executor->issue(6, {});
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(message_of([&] {
                 rig.executor->issue(7, {});
                 rig.executor->drain();
               }),
@@ -138,7 +138,7 @@ TEST_P(GraphStepsOfTrainingThatFail, ReportAlsoTheFailureOfALaterCapture) {
   GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::on));
   for (int64_t step = 0; step < 3; ++step) rig.executor->issue(step, {});
   EXPECT_TRUE(rig.executor->ran_as_graph(2));
-  EXPECT_EQ(error_of([&] { rig.executor->issue(3, {}); }),
+  EXPECT_EQ(message_of([&] { rig.executor->issue(3, {}); }),
             "step 4: a capture: task 'sum': it needs more memory (--graphs off runs steps task by "
             "task)");
 }
@@ -163,7 +163,7 @@ TEST_P(GraphStepsOfTrainingThatFail, ReportFirstTheErrorFromTheEndOfTheCapture) 
   GpuRig rig(GetParam(), adding(), backend, with_graphs(GraphUse::on));
   for (int64_t step = 0; step < 2; ++step) rig.executor->issue(step, {});
   refuses_waits = true;
-  const std::string text = error_of([&] { rig.executor->issue(2, {}); });
+  const std::string text = message_of([&] { rig.executor->issue(2, {}); });
   refuses_waits = false;
   EXPECT_THAT(text, StartsWith("step 3: a capture: task 'sum': it needs more memory ("));
   EXPECT_THAT(text, HasSubstr("the event is of another capture"));

@@ -18,8 +18,8 @@ struct Outcome {
   int graphs = 0;
 };
 
-Outcome run(const std::string& devices, const Plan& plan, GraphUse use, int64_t steps = 12,
-            const MachineOptions& options = {}, int64_t traced = 0) {
+Outcome run_plan(const std::string& devices, const Plan& plan, GraphUse use, int64_t steps = 12,
+                 const MachineOptions& options = {}, int64_t traced = 0) {
   ExecutorOptions executor = with_graphs(use);
   executor.trace = true;
   GpuRig rig(devices, plan, cuda(), executor, options);
@@ -58,14 +58,14 @@ TEST_P(GraphStepsOfTraining, HaveTheBitsOfStepsThatRunTaskByTask) {
   delayed.delay_seconds = 0.0005;
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     const Plan plan = random_arithmetic(seed);
-    const Outcome live = run(GetParam(), plan, GraphUse::off),
-                  graphs = run(GetParam(), plan, GraphUse::on);
+    const Outcome live = run_plan(GetParam(), plan, GraphUse::off),
+                  graphs = run_plan(GetParam(), plan, GraphUse::on);
     EXPECT_EQ(live.graphs, 0);
     EXPECT_EQ(graphs.graphs, 10) << "the first step of each parity runs task by task";
     EXPECT_EQ(graphs.buffers, live.buffers) << "seed " << seed;
-    EXPECT_EQ(run(GetParam(), plan, GraphUse::on, 12, delayed).buffers, live.buffers)
+    EXPECT_EQ(run_plan(GetParam(), plan, GraphUse::on, 12, delayed).buffers, live.buffers)
         << "seed " << seed;
-    const Outcome mixed = run(GetParam(), plan, GraphUse::on, 12, delayed, 3);
+    const Outcome mixed = run_plan(GetParam(), plan, GraphUse::on, 12, delayed, 3);
     EXPECT_EQ(mixed.graphs, 7);
     EXPECT_EQ(mixed.buffers, live.buffers) << "seed " << seed << ", three steps traced";
   }
@@ -73,12 +73,12 @@ TEST_P(GraphStepsOfTraining, HaveTheBitsOfStepsThatRunTaskByTask) {
 
 TEST_P(GraphStepsOfTraining, KeepTheOrderOfStreamsWithoutEvents) {
   const Plan plan = streams_of_their_own();
-  const Outcome live = run(GetParam(), plan, GraphUse::off);
+  const Outcome live = run_plan(GetParam(), plan, GraphUse::off);
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     MachineOptions delayed;
     delayed.delay_seed = seed;
     delayed.delay_seconds = 0.004;
-    EXPECT_EQ(run(GetParam(), plan, GraphUse::on, 12, delayed, 1).buffers, live.buffers)
+    EXPECT_EQ(run_plan(GetParam(), plan, GraphUse::on, 12, delayed, 1).buffers, live.buffers)
         << "seed " << seed;
   }
 }
@@ -86,15 +86,15 @@ TEST_P(GraphStepsOfTraining, KeepTheOrderOfStreamsWithoutEvents) {
 TEST_P(GraphStepsOfTraining, HaveOtherBitsIfAWaitWithinTheStepIsMissing) {
   if (!runs_on_stand_in()) GTEST_SKIP() << "on a GPU the order of execution may hide it";
   const Plan plan = chain_of_sums();
-  const Outcome right = run(GetParam(), plan, GraphUse::on);
-  EXPECT_EQ(run(GetParam(), plan, GraphUse::off).buffers, right.buffers);
+  const Outcome right = run_plan(GetParam(), plan, GraphUse::on);
+  EXPECT_EQ(run_plan(GetParam(), plan, GraphUse::off).buffers, right.buffers);
   int removed = 0;
   for (size_t task = 0; task < plan.tasks.size(); ++task) {
     for (size_t i = 0; i < plan.tasks[task].after.size(); ++i) {
       if (plan.tasks[task].after[i].micro_batches_back != 0) continue;
       Plan broken = plan;
       broken.tasks[task].after.erase(broken.tasks[task].after.begin() + static_cast<int64_t>(i));
-      EXPECT_NE(run(GetParam(), broken, GraphUse::on).buffers, right.buffers)
+      EXPECT_NE(run_plan(GetParam(), broken, GraphUse::on).buffers, right.buffers)
           << "'" << plan.tasks[task].label << "' without its wait " << i;
       ++removed;
     }
@@ -132,7 +132,7 @@ TEST_P(GraphStepsOfTraining, AreNotUsedForTracedSteps) {
     before = rig.executor->end_time(step);
     if (rig.executor->ran_as_graph(step)) {
       graphs.push_back(step);
-      EXPECT_THAT(error_of([&] { static_cast<void>(rig.executor->trace(step)); }),
+      EXPECT_THAT(message_of([&] { static_cast<void>(rig.executor->trace(step)); }),
                   HasSubstr("it ran as one graph"));
     } else {
       EXPECT_EQ(rig.executor->trace(step).size(), 1U);

@@ -10,6 +10,7 @@
 #include "core/data/dataset.h"
 #include "core/plugin/registry.h"
 #include "tests/support/folders.h"
+#include "tests/support/message_of.h"
 
 namespace tandem::test {
 
@@ -35,17 +36,6 @@ inline DatasetOptions scripted_options(const Parameters& parameters) {
 }
 inline Dataset scripted(const Parameters& parameters = {}) {
   return {data_registry(), scripted_options(parameters)};
-}
-
-// The message of the Error that `function` throws; "" if it throws none.
-template <class Function>
-std::string message_of(Function&& function) {
-  try {
-    function();
-  } catch (const Error& failure) {
-    return failure.what();
-  }
-  return "";
 }
 
 }  // namespace tandem::test

@@ -38,8 +38,8 @@ std::string ten_lines(const std::string& separator, const std::string& even,
   return text;
 }
 
-DatasetOptions options_of(const std::filesystem::path& source, const std::string& split = "train",
-                          const test::Parameters& parameters = {}) {
+DatasetOptions list_options(const std::filesystem::path& source, const std::string& split = "train",
+                            const test::Parameters& parameters = {}) {
   DatasetOptions options = image_options(source.string(), split);
   options.parameters = parameters;
   return options;
@@ -50,7 +50,7 @@ std::string refusal_of(const std::string& name, const std::string& text,
   const TempFolder folder;
   draw_ten(folder);
   const std::string file = folder.write(name, text).string();
-  const std::string message = test::refusal(options_of(file, "train", parameters));
+  const std::string message = test::refusal(list_options(file, "train", parameters));
   EXPECT_THAT(message, HasSubstr(file));
   return message;
 }
@@ -65,7 +65,8 @@ TEST(ImageList, CaffesListIsReadAndSplitWithTheSeed) {
   const TempFolder folder;
   draw_ten(folder);
   const auto list = folder.write("all.txt", ten_lines(" ", "0", "1"));
-  const Dataset train = open_images(options_of(list)), val = open_images(options_of(list, "val"));
+  const Dataset train = open_images(list_options(list)),
+                val = open_images(list_options(list, "val"));
   EXPECT_EQ(train.type_name(), "image_list");
   EXPECT_EQ(train.size(), 8);
   EXPECT_EQ(val.size(), 2);
@@ -85,7 +86,7 @@ TEST(ImageList, PathsMayHoldSpacesAndLinesMayEndAsOnWindows) {
   (void)folder.write("my cats/a b.png", png);
   (void)folder.write("c.png", png);
   const auto list = folder.write("all.txt", "\xef\xbb\xbfmy cats/a b.png 0\r\n\r\nc.png\t1\r\n");
-  const Dataset data = open_images(options_of(list, "train", {{"val_fraction", "0"}}));
+  const Dataset data = open_images(list_options(list, "train", {{"val_fraction", "0"}}));
   EXPECT_EQ(data.size(), 2);
   EXPECT_EQ(data.sample_name(0), folder / "my cats/a b.png");
   EXPECT_EQ(test::get(data, 0).status, SampleStatus::good);
@@ -95,7 +96,7 @@ TEST(ImageList, NumbersKeepTheirMeaningWhereSomeAreMissing) {
   const TempFolder folder;
   draw_ten(folder);
   const auto list = folder.write("all.txt", ten_lines(" ", "1", "3"));
-  const Dataset data = open_images(options_of(list));
+  const Dataset data = open_images(list_options(list));
   EXPECT_THAT(data.class_names(), ElementsAre("0", "1", "2", "3"));
   EXPECT_THAT(data.notes(), HasSubstr("no image of 2 of 4 classes: 0, 2"));
 }
@@ -105,13 +106,13 @@ TEST(ImageList, AFileOfClassesGivesNumbersNames) {
   draw_ten(folder);
   const auto list = folder.write("all.txt", ten_lines(" ", "0", "1"));
   const auto classes = folder.write("synsets.txt", "\xef\xbb\xbfn01 tench\nn02 goldfish\n");
-  const Dataset data = open_images(options_of(list, "train", {{"classes", classes.string()}}));
+  const Dataset data = open_images(list_options(list, "train", {{"classes", classes.string()}}));
   EXPECT_THAT(data.class_names(), ElementsAre("n01 tench", "n02 goldfish"));
   (void)folder.write("synsets.txt", "n01 tench\n");
-  EXPECT_THAT(test::refusal(options_of(list, "train", {{"classes", classes.string()}})),
+  EXPECT_THAT(test::refusal(list_options(list, "train", {{"classes", classes.string()}})),
               AllOf(HasSubstr("all.txt:2: class 1"), HasSubstr("names classes 0 to 0")));
   (void)folder.write("synsets.txt", std::string("tench\ngold\0fish\n", 16));
-  EXPECT_THAT(test::refusal(options_of(list, "train", {{"classes", classes.string()}})),
+  EXPECT_THAT(test::refusal(list_options(list, "train", {{"classes", classes.string()}})),
               HasSubstr("synsets.txt:2: contains a zero byte"));
 }
 
@@ -119,7 +120,7 @@ TEST(ImageList, CsvNamesClassesInNaturalOrder) {
   const TempFolder folder;
   draw_ten(folder);
   const auto list = folder.write("all.csv", ten_lines(",", "class 10", "\"class 2, small\""));
-  const Dataset data = open_images(options_of(list));
+  const Dataset data = open_images(list_options(list));
   EXPECT_THAT(data.class_names(), ElementsAre("class 2, small", "class 10"));
 }
 
@@ -134,9 +135,9 @@ TEST(ImageList, AHeadingNamesTheColumns) {
                                 : "test");
   }
   const auto list = folder.write("all.csv", text);
-  EXPECT_EQ(open_images(options_of(list)).size(), 6);
-  EXPECT_EQ(open_images(options_of(list, "val")).size(), 2);
-  const Dataset test = open_images(options_of(list, "test"));
+  EXPECT_EQ(open_images(list_options(list)).size(), 6);
+  EXPECT_EQ(open_images(list_options(list, "val")).size(), 2);
+  const Dataset test = open_images(list_options(list, "test"));
   EXPECT_EQ(test.sample_name(0), folder / "pictures/8.png");
   EXPECT_FALSE(test.split_is_drawn());
 }
@@ -147,18 +148,18 @@ TEST(ImageList, AFolderMayHaveAListForEachSplit) {
   (void)folder.write("train.txt", ten_lines(" ", "0", "1"));
   (void)folder.write("val.txt", "pictures/3.png 1\n");
   const test::Parameters root{{"root", pictures.string()}};
-  EXPECT_EQ(open_images(options_of(folder.path(), "train", root)).size(), 10);
-  const Dataset val = open_images(options_of(folder.path(), "val", root));
+  EXPECT_EQ(open_images(list_options(folder.path(), "train", root)).size(), 10);
+  const Dataset val = open_images(list_options(folder.path(), "val", root));
   EXPECT_EQ(val.size(), 1);
   EXPECT_EQ(val.label(0), 1);
-  EXPECT_THAT(open_images(options_of(folder.path(), "test", root)).notes(),
+  EXPECT_THAT(open_images(list_options(folder.path(), "test", root)).notes(),
               HasSubstr("no test list"));
 }
 
 TEST(ImageList, AModelsClassesAreFoundByName) {
   const TempFolder folder;
   draw_ten(folder);
-  DatasetOptions options = options_of(folder.write("all.csv", ten_lines(",", "cat", "dog")));
+  DatasetOptions options = list_options(folder.write("all.csv", ten_lines(",", "cat", "dog")));
   options.class_names = {"dog", "bird", "cat"};
   const Dataset data = open_images(options);
   for (int64_t i = 0; i < data.size(); ++i) {
@@ -175,14 +176,14 @@ TEST(ImageList, MissingFilesAreDamagedOnesButNotAllOfThem) {
   draw_ten(folder);
   std::filesystem::remove(folder / "pictures/4.png");
   const auto list = folder.write("all.txt", ten_lines(" ", "0", "1"));
-  const Dataset data = open_images(options_of(list, "train", {{"val_fraction", "0"}}));
+  const Dataset data = open_images(list_options(list, "train", {{"val_fraction", "0"}}));
   int missing = 0;
   for (int64_t i = 0; i < data.size(); ++i) {
     const test::Sample sample = test::get(data, i);
     missing += sample.status == SampleStatus::skipped ? 1 : 0;
   }
   EXPECT_EQ(missing, 1);
-  EXPECT_THAT(test::refusal(options_of(list, "train", {{"root", "/nowhere"}})),
+  EXPECT_THAT(test::refusal(list_options(list, "train", {{"root", "/nowhere"}})),
               AllOf(HasSubstr("there is no file '/nowhere/pictures/"), HasSubstr("root=FOLDER")));
 }
 
@@ -221,10 +222,10 @@ TEST(ImageList, ASplitOfAFolderWrittenAsAListIsTheSame) {
   options.split = "val";
   const Dataset val = open_images(options);
   const auto list = folder.write("split.csv", split_list(train, val));
-  const Dataset again = open_images(options_of(list));
+  const Dataset again = open_images(list_options(list));
   EXPECT_EQ(names(again), names(train));
   EXPECT_EQ(again.class_names(), train.class_names());
-  EXPECT_EQ(names(open_images(options_of(list, "val"))), names(val));
+  EXPECT_EQ(names(open_images(list_options(list, "val"))), names(val));
 }
 
 TEST(ImageList, RandomBytesAreRefusedOrRead) {
@@ -253,7 +254,7 @@ TEST(ImageList, RandomBytesAreRefusedOrRead) {
       if (text.empty()) break;
     }
     const auto list = folder.write(i % 2 == 0 ? "a.txt" : "a.csv", text);
-    const std::string message = message_of([&] { (void)open_images(options_of(list)); });
+    const std::string message = message_of([&] { (void)open_images(list_options(list)); });
     if (!message.empty()) {
       EXPECT_THAT(message, StartsWith("data '")) << text;
     }

@@ -20,7 +20,7 @@ using test::open_images;
 using test::TempFolder;
 using testing::HasSubstr;
 
-constexpr size_t plane = 64;  // of the 8x8 crop
+constexpr size_t crop_plane = 64;  // of the 8x8 crop
 
 // One picture of each class, drawn as `image`, read for training.
 class Drawn {
@@ -73,11 +73,11 @@ TEST(PictureAugmentation, PaddingShiftsThePictureAndFillsWithTheMean) {
   int shifted = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const std::vector<float> pixels = sample(data, seed);
-    for (size_t i = 0; i < plane; ++i) {
+    for (size_t i = 0; i < crop_plane; ++i) {
       EXPECT_TRUE(pixels[i] == 0 || pixels[i] == 93) << pixels[i];
-      EXPECT_EQ(pixels[2 * plane + i], pixels[i] == 0 ? 0 : 191);
+      EXPECT_EQ(pixels[2 * crop_plane + i], pixels[i] == 0 ? 0 : 191);
     }
-    const auto filled = std::count(pixels.begin(), pixels.begin() + plane, 0.0F);
+    const auto filled = std::count(pixels.begin(), pixels.begin() + crop_plane, 0.0F);
     EXPECT_LE(filled, 64 - 25);  // at most three columns and three rows
     shifted += filled > 0 ? 1 : 0;
   }
@@ -91,10 +91,10 @@ TEST(PictureAugmentation, ARandomResizedCropKeepsWithinItsLimits) {
   float least = 255, most = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const std::vector<float> pixels = sample(data, seed);
-    const float span = pixels[2 * plane + 7] - pixels[2 * plane];
+    const float span = pixels[2 * crop_plane + 7] - pixels[2 * crop_plane];
     EXPECT_NEAR(span, 255.0 * 100 / 200 * 7 / 8, 3);
-    least = std::min(least, pixels[2 * plane]);
-    most = std::max(most, pixels[2 * plane + 7]);
+    least = std::min(least, pixels[2 * crop_plane]);
+    most = std::max(most, pixels[2 * crop_plane + 7]);
   }
   EXPECT_LT(least, 20);
   EXPECT_GT(most, 235);
@@ -139,9 +139,9 @@ TEST(PictureAugmentation, HueChangesColoursAndKeepsGray) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const std::vector<float> pixels = sample(gray_data, seed);
     EXPECT_NEAR(pixels[0], 90, 0.5);
-    EXPECT_NEAR(pixels[2 * plane], 90, 0.5);
+    EXPECT_NEAR(pixels[2 * crop_plane], 90, 0.5);
     const std::vector<float> color = sample(red_data, seed);
-    blue_wins = blue_wins || color[0] > color[2 * plane] + 20;
+    blue_wins = blue_wins || color[0] > color[2 * crop_plane] + 20;
   }
   EXPECT_TRUE(blue_wins);
 }
@@ -152,7 +152,7 @@ TEST(PictureAugmentation, ErasingSetsARectangleToTheMean) {
   int erased = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const std::vector<float> pixels = sample(data, seed);
-    const auto zeros = std::count(pixels.begin(), pixels.begin() + plane, 0.0F);
+    const auto zeros = std::count(pixels.begin(), pixels.begin() + crop_plane, 0.0F);
     EXPECT_LE(zeros, 30);
     erased += zeros > 0 ? 1 : 0;
   }

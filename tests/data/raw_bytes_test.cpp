@@ -5,6 +5,7 @@
 
 #include "core/base/random.h"
 #include "tests/data/byte_samples.h"
+#include "tests/data/idx_bytes.h"
 #include "tests/support/cifar_files.h"
 #include "tests/support/temp_folder.h"
 
@@ -17,20 +18,15 @@ using test::Parameters;
 using test::TempFolder;
 using testing::HasSubstr;
 
-std::string big(uint32_t value) {
-  std::string bytes;
-  for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(value >> shift & 255U);
-  return bytes;
-}
-
 class RawBytes : public testing::Test {
  protected:
   RawBytes() {
     test::make_cifar(folder_ / "cifar", 40, 10);
     constexpr uint32_t count = 40;
     Random random(5, 6);
-    std::string pictures = big(0x803) + big(count) + big(28) + big(28);
-    std::string labels = big(0x801) + big(count);
+    std::string pictures = test::big_endian(0x803) + test::big_endian(count) +
+                           test::big_endian(28) + test::big_endian(28);
+    std::string labels = test::big_endian(0x801) + test::big_endian(count);
     for (uint32_t i = 0; i < count * 28 * 28; ++i) {
       pictures += static_cast<char>(random.below(256));
     }

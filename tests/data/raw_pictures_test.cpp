@@ -5,6 +5,7 @@
 
 #include "core/base/random.h"
 #include "tests/data/data_sets.h"
+#include "tests/data/idx_bytes.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
@@ -28,25 +29,21 @@ std::string cifar_records(int first, int count) {
   return bytes;
 }
 
-std::string big(uint32_t value) {
-  std::string bytes;
-  for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(value >> shift & 255U);
-  return bytes;
-}
-
 // 28x28, picture i is all i, label i % 10.
 std::string idx_pictures(int count) {
-  std::string bytes = big(0x803) + big(static_cast<uint32_t>(count)) + big(28) + big(28);
+  std::string bytes = test::big_endian(0x803) + test::big_endian(static_cast<uint32_t>(count)) +
+                      test::big_endian(28) + test::big_endian(28);
   for (int i = 0; i < count; ++i) bytes += std::string(28 * 28, static_cast<char>(i));
   return bytes;
 }
 std::string idx_labels(int count) {
-  std::string bytes = big(0x801) + big(static_cast<uint32_t>(count));
+  std::string bytes = test::big_endian(0x801) + test::big_endian(static_cast<uint32_t>(count));
   for (int i = 0; i < count; ++i) bytes += static_cast<char>(i % 10);
   return bytes;
 }
 
-DatasetOptions options_of(const std::filesystem::path& source, const std::string& split = "train") {
+DatasetOptions raw_options(const std::filesystem::path& source,
+                           const std::string& split = "train") {
   DatasetOptions options;
   options.source = source.string();
   options.split = split;
@@ -58,7 +55,7 @@ Dataset open(const DatasetOptions& options) {
   return {test::data_registry(), options};
 }
 std::string refusal(const std::filesystem::path& source) {
-  return message_of([&] { (void)open(options_of(source)); });
+  return message_of([&] { (void)open(raw_options(source)); });
 }
 
 std::vector<float> pixels_of(const Dataset& data, int64_t index, float* label = nullptr) {
@@ -76,9 +73,9 @@ TEST(Cifar10Binary, AFolderOfBatchesIsRecognizedWithItsClasses) {
   (void)folder.write("data_batch_1.bin", cifar_records(0, 30));
   (void)folder.write("data_batch_2.bin", cifar_records(30, 20));
   (void)folder.write("test_batch.bin", cifar_records(50, 10));
-  const Dataset train = open(options_of(folder.path()));
-  const Dataset val = open(options_of(folder.path(), "val"));
-  const Dataset test = open(options_of(folder.path(), "test"));
+  const Dataset train = open(raw_options(folder.path()));
+  const Dataset val = open(raw_options(folder.path(), "val"));
+  const Dataset test = open(raw_options(folder.path(), "test"));
   EXPECT_EQ(train.type_name(), "cifar10_binary");
   EXPECT_TRUE(equal(train.shape(), {1, 3, 32, 32}));
   EXPECT_EQ(train.size(), 40);
@@ -95,7 +92,7 @@ TEST(Cifar10Binary, AFolderOfBatchesIsRecognizedWithItsClasses) {
 TEST(Cifar10Binary, PixelsAreInTheOrderBlueGreenRed) {
   const TempFolder folder;
   (void)folder.write("data_batch_1.bin", cifar_records(0, 20));
-  DatasetOptions options = options_of(folder.path());
+  DatasetOptions options = raw_options(folder.path());
   options.parameters["val_fraction"] = "0";
   const Dataset data = open(options);
   float label = 0;
@@ -135,7 +132,7 @@ TEST(Cifar10Binary, PicturesOfOneClassOnlyAreRefused) {
 TEST(Cifar10Binary, AFileThatBecomesShorterCostsItsSamplesOnly) {
   const TempFolder folder;
   const auto file = folder.write("data_batch_1.bin", cifar_records(0, 50));
-  const Dataset data = open(options_of(folder.path()));
+  const Dataset data = open(raw_options(folder.path()));
   std::filesystem::resize_file(file, 3073 * 10);
   int good = 0;
   std::vector<float> pixels(static_cast<size_t>(element_count(data.shape())));
@@ -165,16 +162,16 @@ TEST(MnistIdx, AFolderIsRecognizedAndGrayStaysGray) {
   (void)folder.write("train-labels-idx1-ubyte", idx_labels(50));
   (void)folder.write("t10k-images.idx3-ubyte", idx_pictures(20));
   (void)folder.write("t10k-labels.idx1-ubyte", idx_labels(20));
-  const Dataset train = open(options_of(folder.path()));
+  const Dataset train = open(raw_options(folder.path()));
   EXPECT_EQ(train.type_name(), "mnist_idx");
   EXPECT_TRUE(equal(train.shape(), {1, 1, 28, 28}));
   EXPECT_EQ(train.size(), 40);
   EXPECT_EQ(train.class_count(), 10);
-  EXPECT_EQ(open(options_of(folder.path(), "test")).size(), 20);
+  EXPECT_EQ(open(raw_options(folder.path(), "test")).size(), 20);
   for (int64_t i = 0; i < train.size(); ++i) {
     EXPECT_EQ(static_cast<int64_t>(pixels_of(train, i)[400]) % 10, train.label(i));
   }
-  DatasetOptions color = options_of(folder.path());
+  DatasetOptions color = raw_options(folder.path());
   color.shape.c = 3;
   const Dataset three = open(color);
   EXPECT_TRUE(equal(three.shape(), {1, 3, 28, 28}));
@@ -186,7 +183,7 @@ TEST(MnistIdx, TheFileOfPicturesMayBeNamedItself) {
   const auto pictures = folder.write("emnist-images-idx3-ubyte", idx_pictures(30));
   EXPECT_THAT(refusal(pictures), HasSubstr("emnist-labels-idx1-ubyte: cannot be read"));
   (void)folder.write("emnist-labels-idx1-ubyte", idx_labels(30));
-  EXPECT_EQ(open(options_of(pictures)).size(), 20);
+  EXPECT_EQ(open(raw_options(pictures)).size(), 20);
 }
 
 TEST(MnistIdx, MistakesAreReportedWithTheirByte) {
@@ -202,11 +199,18 @@ TEST(MnistIdx, MistakesAreReportedWithTheirByte) {
   EXPECT_THAT(say(pictures.substr(0, 1000), labels),
               HasSubstr("byte 1000: the file has 1000 bytes, but its header asks for 15696"));
   EXPECT_THAT(say(pictures + "x", labels), HasSubstr("byte 15696"));
-  EXPECT_THAT(say(big(0x803) + big(0xffffffff) + big(28) + big(28), labels),
+  EXPECT_THAT(say(test::big_endian(0x803) + test::big_endian(0xffffffff) + test::big_endian(28) +
+                      test::big_endian(28),
+                  labels),
               HasSubstr("its header asks for 3367254359296"));
-  EXPECT_THAT(say(big(0x803) + big(1) + big(0xffffffff) + big(0xffffffff), labels),
+  EXPECT_THAT(say(test::big_endian(0x803) + test::big_endian(1) + test::big_endian(0xffffffff) +
+                      test::big_endian(0xffffffff),
+                  labels),
               HasSubstr("byte 8: pictures of 4294967295x4294967295"));
-  EXPECT_THAT(say(big(0x803) + big(1) + big(0) + big(4), labels), HasSubstr("byte 8"));
+  EXPECT_THAT(
+      say(test::big_endian(0x803) + test::big_endian(1) + test::big_endian(0) + test::big_endian(4),
+          labels),
+      HasSubstr("byte 8"));
   EXPECT_THAT(say(pictures, idx_labels(19)), HasSubstr("byte 4: 19 labels for the 20 pictures"));
   EXPECT_THAT(say(pictures, labels.substr(0, 20)), HasSubstr("byte 20: the file has 20 bytes"));
 }
@@ -236,7 +240,7 @@ TEST(RawPictures, RandomBytesAreRefusedOrRead) {
     (void)folder.write("cifar/data_batch_1.bin", damaged(cifar, 10000));
     for (const char* name : {"idx", "cifar"}) {
       const std::string message = message_of([&] {
-        const Dataset data = open(options_of(folder / name));
+        const Dataset data = open(raw_options(folder / name));
         std::vector<float> pixels(static_cast<size_t>(element_count(data.shape())));
         float label = 0;
         std::string reason;

@@ -22,7 +22,7 @@ Dataset make_synthetic(const test::Parameters& parameters, const Shape& shape = 
   return {data_registry(), options};
 }
 
-std::vector<float> pixels_of(const Dataset& data, int64_t index, uint64_t seed = 1) {
+std::vector<float> synthetic_pixels(const Dataset& data, int64_t index, uint64_t seed = 1) {
   std::vector<float> pixels(static_cast<size_t>(element_count(data.shape())));
   float label = -5;
   std::string reason;
@@ -43,18 +43,20 @@ TEST(Synthetic, HasTheShapeOfTheNetOrItsDefault) {
 
 TEST(Synthetic, ASampleIsAFunctionOfItsIndexAlone) {
   const Dataset data = make_synthetic({}), again = make_synthetic({{"size", "90"}});
-  EXPECT_EQ(pixels_of(data, 37), pixels_of(again, 37));
-  EXPECT_EQ(pixels_of(data, 37, 1), pixels_of(data, 37, 2));
-  EXPECT_NE(pixels_of(data, 37), pixels_of(data, 47)) << "another sample of the same class";
+  EXPECT_EQ(synthetic_pixels(data, 37), synthetic_pixels(again, 37));
+  EXPECT_EQ(synthetic_pixels(data, 37, 1), synthetic_pixels(data, 37, 2));
+  EXPECT_NE(synthetic_pixels(data, 37), synthetic_pixels(data, 47))
+      << "another sample of the same class";
 }
 
 TEST(Synthetic, SplitsShareTheClassesButNoSample) {
   const Dataset train = make_synthetic({{"noise", "0"}});
   const Dataset val = make_synthetic({{"noise", "0"}}, {1, 3, 16, 12}, "val");
-  EXPECT_EQ(pixels_of(train, 3), pixels_of(val, 3)) << "without noise there is only the class";
+  EXPECT_EQ(synthetic_pixels(train, 3), synthetic_pixels(val, 3))
+      << "without noise there is only the class";
   const Dataset noisy = make_synthetic({});
   const Dataset noisy_val = make_synthetic({}, {1, 3, 16, 12}, "val");
-  EXPECT_NE(pixels_of(noisy, 3), pixels_of(noisy_val, 3));
+  EXPECT_NE(synthetic_pixels(noisy, 3), synthetic_pixels(noisy_val, 3));
 }
 
 TEST(Synthetic, TheNearestClassPatternIsNearlyAlwaysTheRightOne) {
@@ -62,11 +64,11 @@ TEST(Synthetic, TheNearestClassPatternIsNearlyAlwaysTheRightOne) {
   const Dataset noisy = make_synthetic({});
   int right = 0;
   for (int64_t i = 0; i < 200; ++i) {
-    const std::vector<float> sample = pixels_of(noisy, i);
+    const std::vector<float> sample = synthetic_pixels(noisy, i);
     double nearest = INFINITY;
     int64_t guess = -1;
     for (int64_t c = 0; c < 10; ++c) {
-      const std::vector<float> pattern = pixels_of(patterns, c);
+      const std::vector<float> pattern = synthetic_pixels(patterns, c);
       double distance = 0;
       for (size_t k = 0; k < sample.size(); ++k) distance += std::pow(sample[k] - pattern[k], 2);
       if (distance < nearest) {
@@ -90,8 +92,8 @@ TEST(Synthetic, HasTheClassesOfAModel) {
 }
 
 TEST(Synthetic, ScaleMultipliesEveryPixel) {
-  const std::vector<float> plain = pixels_of(make_synthetic({}), 5);
-  const std::vector<float> halved = pixels_of(make_synthetic({{"scale", "0.5"}}), 5);
+  const std::vector<float> plain = synthetic_pixels(make_synthetic({}), 5);
+  const std::vector<float> halved = synthetic_pixels(make_synthetic({{"scale", "0.5"}}), 5);
   for (size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(halved[i], plain[i] / 2, 1e-4);
 }
 

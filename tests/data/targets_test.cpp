@@ -4,10 +4,10 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
 #include <numeric>
 
 #include "core/data/loader.h"
+#include "tests/data/batches.h"
 #include "tests/data/data_sets.h"
 
 namespace tandem {
@@ -18,17 +18,15 @@ using test::scripted;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct Contents {
+struct MixedContents {
   std::vector<float> labels, pixels, targets;
-  bool operator==(const Contents&) const = default;
+  bool operator==(const MixedContents&) const = default;
 };
 
-Contents take(const Dataset& data, const LoaderOptions& options, int count) {
-  Loader loader(data, options,
-                {[](int64_t bytes) { return std::aligned_alloc(64, static_cast<size_t>(bytes)); },
-                 [](void* address) { std::free(address); }});
+MixedContents take(const Dataset& data, const LoaderOptions& options, int count) {
+  Loader loader(data, options, test::host_memory());
   const BatchLayout& layout = loader.layout();
-  Contents all;
+  MixedContents all;
   for (int i = 0; i < count; ++i) {
     const Batch batch = loader.next();
     const auto append = [&](std::vector<float>& to, int64_t offset, int64_t elements) {
@@ -69,7 +67,7 @@ TEST(Targets, AreTheSameForOneThreadAndForFour) {
       scripted({{"size", "37"}, {"bad", "5,11"}, {"slow", "3,20"}, {"delay_ms", "3"}});
   LoaderOptions options = loading(10, mixing(0.4, 1));
   options.threads = 1;
-  const Contents one = take(data, options, 8);
+  const MixedContents one = take(data, options, 8);
   options.threads = 4;
   EXPECT_EQ(take(data, options, 8), one);
 }
@@ -153,7 +151,7 @@ TEST(Targets, ADamagedSampleIsNotMixed) {
   const Dataset data = scripted({{"size", "4"}, {"bad", "1"}});
   LoaderOptions options = loading(4, mixing(1, 0));
   options.shuffle = false;
-  const Contents batch = take(data, options, 1);
+  const MixedContents batch = take(data, options, 1);
   EXPECT_EQ(batch.pixels[0], 0) << "the first sample, as it is";
   EXPECT_THAT(std::vector<float>(batch.targets.begin(), batch.targets.begin() + 4),
               ElementsAre(1, 0, 0, 0));

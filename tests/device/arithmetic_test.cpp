@@ -19,10 +19,6 @@ tandem_call call_with(int threads) {
   return {sizeof(tandem_call), 0, threads, nullptr, nullptr, nullptr};
 }
 
-const tandem_backend& cpu() {
-  return test::backend("cpu");
-}
-
 Floats random_values(size_t count, uint64_t stream) {
   Random random(1, stream);
   Floats values(count);
@@ -36,7 +32,8 @@ constexpr size_t odd_count = 100'003;
 TEST(CpuArithmetic, FillSetsEveryValueAndNoOther) {
   const tandem_call call = call_with(2);
   Floats values(odd_count + 1, 5);
-  ASSERT_EQ(cpu().arithmetic->fill(&call, values.data(), 2.5F, odd_count), TANDEM_OK);
+  ASSERT_EQ(test::backend("cpu").arithmetic->fill(&call, values.data(), 2.5F, odd_count),
+            TANDEM_OK);
   EXPECT_EQ(std::count(values.begin(), values.end(), 2.5F), static_cast<long>(odd_count));
   EXPECT_EQ(values.back(), 5);
 }
@@ -47,7 +44,7 @@ TEST(CpuArithmetic, AddTakesItsSourcesOneAfterTheOther) {
   const std::vector<Floats> sources{{1e8F}, {-1e8F}, {3}};
   const float* const addresses[]{sources[0].data(), sources[1].data(), sources[2].data()};
   Floats target{1};
-  ASSERT_EQ(cpu().arithmetic->add(&call, target.data(), addresses, 3, 1), TANDEM_OK);
+  ASSERT_EQ(test::backend("cpu").arithmetic->add(&call, target.data(), addresses, 3, 1), TANDEM_OK);
   EXPECT_EQ(target[0], 3);
 }
 
@@ -64,7 +61,8 @@ TEST(CpuArithmetic, AddIsTheSumForAnyNumberOfSources) {
     for (const Floats& source : sources) {
       for (size_t i = 0; i < odd_count; ++i) expected[i] += source[i];
     }
-    ASSERT_EQ(cpu().arithmetic->add(&call, target.data(), addresses.data(), count, odd_count),
+    ASSERT_EQ(test::backend("cpu").arithmetic->add(&call, target.data(), addresses.data(), count,
+                                                   odd_count),
               TANDEM_OK);
     EXPECT_EQ(target, expected) << count;
   }
@@ -89,7 +87,7 @@ class SgdUpdate : public testing::Test {
     update.gradient_scale = 1;
     update.step = &step_;
     update.found_inf = &found_inf_;
-    return cpu().arithmetic->update(&call, &update);
+    return test::backend("cpu").arithmetic->update(&call, &update);
   }
 
   int32_t rule_ = TANDEM_UPDATE_SGD;
@@ -166,7 +164,7 @@ TEST(CpuArithmetic, ATeamThatHasNothingToDoSleeps) {
   Floats values(odd_count);
   const Stream stream(machine, 0, 0, "compute");
   const tandem_work fill = works.work("fill", [&](const tandem_call& call) {
-    return cpu().arithmetic->fill(&call, values.data(), 1, odd_count);
+    return test::backend("cpu").arithmetic->fill(&call, values.data(), 1, odd_count);
   });
   stream.submit(fill);
   stream.synchronize();
@@ -187,7 +185,8 @@ TEST(CpuArithmetic, CheckFiniteFindsOneBadValueAnywhere) {
       Floats values = random_values(odd_count, 4);
       values[at] = bad;
       int32_t found_inf = 0;
-      ASSERT_EQ(cpu().arithmetic->check_finite(&call, values.data(), odd_count, &found_inf),
+      ASSERT_EQ(test::backend("cpu").arithmetic->check_finite(&call, values.data(), odd_count,
+                                                              &found_inf),
                 TANDEM_OK);
       EXPECT_EQ(found_inf, 1) << bad << " at " << at;
     }
@@ -201,8 +200,9 @@ TEST(CpuArithmetic, CheckFiniteLeavesTheFlagAsItWas) {
   values[1] = std::numeric_limits<float>::denorm_min();
   for (const int32_t before : {0, 1}) {
     int32_t found_inf = before;
-    ASSERT_EQ(cpu().arithmetic->check_finite(&call, values.data(), odd_count, &found_inf),
-              TANDEM_OK);
+    ASSERT_EQ(
+        test::backend("cpu").arithmetic->check_finite(&call, values.data(), odd_count, &found_inf),
+        TANDEM_OK);
     EXPECT_EQ(found_inf, before);
   }
 }

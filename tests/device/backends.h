@@ -12,6 +12,7 @@
 #include "core/device/machine.h"
 #include "core/plugin/registry.h"
 #include "tests/support/folders.h"
+#include "tests/support/message_of.h"
 
 namespace tandem::test {
 
@@ -77,16 +78,5 @@ class Works {
 
   std::deque<Body> bodies_;  // addresses stay
 };
-
-// The message of the Error that `body` throws; "" if it throws none.
-template <class Body>
-std::string message_of(const Body& body) {
-  try {
-    body();
-  } catch (const Error& failure) {
-    return failure.what();
-  }
-  return "";
-}
 
 }  // namespace tandem::test

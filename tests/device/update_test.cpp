@@ -18,10 +18,6 @@ namespace {
 
 using Floats = std::vector<float>;
 
-const tandem_backend& cpu() {
-  return test::backend("cpu");
-}
-
 int32_t rule_named(const std::string& name) {
   static const std::map<std::string, int32_t> rules{
       {"SGD", TANDEM_UPDATE_SGD},           {"Nesterov", TANDEM_UPDATE_NESTEROV},
@@ -47,10 +43,12 @@ class Solver {
     const tandem_call call{sizeof(tandem_call), 0, threads, nullptr, nullptr, nullptr};
     const auto count = static_cast<int64_t>(weights.size());
     double squares[2] = {};
-    EXPECT_EQ(cpu().arithmetic->sum_of_squares(&call, gradient.data(), count, &squares[0]),
-              TANDEM_OK);
-    EXPECT_EQ(cpu().arithmetic->sum_of_squares(&call, weights.data(), count, &squares[1]),
-              TANDEM_OK);
+    EXPECT_EQ(
+        test::backend("cpu").arithmetic->sum_of_squares(&call, gradient.data(), count, &squares[0]),
+        TANDEM_OK);
+    EXPECT_EQ(
+        test::backend("cpu").arithmetic->sum_of_squares(&call, weights.data(), count, &squares[1]),
+        TANDEM_OK);
     const tandem_step step{1, steps_++, rate, 1, 0, 0};
     float* addresses[]{states[0].data(), states[1].data()};
     update_.count = count;
@@ -63,7 +61,7 @@ class Solver {
     update_.gradient_square_count = 1;
     update_.gradient_square = &squares[0];
     update_.weight_square = &squares[1];
-    return cpu().arithmetic->update(&call, &update_);
+    return test::backend("cpu").arithmetic->update(&call, &update_);
   }
 
   Floats weights;
@@ -171,7 +169,7 @@ TEST(Update, WithoutTheStateOrTheNormsOfItsRuleIsRefused) {
   update.state_count = 1;
   update.step = &step;
   const auto reason = [&] {
-    EXPECT_EQ(cpu().arithmetic->update(&call, &update), TANDEM_INVALID);
+    EXPECT_EQ(test::backend("cpu").arithmetic->update(&call, &update), TANDEM_INVALID);
     return take_reason();
   };
   update.rule = TANDEM_UPDATE_ADAM;
@@ -198,9 +196,9 @@ TEST(SumOfSquares, IsExactInFloat64AndTheSameOnAnyNumberOfThreads) {
     for (const int threads : {1, 2, 5}) {
       const tandem_call call{sizeof(tandem_call), 0, threads, nullptr, nullptr, nullptr};
       double sum = -1;
-      ASSERT_EQ(
-          cpu().arithmetic->sum_of_squares(&call, values.data(), static_cast<int64_t>(count), &sum),
-          TANDEM_OK);
+      ASSERT_EQ(test::backend("cpu").arithmetic->sum_of_squares(&call, values.data(),
+                                                                static_cast<int64_t>(count), &sum),
+                TANDEM_OK);
       if (threads == 1) first = sum;
       EXPECT_NEAR(sum, expected, 1e-12 * expected) << count;
       EXPECT_EQ(sum, first) << count << " on " << threads;

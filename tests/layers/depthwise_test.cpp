@@ -8,13 +8,13 @@
 namespace tandem::test {
 namespace {
 
-struct Case {
+struct DepthwiseCase {
   Shape input;
   int64_t kernel = 3, stride = 1, pad = 1, dilation = 1;
   bool bias = true;
 };
 
-LayerSetup depthwise(const Case& c, int32_t layout) {
+LayerSetup depthwise(const DepthwiseCase& c, int32_t layout) {
   const std::string channels = std::to_string(c.input.c);
   LayerSetup setup{.type = "Convolution",
                    .parameters = {{"num_output", channels},
@@ -42,7 +42,7 @@ class Depthwise : public testing::Test {
   }
 };
 
-void expect_as_in_float64(const Case& c, int32_t layout) {
+void expect_depthwise_near_float64(const DepthwiseCase& c, int32_t layout) {
   SCOPED_TRACE(testing::Message() << "input " << c.input.n << "x" << c.input.c << "x" << c.input.h
                                   << "x" << c.input.w << ", kernel " << c.kernel << ", stride "
                                   << c.stride << ", pad " << c.pad << ", dilation " << c.dilation
@@ -55,27 +55,28 @@ void expect_as_in_float64(const Case& c, int32_t layout) {
 
 TEST_F(Depthwise, AgreesWithSumsInFloat64) {
   for (const int32_t layout : {TANDEM_NHWC, TANDEM_NCHW8C, TANDEM_NCHW16C}) {
-    for (const Case& c :
-         {Case{{3, 32, 14, 14}}, Case{{2, 32, 15, 14}, 3, 2, 1}, Case{{2, 32, 14, 9}, 3, 2, 0},
-          Case{{2, 32, 11, 13}, 5, 1, 2, 1, false}, Case{{2, 16, 30, 7}, 7, 3, 3},
-          Case{{2, 16, 23, 19}, 4, 1, 3, 4}, Case{{2, 16, 21, 21}, 3, 2, 4, 4}}) {
-      expect_as_in_float64(c, layout);
+    for (const DepthwiseCase& c :
+         {DepthwiseCase{{3, 32, 14, 14}}, DepthwiseCase{{2, 32, 15, 14}, 3, 2, 1},
+          DepthwiseCase{{2, 32, 14, 9}, 3, 2, 0}, DepthwiseCase{{2, 32, 11, 13}, 5, 1, 2, 1, false},
+          DepthwiseCase{{2, 16, 30, 7}, 7, 3, 3}, DepthwiseCase{{2, 16, 23, 19}, 4, 1, 3, 4},
+          DepthwiseCase{{2, 16, 21, 21}, 3, 2, 4, 4}}) {
+      expect_depthwise_near_float64(c, layout);
     }
   }
 }
 
 // Pixels without any tap, windows of padding only, rows that no window has in full.
 TEST_F(Depthwise, SupportsAnyWindow) {
-  expect_as_in_float64({{2, 16, 9, 9}, 1, 3, 0}, TANDEM_NCHW8C);
-  expect_as_in_float64({{2, 16, 3, 3}, 11, 1, 10, 2}, TANDEM_NCHW8C);
-  expect_as_in_float64({{2, 16, 5, 4}, 3, 2, 9}, TANDEM_NHWC);
-  expect_as_in_float64({{2, 16, 2, 2}, 2, 4, 0}, TANDEM_NHWC);
+  expect_depthwise_near_float64({{2, 16, 9, 9}, 1, 3, 0}, TANDEM_NCHW8C);
+  expect_depthwise_near_float64({{2, 16, 3, 3}, 11, 1, 10, 2}, TANDEM_NCHW8C);
+  expect_depthwise_near_float64({{2, 16, 5, 4}, 3, 2, 9}, TANDEM_NHWC);
+  expect_depthwise_near_float64({{2, 16, 2, 2}, 2, 4, 0}, TANDEM_NHWC);
 }
 
 // The last vector of a pixel overlaps the one before it.
 TEST_F(Depthwise, SupportsChannelsThatVectorsDoNotDivide) {
   for (const int64_t channels : {9, 12, 15, 20, 100}) {
-    expect_as_in_float64({{2, channels, 8, 8}}, TANDEM_NHWC);
+    expect_depthwise_near_float64({{2, channels, 8, 8}}, TANDEM_NHWC);
   }
 }
 

@@ -45,7 +45,7 @@ LayerSetup with_weights(LayerSetup setup, const std::vector<Shape>& shapes) {
   return setup;
 }
 
-std::vector<LayerSetup> setups() {
+std::vector<LayerSetup> device_kernel_setups() {
   const PlainTensor image = random_tensor({5, 17, 23, 19}, 1),
                     wide = random_tensor({2, 3, 90, 91}, 2);
   const PlainTensor rows = random_tensor({1301, 11, 1, 1}, 3);
@@ -137,7 +137,7 @@ void expect_agreement(const std::vector<PlainTensor>& actual,
 
 TEST(KernelsForGpus, AgreeWithTheCpuOnLargeAndOddShapes) {
   if (kernels_run_on_a_cpu()) GTEST_SKIP() << "TANDEM_TEST_KERNELS names no kernels for GPUs";
-  for (const LayerSetup& plain : setups()) {
+  for (const LayerSetup& plain : device_kernel_setups()) {
     LayerSetup expected_setup = plain;
     expected_setup.on_a_cpu = true;
     LayerRun expected(expected_setup);

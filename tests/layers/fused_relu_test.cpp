@@ -27,7 +27,7 @@ PlainTensor strange_tensor(const Shape& shape, unsigned seed) {
 
 const Shape image{3, 16, 5, 4};
 
-std::vector<LayerSetup> setups() {
+std::vector<LayerSetup> fused_setups() {
   const PlainTensor x = strange_tensor(image, 1), y = strange_tensor(image, 2);
   const Shape channels{16, 1, 1, 1};
   const PlainTensor a = random_tensor(channels, 3), b = random_tensor(channels, 4);
@@ -128,7 +128,7 @@ class FusedRelu : public testing::TestWithParam<int32_t> {
   static std::vector<LayerSetup> offered() {
     std::vector<LayerSetup> result;
     if (!not_computable(GetParam()).empty()) return result;
-    for (LayerSetup setup : setups()) {
+    for (LayerSetup setup : fused_setups()) {
       const tandem_kernel& kernel = kernel_of(setup);
       const bool knows = GetParam() == TANDEM_FLOAT32 || (kernel.dtypes >> GetParam() & 1U) != 0;
       if (!knows || !can_fuse(setup)) continue;

@@ -7,10 +7,6 @@
 namespace tandem::test {
 namespace {
 
-void check_in_every_layout(const LayerSetup& setup, const GradientCheck& check = {}) {
-  for (const LayerSetup& one : in_every_layout(setup)) check_gradients(one, check);
-}
-
 // Values that differ by at least 0.1 from each other and from zero, so that a step of 0.01 does not
 // change their order.
 PlainTensor distinct_tensor(const Shape& shape, unsigned seed) {

@@ -8,18 +8,18 @@
 namespace tandem::test {
 namespace {
 
-struct Case {
+struct PixelCase {
   Shape input;
   int64_t outputs = 8, group = 4, kernel = 3, stride = 1, pad = 1, dilation = 1;
   bool bias = true;
   int64_t kernel_w = 0;  // as `kernel`
 };
 
-int64_t width_of_kernel(const Case& c) {
+int64_t width_of_kernel(const PixelCase& c) {
   return c.kernel_w == 0 ? c.kernel : c.kernel_w;
 }
 
-LayerSetup grouped(const Case& c, int32_t input_layout = TANDEM_NCHW,
+LayerSetup grouped(const PixelCase& c, int32_t input_layout = TANDEM_NCHW,
                    int32_t output_layout = TANDEM_NCHW) {
   LayerSetup setup{
       .type = "Convolution",
@@ -49,8 +49,8 @@ class PixelConvolution : public testing::Test {
   }
 };
 
-void expect_as_in_float64(const Case& c, int32_t input_layout = TANDEM_NCHW,
-                          int32_t output_layout = TANDEM_NCHW) {
+void expect_pixels_near_float64(const PixelCase& c, int32_t input_layout = TANDEM_NCHW,
+                                int32_t output_layout = TANDEM_NCHW) {
   SCOPED_TRACE(testing::Message() << "input " << c.input.n << "x" << c.input.c << "x" << c.input.h
                                   << "x" << c.input.w << " to " << c.outputs << ", group "
                                   << c.group << ", kernel " << c.kernel << ", stride " << c.stride
@@ -64,39 +64,42 @@ void expect_as_in_float64(const Case& c, int32_t input_layout = TANDEM_NCHW,
 
 TEST_F(PixelConvolution, AgreesWithSumsInFloat64InEveryLayout) {
   for (const int32_t layout : {TANDEM_NCHW, TANDEM_NHWC, TANDEM_NCHW8C}) {
-    for (const Case& c :
-         {Case{{3, 32, 14, 14}, 32, 8}, Case{{2, 32, 15, 14}, 16, 8, 3, 2},
-          Case{{2, 32, 22, 15}, 16, 8, 3, 2, 0}, Case{{2, 32, 11, 13}, 8, 8, 5, 1, 2, 1, false},
-          Case{{2, 16, 40, 21}, 32, 16, 7, 3, 3}, Case{{2, 16, 23, 19}, 16, 4, 4, 1, 3, 4},
-          Case{{2, 24, 21, 21}, 8, 2, 3, 2, 4, 4}, Case{{2, 16, 9, 9}, 16, 4, 2, 1, 0}}) {
-      expect_as_in_float64(c, layout, layout);
+    for (const PixelCase& c :
+         {PixelCase{{3, 32, 14, 14}, 32, 8}, PixelCase{{2, 32, 15, 14}, 16, 8, 3, 2},
+          PixelCase{{2, 32, 22, 15}, 16, 8, 3, 2, 0},
+          PixelCase{{2, 32, 11, 13}, 8, 8, 5, 1, 2, 1, false},
+          PixelCase{{2, 16, 40, 21}, 32, 16, 7, 3, 3},
+          PixelCase{{2, 16, 23, 19}, 16, 4, 4, 1, 3, 4},
+          PixelCase{{2, 24, 21, 21}, 8, 2, 3, 2, 4, 4}, PixelCase{{2, 16, 9, 9}, 16, 4, 2, 1, 0}}) {
+      expect_pixels_near_float64(c, layout, layout);
     }
   }
 }
 
 // Pixels without any tap, windows of padding only, phases that no point of the kernel has.
 TEST_F(PixelConvolution, SupportsAnyWindow) {
-  expect_as_in_float64({{2, 16, 15, 14}, 16, 4, 2, 2, 0});
-  expect_as_in_float64({{2, 16, 40, 38}, 16, 4, 2, 5, 3, 7});
-  expect_as_in_float64({{2, 16, 12, 12}, 16, 4, 3, 1, 5});
-  expect_as_in_float64({{2, 16, 12, 12}, 16, 4, 2, 1, 1, 5});
-  expect_as_in_float64({{2, 16, 30, 30}, 16, 4, 3, 4, 1, 2});
-  expect_as_in_float64({{2, 16, 1, 60}, 16, 4});
-  expect_as_in_float64({{2, 16, 3, 40}, 16, 4, 5, 1, 2});
-  expect_as_in_float64({{2, 16, 20, 20}, 16, 4, 11, 1, 10, 2});
+  expect_pixels_near_float64({{2, 16, 15, 14}, 16, 4, 2, 2, 0});
+  expect_pixels_near_float64({{2, 16, 40, 38}, 16, 4, 2, 5, 3, 7});
+  expect_pixels_near_float64({{2, 16, 12, 12}, 16, 4, 3, 1, 5});
+  expect_pixels_near_float64({{2, 16, 12, 12}, 16, 4, 2, 1, 1, 5});
+  expect_pixels_near_float64({{2, 16, 30, 30}, 16, 4, 3, 4, 1, 2});
+  expect_pixels_near_float64({{2, 16, 1, 60}, 16, 4});
+  expect_pixels_near_float64({{2, 16, 3, 40}, 16, 4, 5, 1, 2});
+  expect_pixels_near_float64({{2, 16, 20, 20}, 16, 4, 11, 1, 10, 2});
   for (const auto& [height, width] : {std::pair{2, 5}, std::pair{7, 2}}) {
-    Case c{{2, 16, 20, 25}, 16, 4, height, 2, 2, 2};
+    PixelCase c{{2, 16, 20, 25}, 16, 4, height, 2, 2, 2};
     c.kernel_w = width;
-    expect_as_in_float64(c);
+    expect_pixels_near_float64(c);
   }
 }
 
 // Large strides, little but padding, few pixels, many channels, or wide rows.
 TEST_F(PixelConvolution, IsNotUsedWhereItsCopiesTakeLong) {
-  for (const Case& c :
-       {Case{{1, 6, 4, 4}, 6, 2, 2, 1000, 0}, Case{{1, 6, 90, 90}, 6, 2, 2, 3, 0},
-        Case{{1, 6, 8, 8}, 6, 2, 3, 1, 50, 50}, Case{{1, 6, 4, 4}, 6, 2},
-        Case{{1, 68, 8, 8}, 68, 2}, Case{{1, 64, 3, 9000}, 4, 1}, Case{{1, 6, 8, 8}, 6, 2, 1}}) {
+  for (const PixelCase& c :
+       {PixelCase{{1, 6, 4, 4}, 6, 2, 2, 1000, 0}, PixelCase{{1, 6, 90, 90}, 6, 2, 2, 3, 0},
+        PixelCase{{1, 6, 8, 8}, 6, 2, 3, 1, 50, 50}, PixelCase{{1, 6, 4, 4}, 6, 2},
+        PixelCase{{1, 68, 8, 8}, 68, 2}, PixelCase{{1, 64, 3, 9000}, 4, 1},
+        PixelCase{{1, 6, 8, 8}, 6, 2, 1}}) {
     LayerRun run(grouped(c));
     EXPECT_THAT(run.algorithm(), testing::Not(testing::HasSubstr("vectors of pixels")));
   }
@@ -106,7 +109,7 @@ TEST_F(PixelConvolution, IsNotUsedWhereItsCopiesTakeLong) {
 TEST_F(PixelConvolution, SupportsAnyNumberOfChannels) {
   for (const int64_t inputs : {1, 2, 3, 5, 8, 13}) {
     for (const int64_t outputs : {1, 2, 3, 4, 5, 7, 11}) {
-      expect_as_in_float64({{2, 3 * inputs, 7, 7}, 3 * outputs, 3});
+      expect_pixels_near_float64({{2, 3 * inputs, 7, 7}, 3 * outputs, 3});
     }
   }
 }
@@ -115,19 +118,19 @@ TEST_F(PixelConvolution, SupportsAnyNumberOfChannels) {
 TEST_F(PixelConvolution, SupportsFewOutputsOfAllChannels) {
   for (const int64_t outputs : {1, 3, 7}) {
     for (const int32_t layout : {TANDEM_NCHW, TANDEM_NHWC}) {
-      expect_as_in_float64({{2, 24, 13, 11}, outputs, 1}, layout, layout);
-      expect_as_in_float64({{2, 19, 17, 19}, outputs, 1, 5, 2, 2}, layout, layout);
+      expect_pixels_near_float64({{2, 24, 13, 11}, outputs, 1}, layout, layout);
+      expect_pixels_near_float64({{2, 19, 17, 19}, outputs, 1, 5, 2, 2}, layout, layout);
     }
-    expect_as_in_float64({{2, 24, 13, 11}, outputs, 1}, TANDEM_NCHW8C, TANDEM_NCHW);
+    expect_pixels_near_float64({{2, 24, 13, 11}, outputs, 1}, TANDEM_NCHW8C, TANDEM_NCHW);
   }
 }
 
 // Bands of rows, and parts of the source channels.
 TEST_F(PixelConvolution, DividesLargeImages) {
-  expect_as_in_float64({{1, 4, 70, 90}, 6, 2, 5, 1, 2});
-  expect_as_in_float64({{1, 4, 75, 90}, 6, 2, 3, 2, 1});
-  expect_as_in_float64({{2, 202, 23, 25}, 7, 1});
-  expect_as_in_float64({{1, 6, 40, 40}, 10, 2, 3, 1, 12, 12});
+  expect_pixels_near_float64({{1, 4, 70, 90}, 6, 2, 5, 1, 2});
+  expect_pixels_near_float64({{1, 4, 75, 90}, 6, 2, 3, 2, 1});
+  expect_pixels_near_float64({{2, 202, 23, 25}, 7, 1});
+  expect_pixels_near_float64({{1, 6, 40, 40}, 10, 2, 3, 1, 12, 12});
 }
 
 TEST_F(PixelConvolution, AccumulatesWeightGradientsOnRequest) {
@@ -141,7 +144,7 @@ TEST_F(PixelConvolution, HasTheSameBitsForEveryNumberOfThreads) {
 
 // An image's planes hold what another image left there before.
 TEST_F(PixelConvolution, LeavesOutWhatIsNotAPixel) {
-  const Case c{{3, 16, 7, 7}, 16, 4};
+  const PixelCase c{{3, 16, 7, 7}, 16, 4};
   LayerSetup setup = grouped(c);
   for (size_t i = 0; i < setup.inputs[0].values.size() / 3; ++i) {
     setup.inputs[0].values[i] = std::numeric_limits<float>::quiet_NaN();

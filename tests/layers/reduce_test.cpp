@@ -26,10 +26,6 @@ PlainTensor without_zero(const Shape& shape, unsigned seed) {
   return result;
 }
 
-void check_in_every_layout(const LayerSetup& setup) {
-  for (const LayerSetup& one : in_every_layout(setup)) check_gradients(one);
-}
-
 void expect_same_bits_on_any_threads(LayerSetup setup) {
   for (LayerSetup& one : in_every_layout(setup)) {
     SCOPED_TRACE(layout_text(one));

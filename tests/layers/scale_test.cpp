@@ -26,7 +26,7 @@ TEST(Prelu, AgreesWithTheReferenceInEveryLayout) {
   expect_reference("prelu", "PReLU");
 }
 
-void check_in_every_layout(const LayerSetup& setup, size_t layouts) {
+void check_in_layouts(const LayerSetup& setup, size_t layouts) {
   const std::vector<LayerSetup> setups = in_every_layout(setup);
   EXPECT_EQ(setups.size(), kernels_run_on_a_cpu() ? layouts : std::min<size_t>(layouts, 2));
   for (const LayerSetup& one : setups) check_gradients(one);
@@ -53,45 +53,44 @@ TEST(Scale, HasTheBitsOfTheGradientsOfAScaleAndABias) {
 }
 
 TEST(Scale, GradientsMatchDifferences) {
-  check_in_every_layout(
-      {.type = "Scale",
-       .parameters = {{"bias_term", "true"}},
-       .inputs = {random_tensor({2, 8, 2, 3}, 31)},
-       .weights = {random_tensor({8, 1, 1, 1}, 32), random_tensor({8, 1, 1, 1}, 33)}},
-      3);
-  check_in_every_layout({.type = "Scale",
-                         .parameters = {{"axis", "2"}, {"num_axes", "-1"}},
-                         .inputs = {random_tensor({2, 8, 2, 3}, 34)},
-                         .weights = {random_tensor({2, 3, 1, 1}, 35)}},
-                        1);
+  check_in_layouts({.type = "Scale",
+                    .parameters = {{"bias_term", "true"}},
+                    .inputs = {random_tensor({2, 8, 2, 3}, 31)},
+                    .weights = {random_tensor({8, 1, 1, 1}, 32), random_tensor({8, 1, 1, 1}, 33)}},
+                   3);
+  check_in_layouts({.type = "Scale",
+                    .parameters = {{"axis", "2"}, {"num_axes", "-1"}},
+                    .inputs = {random_tensor({2, 8, 2, 3}, 34)},
+                    .weights = {random_tensor({2, 3, 1, 1}, 35)}},
+                   1);
 }
 
 TEST(Scale, ByASecondInputHasGradientsForBothInputs) {
   for (const Shape& values : {Shape{2, 8, 1, 1}, Shape{2, 8, 2, 3}}) {
-    check_in_every_layout({.type = "Scale",
-                           .parameters = {{"axis", "0"}},
-                           .inputs = {random_tensor({2, 8, 2, 3}, 36), random_tensor(values, 37)}},
-                          3);
+    check_in_layouts({.type = "Scale",
+                      .parameters = {{"axis", "0"}},
+                      .inputs = {random_tensor({2, 8, 2, 3}, 36), random_tensor(values, 37)}},
+                     3);
   }
 }
 
 TEST(Bias, GradientsMatchDifferences) {
-  check_in_every_layout({.type = "Bias",
-                         .inputs = {random_tensor({2, 8, 2, 3}, 38)},
-                         .weights = {random_tensor({8, 1, 1, 1}, 39)}},
-                        3);
+  check_in_layouts({.type = "Bias",
+                    .inputs = {random_tensor({2, 8, 2, 3}, 38)},
+                    .weights = {random_tensor({8, 1, 1, 1}, 39)}},
+                   3);
 }
 
 TEST(Prelu, GradientsMatchDifferences) {
   PlainTensor inputs = random_tensor({2, 8, 2, 3}, 40);
   for (float& value : inputs.values) value += std::copysign(0.1F, value);  // away from the kink
-  check_in_every_layout(
+  check_in_layouts(
       {.type = "PReLU", .inputs = {inputs}, .weights = {random_tensor({8, 1, 1, 1}, 41)}}, 3);
-  check_in_every_layout({.type = "PReLU",
-                         .parameters = {{"channel_shared", "true"}},
-                         .inputs = {inputs},
-                         .weights = {random_tensor({1, 1, 1, 1}, 42)}},
-                        3);
+  check_in_layouts({.type = "PReLU",
+                    .parameters = {{"channel_shared", "true"}},
+                    .inputs = {inputs},
+                    .weights = {random_tensor({1, 1, 1, 1}, 42)}},
+                   3);
 }
 
 // Enough elements for several threads.

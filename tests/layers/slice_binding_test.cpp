@@ -15,7 +15,7 @@ constexpr int64_t rows = 3, inputs = 30, outputs = 20;
 const std::vector<std::pair<int64_t, int64_t>> output_slices{{0, 7}, {7, 8}, {8, 20}};
 const std::vector<std::pair<int64_t, int64_t>> input_slices{{0, 11}, {11, 30}};
 
-LayerSetup inner_product() {
+LayerSetup whole_inner_product() {
   return {.type = "InnerProduct",
           .parameters = {{"num_output", std::to_string(outputs)}},
           .inputs = {random_tensor({rows, 5, 2, 3}, 1)},
@@ -29,60 +29,61 @@ LayerSetup slice_of(LayerSetup setup, std::pair<int64_t, int64_t> slice) {
   return setup;
 }
 
-void expect_near(const std::vector<float>& actual, const std::vector<float>& expected) {
+void expect_sums_near(const std::vector<float>& actual, const std::vector<float>& expected) {
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 2e-5) << i;
 }
 
 TEST(SlicedOutputs, EqualTheirChannelsOfTheWhole) {
-  const PlainTensor whole = LayerRun(inner_product()).forward()[0];
+  const PlainTensor whole = LayerRun(whole_inner_product()).forward()[0];
   for (const auto& slice : output_slices) {
-    LayerRun run(slice_of(inner_product(), slice));
-    expect_near(run.forward()[0].values, channels_of(whole, slice.first, slice.second).values);
+    LayerRun run(slice_of(whole_inner_product(), slice));
+    expect_sums_near(run.forward()[0].values, channels_of(whole, slice.first, slice.second).values);
   }
 }
 
 TEST(SlicedOutputs, HaveInputGradientsThatSumToTheWhole) {
-  LayerRun run(inner_product());
+  LayerRun run(whole_inner_product());
   run.forward();
   const std::vector<float> whole = run.backward_data({gradient})[0].values;
   std::vector<float> sum(whole.size());
   for (const auto& slice : output_slices) {
-    LayerRun part(slice_of(inner_product(), slice));
+    LayerRun part(slice_of(whole_inner_product(), slice));
     part.forward();
     const auto given =
         part.backward_data({channels_of(gradient, slice.first, slice.second)})[0].values;
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += given[i];
   }
-  expect_near(sum, whole);
+  expect_sums_near(sum, whole);
 }
 
 TEST(SlicedOutputs, HaveTheirRowsOfTheWeightGradients) {
-  LayerRun run(inner_product());
+  LayerRun run(whole_inner_product());
   run.forward();
   const std::vector<PlainTensor> whole = run.backward_weights({gradient});
   for (const auto& slice : output_slices) {
     for (const bool whole_outputs : {false, true}) {
-      LayerSetup setup = slice_of(inner_product(), slice);
+      LayerSetup setup = slice_of(whole_inner_product(), slice);
       setup.whole_outputs = whole_outputs;
       LayerRun part(setup);
       part.forward();
       const auto given = part.backward_weights(
           {whole_outputs ? gradient : channels_of(gradient, slice.first, slice.second)});
       for (size_t i = 0; i < 2; ++i) {
-        expect_near(given[i].values, first_axis_of(whole[i], slice.first, slice.second).values);
+        expect_sums_near(given[i].values,
+                         first_axis_of(whole[i], slice.first, slice.second).values);
       }
     }
   }
 }
 
 TEST(SlicedOutputs, KeepTheOtherChannelsOfAWholeOutput) {
-  const PlainTensor whole = LayerRun(inner_product()).forward()[0];
-  LayerSetup setup = slice_of(inner_product(), {7, 15});
+  const PlainTensor whole = LayerRun(whole_inner_product()).forward()[0];
+  LayerSetup setup = slice_of(whole_inner_product(), {7, 15});
   setup.whole_outputs = true;
   setup.output_start = {whole.shape, std::vector<float>(whole.values.size(), 100)};
   const PlainTensor given = LayerRun(setup).forward()[0];
-  expect_near(channels_of(given, 7, 15).values, channels_of(whole, 7, 15).values);
+  expect_sums_near(channels_of(given, 7, 15).values, channels_of(whole, 7, 15).values);
   for (const float value : channels_of(given, 0, 7).values) EXPECT_EQ(value, 100);
   for (const float value : channels_of(given, 15, outputs).values) EXPECT_EQ(value, 100);
 }
@@ -97,43 +98,43 @@ LayerSetup input_slice_of(LayerSetup setup, std::pair<int64_t, int64_t> slice) {
 TEST(SlicedInputs, SumToTheWholeOutput) {
   PlainTensor sum;
   for (const auto& slice : input_slices) {
-    LayerSetup setup = input_slice_of(inner_product(), slice);
+    LayerSetup setup = input_slice_of(whole_inner_product(), slice);
     setup.output_start = sum;
     sum = LayerRun(setup).forward()[0];
   }
-  expect_near(sum.values, LayerRun(inner_product()).forward()[0].values);
+  expect_sums_near(sum.values, LayerRun(whole_inner_product()).forward()[0].values);
 }
 
 TEST(SlicedInputs, HaveTheirElementsOfTheInputGradient) {
-  LayerRun run(inner_product());
+  LayerRun run(whole_inner_product());
   run.forward();
   PlainTensor whole = run.backward_data({gradient})[0];
   whole.shape = {rows, inputs, 1, 1};
   for (const auto& slice : input_slices) {
-    LayerSetup setup = input_slice_of(inner_product(), slice);
+    LayerSetup setup = input_slice_of(whole_inner_product(), slice);
     setup.output_start = {{rows, outputs, 1, 1}, std::vector<float>(rows * outputs)};
     LayerRun part(setup);
     part.forward();
-    expect_near(part.backward_data({gradient})[0].values,
-                channels_of(whole, slice.first, slice.second).values);
+    expect_sums_near(part.backward_data({gradient})[0].values,
+                     channels_of(whole, slice.first, slice.second).values);
   }
 }
 
 TEST(SlicedInputs, WriteTheirColumnsOfTheWeightGradientAndTheBiasOnce) {
-  LayerRun run(inner_product());
+  LayerRun run(whole_inner_product());
   run.forward();
   const std::vector<PlainTensor> whole = run.backward_weights({gradient});
   const std::vector<PlainTensor> zeros{{{outputs, 5, 2, 3}, std::vector<float>(outputs * inputs)},
                                        {{outputs, 1, 1, 1}, std::vector<float>(outputs)}};
   std::vector<PlainTensor> sum = zeros;
   for (const auto& slice : input_slices) {
-    LayerSetup setup = input_slice_of(inner_product(), slice);
+    LayerSetup setup = input_slice_of(whole_inner_product(), slice);
     setup.output_start = {{rows, outputs, 1, 1}, std::vector<float>(rows * outputs)};
     LayerRun part(setup);
     part.forward();
     sum = part.backward_weights({gradient}, sum);
   }
-  for (size_t i = 0; i < 2; ++i) expect_near(sum[i].values, whole[i].values);
+  for (size_t i = 0; i < 2; ++i) expect_sums_near(sum[i].values, whole[i].values);
 }
 
 // The parameters that a type cannot do without.
@@ -179,7 +180,7 @@ TEST(SavesNothing, IsATraitOnlyOfTypesWhoseKernelsSaveNothing) {
     if ((layer_registry().layer_type(type).traits & TANDEM_SAVES_NOTHING) == 0) continue;
     if ((layer_registry().layer_type(type).traits & TANDEM_SLICED_OUTPUTS) == 0) continue;
     const LayerSetup setup = type == "InnerProduct"
-                                 ? inner_product()
+                                 ? whole_inner_product()
                                  : LayerSetup{.type = type,
                                               .parameters = required_by(type),
                                               .inputs = {random_tensor({2, 4, 3, 3}, 1)}};

@@ -37,7 +37,7 @@ LayerSetup filtering(const std::string& type, const Parameters& parameters, cons
 
 // A first layer of three channels, two groups, a kernel of one pixel, groups of one channel,
 // dilation, an output of one pixel, and a deconvolution.
-std::vector<LayerSetup> setups() {
+std::vector<LayerSetup> tf32_setups() {
   return {filtering("Convolution",
                     {{"num_output", "8"}, {"kernel_size", "5"}, {"stride", "2"}, {"pad", "2"}},
                     {2, 3, 13, 11}, {8, 3, 5, 5}, 8),
@@ -61,7 +61,7 @@ std::vector<LayerSetup> setups() {
 
 // In TF32, tensor cores need channels last; full float32 stays as it was.
 TEST_F(Tf32, ConvolutionsPreferNhwcAndThoseInFloat32Nchw) {
-  for (LayerSetup setup : setups()) {
+  for (LayerSetup setup : tf32_setups()) {
     const auto options = LayerRun(setup).layouts();
     ASSERT_EQ(options.size(), 2U) << setup.type;
     EXPECT_EQ(options[0].input, TANDEM_NHWC);
@@ -88,7 +88,7 @@ void expect_same(const std::vector<PlainTensor>& actual, const std::vector<Plain
 
 // The stand-in adds products in one order, so that only a wrong index can make a difference.
 TEST_F(Tf32, ConvolutionsInNhwcEqualThoseInNchw) {
-  for (const LayerSetup& first : setups()) {
+  for (const LayerSetup& first : tf32_setups()) {
     LayerSetup last = first;
     last.input_layout = last.output_layout = TANDEM_NHWC;
     SCOPED_TRACE(first.type + " " + to_string(first.weights[0].shape));
@@ -104,7 +104,7 @@ TEST_F(Tf32, ConvolutionsInNhwcEqualThoseInNchw) {
 }
 
 TEST_F(Tf32, ConvolutionsInNhwcAreMeasuredAndReportedLikeOthers) {
-  for (LayerSetup setup : setups()) {
+  for (LayerSetup setup : tf32_setups()) {
     setup.input_layout = setup.output_layout = TANDEM_NHWC;
     LayerRun plain(setup);
     setup.flags |= TANDEM_MAY_MEASURE;
@@ -125,7 +125,7 @@ TEST_F(Tf32, FactorsAreRoundedOnlyIfTheUserAllowsIt) {
       .inputs = {random_tensor({1301, 11, 1, 1}, 3)},
       .weights = {random_tensor({13, 11, 1, 1}, 2), random_tensor({13, 1, 1, 1}, 3)}};
   product.flags |= TANDEM_ALLOWS_TF32;
-  std::vector<LayerSetup> all = setups();
+  std::vector<LayerSetup> all = tf32_setups();
   all.push_back(product);
   for (const LayerSetup& setup : all) {
     for (const LayerSetup& allowed : in_every_layout(setup)) {

@@ -12,14 +12,14 @@ namespace tandem::test {
 namespace {
 
 // A convolution with a square kernel and a bias.
-struct Case {
+struct WinogradCase {
   Shape input;
   int64_t outputs = 32, group = 1, pad = 1, kernel = 3, stride = 1, dilation = 1;
   int32_t layout = TANDEM_NHWC;
   int32_t output_layout = -1;  // -1: as the input
 };
 
-LayerSetup convolution(const Case& c) {
+LayerSetup winograd_setup(const WinogradCase& c) {
   return {.type = "Convolution",
           .parameters = {{"num_output", std::to_string(c.outputs)},
                          {"kernel_size", std::to_string(c.kernel)},
@@ -40,13 +40,13 @@ bool is_winograd(const LayerSetup& setup) {
 
 // 3e-6 of the largest value. Sums over the batch are compared less strictly, and least with the
 // larger numbers of F(2x2, 5x5).
-void expect_as_in_float64(const Case& c) {
+void expect_winograd_near_float64(const WinogradCase& c) {
   SCOPED_TRACE(testing::Message() << "input " << c.input.n << "x" << c.input.c << "x" << c.input.h
                                   << "x" << c.input.w << ", outputs " << c.outputs << ", group "
                                   << c.group << ", pad " << c.pad << ", kernel " << c.kernel
                                   << ", stride " << c.stride << ", dilation " << c.dilation
                                   << ", layout " << c.layout);
-  const LayerSetup setup = convolution(c);
+  const LayerSetup setup = winograd_setup(c);
   LayerRun run(setup);
   EXPECT_THAT(run.algorithm(), testing::HasSubstr("winograd"));
   const PlainTensor y = run.forward()[0];
@@ -61,28 +61,30 @@ void expect_as_in_float64(const Case& c) {
 
 TEST(Winograd, AgreesWithSumsInFloat64InEveryLayout) {
   for (const int32_t layout : {TANDEM_NCHW, TANDEM_NHWC, TANDEM_NCHW8C, TANDEM_NCHW16C}) {
-    expect_as_in_float64({.input = {4, 32, 16, 16}, .outputs = 48, .layout = layout});
-    expect_as_in_float64({.input = {8, 32, 8, 8}, .pad = 2, .kernel = 5, .layout = layout});
+    expect_winograd_near_float64({.input = {4, 32, 16, 16}, .outputs = 48, .layout = layout});
+    expect_winograd_near_float64({.input = {8, 32, 8, 8}, .pad = 2, .kernel = 5, .layout = layout});
   }
 }
 
 TEST(Winograd, SupportsEveryPadding) {
   for (const int64_t pad : {0, 1, 2, 3}) {
-    expect_as_in_float64({.input = {5, 16, 18, 18}, .outputs = 16, .pad = pad});
-    expect_as_in_float64({.input = {5, 16, 12, 12}, .outputs = 16, .pad = pad, .kernel = 5});
+    expect_winograd_near_float64({.input = {5, 16, 18, 18}, .outputs = 16, .pad = pad});
+    expect_winograd_near_float64(
+        {.input = {5, 16, 12, 12}, .outputs = 16, .pad = pad, .kernel = 5});
   }
 }
 
 TEST(Winograd, SupportsSizesThatTilesDoNotDivide) {
-  expect_as_in_float64({.input = {5, 16, 17, 15}, .outputs = 16});
-  expect_as_in_float64({.input = {64, 16, 1, 9}, .outputs = 16});
-  expect_as_in_float64({.input = {9, 16, 7, 31}, .outputs = 16, .pad = 2, .kernel = 5});
+  expect_winograd_near_float64({.input = {5, 16, 17, 15}, .outputs = 16});
+  expect_winograd_near_float64({.input = {64, 16, 1, 9}, .outputs = 16});
+  expect_winograd_near_float64({.input = {9, 16, 7, 31}, .outputs = 16, .pad = 2, .kernel = 5});
 }
 
 TEST(Winograd, SupportsChannelsThatVectorsDoNotDivide) {
   for (const int32_t layout : {TANDEM_NCHW, TANDEM_NHWC}) {
-    expect_as_in_float64({.input = {4, 21, 16, 16}, .outputs = 37, .layout = layout});
-    expect_as_in_float64({.input = {4, 42, 16, 16}, .outputs = 38, .group = 2, .layout = layout});
+    expect_winograd_near_float64({.input = {4, 21, 16, 16}, .outputs = 37, .layout = layout});
+    expect_winograd_near_float64(
+        {.input = {4, 42, 16, 16}, .outputs = 38, .group = 2, .layout = layout});
   }
 }
 
@@ -91,48 +93,52 @@ TEST(Winograd, SupportsChannelsThatVectorsDoNotDivide) {
 TEST(Winograd, SupportsDilations) {
   for (const int32_t layout : {TANDEM_NCHW, TANDEM_NHWC, TANDEM_NCHW8C, TANDEM_NCHW16C}) {
     for (const int64_t pad : {0, 1, 2, 3, 4}) {
-      expect_as_in_float64({.input = {3, 16, 19, 24}, .pad = pad, .dilation = 2, .layout = layout});
+      expect_winograd_near_float64(
+          {.input = {3, 16, 19, 24}, .pad = pad, .dilation = 2, .layout = layout});
     }
-    expect_as_in_float64({.input = {2, 16, 12, 12}, .pad = 6, .dilation = 2, .layout = layout});
-    expect_as_in_float64({.input = {2, 32, 24, 24}, .pad = 12, .dilation = 12, .layout = layout});
-    expect_as_in_float64({.input = {2, 64, 33, 30},
-                          .group = 2,
-                          .pad = 4,
-                          .dilation = 3,
-                          .layout = layout,
-                          .output_layout = TANDEM_NHWC});
-    expect_as_in_float64({.input = {2, 16, 24, 26},
-                          .outputs = 16,
-                          .pad = 8,
-                          .kernel = 5,
-                          .dilation = 4,
-                          .layout = layout});
+    expect_winograd_near_float64(
+        {.input = {2, 16, 12, 12}, .pad = 6, .dilation = 2, .layout = layout});
+    expect_winograd_near_float64(
+        {.input = {2, 32, 24, 24}, .pad = 12, .dilation = 12, .layout = layout});
+    expect_winograd_near_float64({.input = {2, 64, 33, 30},
+                                  .group = 2,
+                                  .pad = 4,
+                                  .dilation = 3,
+                                  .layout = layout,
+                                  .output_layout = TANDEM_NHWC});
+    expect_winograd_near_float64({.input = {2, 16, 24, 26},
+                                  .outputs = 16,
+                                  .pad = 8,
+                                  .kernel = 5,
+                                  .dilation = 4,
+                                  .layout = layout});
   }
-  expect_as_in_float64(
+  expect_winograd_near_float64(
       {.input = {2, 42, 33, 30}, .outputs = 38, .group = 2, .pad = 4, .dilation = 3});
 }
 
 TEST(Winograd, IsNotUsedWhereADilationLeavesTilesEmpty) {
   for (const int64_t dilation : {12, 18, 1000, 1000000}) {
-    EXPECT_FALSE(
-        is_winograd(convolution({.input = {2, 32, 14, 14}, .pad = dilation, .dilation = dilation})))
+    EXPECT_FALSE(is_winograd(
+        winograd_setup({.input = {2, 32, 14, 14}, .pad = dilation, .dilation = dilation})))
         << dilation;
   }
 }
 
 TEST(Winograd, SupportsGroups) {
   for (const int32_t layout : {TANDEM_NHWC, TANDEM_NCHW8C, TANDEM_NCHW16C}) {
-    expect_as_in_float64({.input = {4, 64, 17, 15}, .outputs = 32, .group = 2, .layout = layout});
+    expect_winograd_near_float64(
+        {.input = {4, 64, 17, 15}, .outputs = 32, .group = 2, .layout = layout});
   }
 }
 
 // A first layer: the kernel has no gradient by the input.
-void expect_as_in_float64_folded(const Case& c) {
+void expect_as_in_float64_folded(const WinogradCase& c) {
   SCOPED_TRACE(testing::Message() << "input " << c.input.n << "x" << c.input.c << "x" << c.input.h
                                   << "x" << c.input.w << ", outputs " << c.outputs << ", pad "
                                   << c.pad << ", kernel " << c.kernel << ", stride " << c.stride
                                   << ", layouts " << c.layout << " to " << c.output_layout);
-  LayerSetup setup = convolution(c);
+  LayerSetup setup = winograd_setup(c);
   setup.flags &= ~TANDEM_WANTS_BACKWARD_DATA;
   LayerRun run(setup);
   EXPECT_THAT(run.algorithm(), testing::HasSubstr("folded"));
@@ -175,13 +181,13 @@ TEST(Winograd, FoldsTheStrideOfAFirstLayer) {
 }
 
 TEST(Winograd, FoldsOnlyWhereManyProductsAreSaved) {
-  const auto is_folded = [](const Case& c, uint32_t without) {
-    LayerSetup setup = convolution(c);
+  const auto is_folded = [](const WinogradCase& c, uint32_t without) {
+    LayerSetup setup = winograd_setup(c);
     setup.flags &= ~without;
     return is_winograd(setup);
   };
   const uint32_t first_layer = TANDEM_WANTS_BACKWARD_DATA;
-  const Case alexnet{.input = {4, 3, 67, 67}, .pad = 0, .kernel = 11, .stride = 4};
+  const WinogradCase alexnet{.input = {4, 3, 67, 67}, .pad = 0, .kernel = 11, .stride = 4};
   EXPECT_TRUE(is_folded(alexnet, first_layer));
   EXPECT_FALSE(is_folded(alexnet, 0)) << "its gradient by the input is wanted";
   EXPECT_FALSE(
@@ -203,11 +209,11 @@ double relative_error(const std::vector<float>& a, const std::vector<double>& b)
 // Of tensors and weights that bfloat16 can hold. A CPU that multiplies bfloat16 rounds transformed
 // values to it, which the inverse transform enlarges: `error` of the size of a result, root of mean
 // squares. Others round results only.
-void expect_rounded(const Case& c, double error) {
+void expect_rounded(const WinogradCase& c, double error) {
   SCOPED_TRACE(testing::Message() << "input " << c.input.n << "x" << c.input.c << "x" << c.input.h
                                   << "x" << c.input.w << ", outputs " << c.outputs << ", group "
                                   << c.group << ", kernel " << c.kernel << ", layout " << c.layout);
-  LayerSetup half = convolution(c);
+  LayerSetup half = winograd_setup(c);
   for (PlainTensor& tensor : half.inputs) tensor = rounded_to(TANDEM_BFLOAT16, tensor);
   for (PlainTensor& tensor : half.weights) tensor = rounded_to(TANDEM_BFLOAT16, tensor);
   half.input_dtype = half.output_dtype = TANDEM_BFLOAT16;
@@ -233,7 +239,7 @@ class WinogradBfloat16 : public testing::Test {
   void SetUp() override {
     const std::string reason = no_products(TANDEM_BFLOAT16);
     if (!reason.empty()) GTEST_SKIP() << reason;
-    LayerSetup setup = convolution({.input = {4, 128, 28, 28}, .outputs = 128});
+    LayerSetup setup = winograd_setup({.input = {4, 128, 28, 28}, .outputs = 128});
     setup.input_dtype = setup.output_dtype = TANDEM_BFLOAT16;
     if (!is_winograd(setup)) GTEST_SKIP() << "this CPU has tiles of matrices, which are faster";
   }
@@ -267,7 +273,7 @@ TEST_F(WinogradBfloat16, FoldsTheStrideOfAFirstLayer) {
 }
 
 TEST_F(WinogradBfloat16, HasTheSameBitsForEveryNumberOfThreads) {
-  LayerSetup setup = convolution({.input = {21, 48, 33, 33}, .outputs = 72});
+  LayerSetup setup = winograd_setup({.input = {21, 48, 33, 33}, .outputs = 72});
   setup.input_dtype = setup.output_dtype = TANDEM_BFLOAT16;
   const PlainTensor y = LayerRun(setup).forward()[0], dy = random_tensor(y.shape, 4);
   const std::vector<PlainTensor> dw = LayerRun(setup).backward_weights({dy});
@@ -280,13 +286,13 @@ TEST_F(WinogradBfloat16, HasTheSameBitsForEveryNumberOfThreads) {
 }
 
 TEST_F(WinogradBfloat16, IsNotUsedWhereTransformsCostMoreThanProductsSave) {
-  const auto is_used = [](const Case& c) {
-    LayerSetup setup = convolution(c);
+  const auto is_used = [](const WinogradCase& c) {
+    LayerSetup setup = winograd_setup(c);
     setup.input_dtype = setup.output_dtype = TANDEM_BFLOAT16;
     return is_winograd(setup);
   };
   EXPECT_TRUE(is_used({.input = {8, 64, 28, 28}, .outputs = 64}));
-  LayerSetup any = convolution({.input = {8, 64, 28, 28}, .outputs = 64});
+  LayerSetup any = winograd_setup({.input = {8, 64, 28, 28}, .outputs = 64});
   any.input_dtype = any.output_dtype = TANDEM_BFLOAT16;
   if (LayerRun(any).algorithm().find("products in bfloat16") == std::string::npos) {
     GTEST_SKIP() << "this CPU does not multiply bfloat16, so float32 is always faster";
@@ -297,19 +303,22 @@ TEST_F(WinogradBfloat16, IsNotUsedWhereTransformsCostMoreThanProductsSave) {
 
 // Where larger tiles would be mostly empty.
 TEST(Winograd, ChoosesTheTilesByTheSizeOfTheImage) {
-  const auto algorithm = [](const Case& c) { return LayerRun(convolution(c)).algorithm(); };
+  const auto algorithm = [](const WinogradCase& c) {
+    return LayerRun(winograd_setup(c)).algorithm();
+  };
   EXPECT_THAT(algorithm({.input = {64, 16, 13, 13}}), testing::HasSubstr("F(4x4, 3x3)"));
   EXPECT_THAT(algorithm({.input = {64, 16, 2, 2}}), testing::HasSubstr("F(2x2, 3x3)"));
   EXPECT_THAT(algorithm({.input = {64, 16, 1, 1}}), testing::HasSubstr("F(1x1, 3x3)"));
   EXPECT_THAT(algorithm({.input = {64, 16, 8, 8}, .pad = 2, .kernel = 5}),
               testing::HasSubstr("F(2x2, 5x5)"));
-  for (const int64_t size : {1, 2, 3}) expect_as_in_float64({.input = {64, 16, size, size}});
+  for (const int64_t size : {1, 2, 3})
+    expect_winograd_near_float64({.input = {64, 16, size, size}});
 }
 
 // Memory of exactly the size that the kernel asked for, with guards.
 TEST(Winograd, AgreesWithSumsInFloat64WithoutTraining) {
   for (const int64_t group : {1, 2}) {
-    LayerSetup setup = convolution({.input = {4, 32, 16, 16}, .group = group});
+    LayerSetup setup = winograd_setup({.input = {4, 32, 16, 16}, .group = group});
     setup.phase = TANDEM_TEST;
     setup.flags = 0;
     LayerRun run(setup);
@@ -322,7 +331,7 @@ TEST(Winograd, AgreesWithSumsInFloat64WithoutTraining) {
 
 // Enough tiles for several parts, in every pass.
 TEST(Winograd, DividesALargeBatchIntoParts) {
-  LayerSetup setup = convolution({.input = {21, 64, 56, 56}, .outputs = 192});
+  LayerSetup setup = winograd_setup({.input = {21, 64, 56, 56}, .outputs = 192});
   LayerRun parts(setup);
   EXPECT_LE(parts.report().scratch_bytes, int64_t{64} << 20);
   setup.parameters.emplace_back("algorithm", "DIRECT");
@@ -340,23 +349,23 @@ TEST(Winograd, DividesALargeBatchIntoParts) {
 }
 
 TEST(Winograd, AccumulatesWeightGradientsOnRequest) {
-  expect_added_weight_gradients(convolution({.input = {4, 32, 16, 16}, .group = 2}), 1e-6);
+  expect_added_weight_gradients(winograd_setup({.input = {4, 32, 16, 16}, .group = 2}), 1e-6);
   expect_added_weight_gradients(
-      convolution({.input = {4, 32, 16, 16}, .group = 2, .pad = 2, .dilation = 2}), 1e-6);
+      winograd_setup({.input = {4, 32, 16, 16}, .group = 2, .pad = 2, .dilation = 2}), 1e-6);
 }
 
 TEST(Winograd, IsNotUsedForStridesOrVeryFewPixelsOrChannels) {
-  EXPECT_FALSE(is_winograd(convolution({.input = {4, 32, 16, 16}, .stride = 2})));
-  EXPECT_FALSE(is_winograd(convolution({.input = {4, 32, 16, 16}, .stride = 2, .dilation = 2})));
-  EXPECT_FALSE(is_winograd(convolution({.input = {1, 32, 8, 8}})));
-  EXPECT_FALSE(is_winograd(convolution({.input = {4, 3, 16, 16}})));
+  EXPECT_FALSE(is_winograd(winograd_setup({.input = {4, 32, 16, 16}, .stride = 2})));
+  EXPECT_FALSE(is_winograd(winograd_setup({.input = {4, 32, 16, 16}, .stride = 2, .dilation = 2})));
+  EXPECT_FALSE(is_winograd(winograd_setup({.input = {1, 32, 8, 8}})));
+  EXPECT_FALSE(is_winograd(winograd_setup({.input = {4, 3, 16, 16}})));
 }
 
 // CTest runs these tests with such caps too.
 TEST(Winograd, UsesNoMoreInstructionsThanOneDnnMay) {
   const char* cap = std::getenv("ONEDNN_MAX_CPU_ISA");
   if (cap == nullptr) GTEST_SKIP() << "ONEDNN_MAX_CPU_ISA is not set";
-  const std::string algorithm = LayerRun(convolution({.input = {4, 32, 16, 16}})).algorithm();
+  const std::string algorithm = LayerRun(winograd_setup({.input = {4, 32, 16, 16}})).algorithm();
   if (std::string(cap) == "AVX2" || std::string(cap) == "SSE41") {
     EXPECT_THAT(algorithm, testing::Not(testing::HasSubstr("AVX3")));
   }
@@ -367,9 +376,9 @@ TEST(Winograd, UsesNoMoreInstructionsThanOneDnnMay) {
 
 TEST(Winograd, HasTheSameBitsForEveryNumberOfThreads) {
   expect_same_bits_for_every_number_of_threads(
-      convolution({.input = {21, 32, 33, 33}, .outputs = 40, .group = 2}));
+      winograd_setup({.input = {21, 32, 33, 33}, .outputs = 40, .group = 2}));
   expect_same_bits_for_every_number_of_threads(
-      convolution({.input = {5, 32, 33, 33}, .outputs = 40, .pad = 3, .dilation = 3}));
+      winograd_setup({.input = {5, 32, 33, 33}, .outputs = 40, .pad = 3, .dilation = 3}));
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ std::shared_ptr<const Attributes> read(const std::string& type, const std::strin
   const NetDefinition net = parse_definition(layer("x", type, "data", "x", "\n" + more));
   return read_attributes(net.layers.at(0), fake_registry().layer_type(type));
 }
-std::string failure(const std::string& type, const std::string& more) {
-  return thrown([&] { (void)read(type, more); });
+std::string failure_of_attributes(const std::string& type, const std::string& more) {
+  return message_of([&] { (void)read(type, more); });
 }
 
 TEST(LayerAttributes, HoldTheUsersValuesAndTheDefaults) {
@@ -49,52 +49,53 @@ TEST(LayerAttributes, ABlockMayBeInsideABlock) {
       read("test.Nested", "nested_param { shape { dim: 0 dim: -1 } axis: 1 shape { dim: 3 } }");
   EXPECT_THAT(attributes->integers("dim"), ElementsAre(0, -1, 3));
   EXPECT_EQ(attributes->integer("axis"), 1);
-  EXPECT_THAT(failure("test.Nested", "nested_param { shape { dims: 0 } }"),
+  EXPECT_THAT(failure_of_attributes("test.Nested", "nested_param { shape { dims: 0 } }"),
               HasSubstr("unknown field of nested_param.shape 'dims' (did you mean 'dim'?)"));
-  EXPECT_THAT(failure("test.Nested", "nested_param { shap { dim: 0 } }"),
+  EXPECT_THAT(failure_of_attributes("test.Nested", "nested_param { shap { dim: 0 } }"),
               HasSubstr("unknown field of nested_param 'shap' (did you mean 'shape'?)"));
-  EXPECT_THAT(failure("test.Nested", "nested_param { shape: 3 }"),
+  EXPECT_THAT(failure_of_attributes("test.Nested", "nested_param { shape: 3 }"),
               HasSubstr("shape is '3', but must be a block"));
 }
 
 TEST(LayerAttributes, AnUnknownFieldOfABlockSuggestsTheNearName) {
-  EXPECT_EQ(failure("Dropout", "dropout_param { dropout_ration: 0.5 }"),
+  EXPECT_EQ(failure_of_attributes("Dropout", "dropout_param { dropout_ration: 0.5 }"),
             "layer 'x' (Dropout): unknown field of dropout_param 'dropout_ration' (did you mean "
             "'dropout_ratio'?); known: dropout_ratio (net.prototxt:2:17)");
 }
 
 TEST(LayerAttributes, AnUnknownBlockNamesTheBlocksTheTypeReads) {
-  EXPECT_EQ(failure("Dropout", "dropuot_param { dropout_ratio: 0.5 }"),
+  EXPECT_EQ(failure_of_attributes("Dropout", "dropuot_param { dropout_ratio: 0.5 }"),
             "layer 'x' (Dropout): unknown block 'dropuot_param' (did you mean 'dropout_param'?); "
             "Dropout reads dropout_param (net.prototxt:2:1)");
-  EXPECT_EQ(failure("Softmax", "softmax_param { axis: 1 }"),
+  EXPECT_EQ(failure_of_attributes("Softmax", "softmax_param { axis: 1 }"),
             "layer 'x' (Softmax): unknown block 'softmax_param'; Softmax has no parameters "
             "(net.prototxt:2:1)");
 }
 
 TEST(LayerAttributes, AnUnknownFieldOfTheLayerSuggestsTheNearName) {
-  EXPECT_THAT(failure("test.Strange", "flavor: 7"),
+  EXPECT_THAT(failure_of_attributes("test.Strange", "flavor: 7"),
               HasSubstr("layer 'x' (test.Strange): unknown field 'flavor' (did you mean "
                         "'flavour'?)"));
-  EXPECT_THAT(failure("ReLU", "buttom: 'x'"), HasSubstr("(did you mean 'bottom'?)"));
+  EXPECT_THAT(failure_of_attributes("ReLU", "buttom: 'x'"), HasSubstr("(did you mean 'bottom'?)"));
 }
 
 TEST(LayerAttributes, AMissingParameterIsNamedWithItsMeaning) {
-  EXPECT_EQ(failure("Convolution", "convolution_param { kernel_size: 3 }"),
+  EXPECT_EQ(failure_of_attributes("Convolution", "convolution_param { kernel_size: 3 }"),
             "layer 'x' (Convolution): convolution_param.num_output is required: output channels "
             "(net.prototxt:1)");
 }
 
 TEST(LayerAttributes, AWrongValueIsReportedWithItsLocation) {
-  EXPECT_EQ(failure("Dropout", "dropout_param {\n dropout_ratio: 1.5 }"),
+  EXPECT_EQ(failure_of_attributes("Dropout", "dropout_param {\n dropout_ratio: 1.5 }"),
             "layer 'x' (Dropout): dropout_ratio is '1.5', but must be from 0 to 0.99 "
             "(net.prototxt:3:2)");
-  EXPECT_THAT(failure("Dropout", "dropout_param { dropout_ratio { } }"),
+  EXPECT_THAT(failure_of_attributes("Dropout", "dropout_param { dropout_ratio { } }"),
               HasSubstr("dropout_ratio is a block, but must be a single value"));
-  EXPECT_THAT(failure("Dropout", "dropout_param: 0.5"),
+  EXPECT_THAT(failure_of_attributes("Dropout", "dropout_param: 0.5"),
               HasSubstr("dropout_param is '0.5', but must be a block: dropout_param { ... }"));
-  EXPECT_THAT(failure("Dropout", "dropout_param { dropout_ratio: 0.1 dropout_ratio: 0.2 }"),
-              HasSubstr("written once"));
+  EXPECT_THAT(
+      failure_of_attributes("Dropout", "dropout_param { dropout_ratio: 0.1 dropout_ratio: 0.2 }"),
+      HasSubstr("written once"));
 }
 
 Filler filler_of(const std::string& text) {
@@ -103,7 +104,7 @@ Filler filler_of(const std::string& text) {
       ->filler("weight_filler");
 }
 std::string filler_failure(const std::string& text) {
-  return thrown([&] { (void)filler_of(text); });
+  return message_of([&] { (void)filler_of(text); });
 }
 
 TEST(LayerAttributes, AFillerIsReadWithCaffesFields) {

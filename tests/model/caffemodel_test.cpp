@@ -22,7 +22,7 @@ class Caffemodel : public testing::Test {
     return read_caffemodel(folder_.write("a.caffemodel", bytes));
   }
   std::string failure(const std::string& bytes) {
-    return thrown([&] { (void)read(bytes); });
+    return message_of([&] { (void)read(bytes); });
   }
   TempFolder folder_;
 };
@@ -76,9 +76,10 @@ TEST_F(Caffemodel, CutShortAnywhereIsRefusedWithItsPath) {
 TEST_F(Caffemodel, WithoutWeightsOrOfAnotherKindIsRefused) {
   EXPECT_THAT(failure(""), HasSubstr("no layer in it has weights"));
   EXPECT_THAT(failure("name: 'a prototxt'"), HasSubstr("a.caffemodel' cannot be used"));
-  EXPECT_THAT(thrown([&] { (void)read_caffemodel(folder_ / "none.caffemodel"); }),
+  EXPECT_THAT(message_of([&] { (void)read_caffemodel(folder_ / "none.caffemodel"); }),
               HasSubstr("none.caffemodel' cannot be read: No such file"));
-  EXPECT_THAT(thrown([&] { (void)read_caffemodel(folder_.path()); }), HasSubstr("cannot be read"));
+  EXPECT_THAT(message_of([&] { (void)read_caffemodel(folder_.path()); }),
+              HasSubstr("cannot be read"));
 }
 
 TEST_F(Caffemodel, WhoseSizesDoNotMatchItsValuesIsRefused) {
@@ -112,7 +113,7 @@ TEST_F(Caffemodel, ThatWasWrittenReadsBackWithCaffesSizes) {
 TEST_F(Caffemodel, ThatCannotBeWrittenLeavesNothing) {
   const Net net = build(data_layer + inner_product("ip", "data", "ip") + loss_layer);
   const std::vector<float> values = initial_weights(net, 3);
-  EXPECT_THAT(thrown([&] { write_caffemodel(folder_ / "no/w.caffemodel", net, values); }),
+  EXPECT_THAT(message_of([&] { write_caffemodel(folder_ / "no/w.caffemodel", net, values); }),
               HasSubstr("no/w.caffemodel' cannot be created"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }

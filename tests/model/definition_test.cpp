@@ -5,24 +5,24 @@
 
 #include "core/model/classes.h"
 #include "core/model/models.h"
-#include "tests/model/thrown.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
 namespace {
 
-using test::thrown;
+using test::message_of;
 using testing::HasSubstr;
 
-NetDefinition parse(const std::string& text) {
+NetDefinition parsed_net(const std::string& text) {
   return parse_net(parse_text_format(text, "net.prototxt"), "net.prototxt");
 }
-std::string failure(const std::string& text) {
-  return thrown([&] { (void)parse(text); });
+std::string failure_of_net(const std::string& text) {
+  return message_of([&] { (void)parsed_net(text); });
 }
 
 TEST(Definition, ReadsALayersNameTypeBottomsAndTops) {
-  const NetDefinition net = parse(
+  const NetDefinition net = parsed_net(
       "name: 'n' layer {\n name: 'loss' type: 'SoftmaxWithLoss' bottom: 'a' bottom: 'label'\n"
       " top: 'loss' loss_weight: 0.3 propagate_down: true propagate_down: false }");
   ASSERT_EQ(net.layers.size(), 1u);
@@ -37,7 +37,7 @@ TEST(Definition, ReadsALayersNameTypeBottomsAndTops) {
 }
 
 TEST(Definition, ReadsWeightRulesInOrder) {
-  const NetDefinition net = parse(
+  const NetDefinition net = parsed_net(
       "layer { name: 'c' type: 'Convolution' param { lr_mult: 2 } "
       "param { decay_mult: 0 name: 'shared' } }");
   const auto& rules = net.layers[0].weight_rules;
@@ -51,7 +51,7 @@ TEST(Definition, ReadsWeightRulesInOrder) {
 
 TEST(Definition, IncludeAndExcludeDecideByPhase) {
   const auto layer = [](const std::string& rules) {
-    return parse("layer { name: 'a' type: 'ReLU' " + rules + " }").layers[0];
+    return parsed_net("layer { name: 'a' type: 'ReLU' " + rules + " }").layers[0];
   };
   EXPECT_TRUE(layer("").in_phase(TANDEM_TRAIN));
   EXPECT_TRUE(layer("include { phase: TEST }").in_phase(TANDEM_TEST));
@@ -63,7 +63,7 @@ TEST(Definition, IncludeAndExcludeDecideByPhase) {
 }
 
 TEST(Definition, ReadsTheOldFormAsTheCurrentOne) {
-  const NetDefinition net = parse(
+  const NetDefinition net = parsed_net(
       "layers { name: 'data' type: DATA top: 'data' top: 'label'"
       "  data_param { batch_size: 9 crop_size: 5 mirror: true scale: 0.5 mean_file: 'm' } }\n"
       "layers { name: 'ip' type: INNER_PRODUCT bottom: 'data' top: 'ip' blobs_lr: 1 blobs_lr: 2"
@@ -84,7 +84,7 @@ TEST(Definition, ReadsTheOldFormAsTheCurrentOne) {
 }
 
 TEST(Definition, ATransformBelongsToItsPhase) {
-  const NetDefinition net = parse(
+  const NetDefinition net = parsed_net(
       "layer { name: 'd' type: 'Data' top: 'data' include { phase: TRAIN }"
       "  transform_param { mirror: true crop_size: 227 mean_value: 1 mean_value: 2 mean_value: 3 }"
       "  data_param { batch_size: 256 } }"
@@ -99,7 +99,9 @@ TEST(Definition, ATransformBelongsToItsPhase) {
 }
 
 TEST(Definition, KnowsTheInputShapeOfEveryKindOfInput) {
-  const auto shape = [](const std::string& text) { return to_string(parse(text).input_shape()); };
+  const auto shape = [](const std::string& text) {
+    return to_string(parsed_net(text).input_shape());
+  };
   const std::string relu = " layer { name: 'r' type: 'ReLU' bottom: 'data' top: 'r' }";
   EXPECT_EQ(shape("input: 'data' input_dim: 10 input_dim: 3 input_dim: 32 input_dim: 31" + relu),
             "1x3x32x31");
@@ -116,42 +118,43 @@ TEST(Definition, KnowsTheInputShapeOfEveryKindOfInput) {
 }
 
 TEST(Definition, RequiresFourInputDimsForEachInput) {
-  EXPECT_EQ(failure("name: 'n' input: 'data' input_dim: 10 layer { name: 'r' type: 'ReLU' }"),
-            "net 'n' has 1 input_dim for 1 inputs, but must have 4 for each (N, C, H, W) "
-            "(net.prototxt:1:25)");
+  EXPECT_EQ(
+      failure_of_net("name: 'n' input: 'data' input_dim: 10 layer { name: 'r' type: 'ReLU' }"),
+      "net 'n' has 1 input_dim for 1 inputs, but must have 4 for each (N, C, H, W) "
+      "(net.prototxt:1:25)");
 }
 
 TEST(Definition, AnUnknownFieldOfTheNetSuggestsTheNearName) {
-  EXPECT_THAT(failure("laier { name: 'a' }"),
+  EXPECT_THAT(failure_of_net("laier { name: 'a' }"),
               testing::AllOf(HasSubstr("net: unknown field 'laier' (did you mean 'layer'?)"),
                              HasSubstr("(net.prototxt:1:1)")));
 }
 
 TEST(Definition, RefusesFieldsThatALayerCannotHave) {
-  EXPECT_EQ(failure("\nlayer { type: 'ReLU' }"), "layer without a name (net.prototxt:2)");
-  EXPECT_EQ(failure("\nlayer { name: 'a' }"),
+  EXPECT_EQ(failure_of_net("\nlayer { type: 'ReLU' }"), "layer without a name (net.prototxt:2)");
+  EXPECT_EQ(failure_of_net("\nlayer { name: 'a' }"),
             "layer 'a' has no type, as type: \"Convolution\" (net.prototxt:2)");
-  EXPECT_EQ(failure("layer { name: 'a' type: 'ReLU' blobs_lr: 2 }"),
+  EXPECT_EQ(failure_of_net("layer { name: 'a' type: 'ReLU' blobs_lr: 2 }"),
             "layer 'a' (ReLU): 'blobs_lr' belongs to the old form ('layers'); write param { "
             "lr_mult: 2 } (net.prototxt:1:32)");
-  EXPECT_EQ(failure("layer { name: 'a' type: 'ReLU' phase: TEST }"),
+  EXPECT_EQ(failure_of_net("layer { name: 'a' type: 'ReLU' phase: TEST }"),
             "layer 'a' (ReLU): 'phase' on the layer itself is not supported; write include { "
             "phase: TEST } (net.prototxt:1:32)");
-  EXPECT_EQ(failure("layer { name: 'a' type: 'ReLU' include { phase: TETS } }"),
+  EXPECT_EQ(failure_of_net("layer { name: 'a' type: 'ReLU' include { phase: TETS } }"),
             "layer 'a' (ReLU): phase is 'TETS', but must be TRAIN or TEST (net.prototxt:1:42)");
-  EXPECT_EQ(failure("layer { name: 'a' type: 'ReLU' param { lr_mlt: 1 } }"),
+  EXPECT_EQ(failure_of_net("layer { name: 'a' type: 'ReLU' param { lr_mlt: 1 } }"),
             "layer 'a' (ReLU): unknown field of param 'lr_mlt' (did you mean 'lr_mult'?); known: "
             "lr_mult, decay_mult, name, share_mode (net.prototxt:1:40)");
-  EXPECT_THAT(failure("layer { name: 'a' type: 'ReLU' include {} exclude {} }"),
+  EXPECT_THAT(failure_of_net("layer { name: 'a' type: 'ReLU' include {} exclude {} }"),
               HasSubstr("both include and exclude"));
-  EXPECT_THAT(failure("layers { name: 'a' type: RELUU }"),
+  EXPECT_THAT(failure_of_net("layers { name: 'a' type: RELUU }"),
               HasSubstr("unknown type 'RELUU' (did you mean 'RELU'?)"));
-  EXPECT_THAT(failure("name: 'n'"), HasSubstr("net 'n' has no layers"));
+  EXPECT_THAT(failure_of_net("name: 'n'"), HasSubstr("net 'n' has no layers"));
 }
 
 TEST(Definition, ATypoInADataLayerIsFound) {
   const auto data = [](const std::string& text) {
-    return failure("layer { name: 'd' type: 'Data' top: 'data'\n " + text + " }");
+    return failure_of_net("layer { name: 'd' type: 'Data' top: 'data'\n " + text + " }");
   };
   EXPECT_THAT(data("transform_param { crop_sise: 3 }"),
               testing::AllOf(HasSubstr("'crop_sise' (did you mean 'crop_size'?)"),
@@ -163,8 +166,8 @@ TEST(Definition, ATypoInADataLayerIsFound) {
 }
 
 TEST(Definition, ADataLayerHasOneBatchSize) {
-  EXPECT_EQ(failure("layer { name: 'd' type: 'Data' top: 'data'\n"
-                    "data_param { batch_size: 4\n batch_size: 8 } }"),
+  EXPECT_EQ(failure_of_net("layer { name: 'd' type: 'Data' top: 'data'\n"
+                           "data_param { batch_size: 4\n batch_size: 8 } }"),
             "layer 'd' (Data): batch_size is given twice, in lines 2 and 3, but has one value "
             "(net.prototxt:3:2)");
 }
@@ -177,9 +180,9 @@ TEST(Definition, WrittenAndReadAgainItIsTheSame) {
       "} convolution_param { num_output: 4 weight_filler { type: 'xavier' } } }\n"
       "layer { name: 'l' type: 'acme.Loss' bottom: 'c' top: 'l' loss_weight: 0.25 "
       "propagate_down: false exclude { phase: TEST stage: 's' } acme_param { x: 'a \"b\"' } }\n";
-  const std::string once = write_net(parse(text));
-  EXPECT_EQ(write_net(parse(once)), once);
-  const NetDefinition net = parse(once);
+  const std::string once = write_net(parsed_net(text));
+  EXPECT_EQ(write_net(parsed_net(once)), once);
+  const NetDefinition net = parsed_net(once);
   EXPECT_EQ(net.layers[0].weight_rules[0].rate_multiplier(), 0.5);
   EXPECT_EQ(net.layers[0].weight_rules[0].name, "w");
   EXPECT_EQ(net.layers[1].loss_weights.at(0), 0.25);
@@ -196,7 +199,7 @@ TEST(Definition, WritesADefinitionMadeInCppWithoutABody) {
   net.layers[0].type = "ReLU";
   net.layers[0].bottoms = {"data"};
   net.layers[0].tops = {"data"};
-  EXPECT_EQ(parse(write_net(net)).layers.at(0).title(), "layer 'relu' (ReLU)");
+  EXPECT_EQ(parsed_net(write_net(net)).layers.at(0).title(), "layer 'relu' (ReLU)");
 }
 
 const char* const two_heads =
@@ -214,11 +217,11 @@ const char* const two_heads =
     "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip2' bottom: 'label' top: 'loss' }\n";
 
 TEST(ClassCount, IsTheNumOutputOfTheLayerTheLossReads) {
-  EXPECT_EQ(class_count(parse(two_heads)), 10);
+  EXPECT_EQ(class_count(parsed_net(two_heads)), 10);
 }
 
 TEST(ClassCount, AnAdaptedCopyHasNewNamesAndEveryHeadChanged) {
-  const NetDefinition net = parse(two_heads);
+  const NetDefinition net = parsed_net(two_heads);
   const NetDefinition adapted = with_class_count(net, 7);
   EXPECT_EQ(class_count(adapted), 7);
   EXPECT_EQ(class_count(net), 10) << "the original must not change";
@@ -226,13 +229,13 @@ TEST(ClassCount, AnAdaptedCopyHasNewNamesAndEveryHeadChanged) {
   for (const LayerDefinition& layer : adapted.layers) names.push_back(layer.name);
   EXPECT_THAT(names,
               testing::ElementsAre("ip1", "aux_7", "auxloss", "ip2_7", "drop", "top5", "loss"));
-  EXPECT_EQ(class_count(parse(write_net(adapted))), 7);
+  EXPECT_EQ(class_count(parsed_net(write_net(adapted))), 7);
   EXPECT_EQ(adapted.layers[0].body.find("inner_product_param")->message->find("num_output")->text,
             "64");
 }
 
 TEST(ClassCount, IsOfTheLastLayerWithOutputsOfItsOwnWhateverItsType) {
-  const NetDefinition net = parse(
+  const NetDefinition net = parsed_net(
       "layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip' "
       "inner_product_param { num_output: 64 } }\n"
       "layer { name: 'last' type: 'acme.Dense' bottom: 'ip' top: 'last' "
@@ -243,17 +246,18 @@ TEST(ClassCount, IsOfTheLastLayerWithOutputsOfItsOwnWhateverItsType) {
 }
 
 TEST(ClassCount, ATopFiveOfFiveClassesIsLeftOut) {
-  EXPECT_EQ(with_class_count(parse(two_heads), 6).layers.size(), 7u);
-  EXPECT_EQ(with_class_count(parse(two_heads), 5).layers.size(), 6u);
+  EXPECT_EQ(with_class_count(parsed_net(two_heads), 6).layers.size(), 7u);
+  EXPECT_EQ(with_class_count(parsed_net(two_heads), 5).layers.size(), 6u);
 }
 
 TEST(ClassCount, TheSameCountChangesNothing) {
-  EXPECT_EQ(with_class_count(parse(two_heads), 10).layers[3].name, "ip2");
+  EXPECT_EQ(with_class_count(parsed_net(two_heads), 10).layers[3].name, "ip2");
 }
 
 TEST(ClassCount, ANetWithoutAClassifierSaysSo) {
   EXPECT_EQ(
-      thrown([] { (void)class_count(parse("name: 'n' layer { name: 'a' type: 'ReLU' }")); }),
+      message_of(
+          [] { (void)class_count(parsed_net("name: 'n' layer { name: 'a' type: 'ReLU' }")); }),
       "net 'n' has no layer with a num_output before its loss, so it has no number of classes "
       "(net.prototxt)");
 }
@@ -278,7 +282,7 @@ TEST_F(ModelPath, ANameIsFoundBeforeAFile) {
 
 TEST_F(ModelPath, AnUnknownNameSuggestsTheNearOne) {
   (void)folder_.write("mynet.prototxt", "");
-  EXPECT_THAT(thrown([] { (void)find_net("mynte"); }),
+  EXPECT_THAT(message_of([] { (void)find_net("mynte"); }),
               HasSubstr("net 'mynte' is neither a file nor a model's name (did you mean 'mynet'?); "
                         "models: "));
 }

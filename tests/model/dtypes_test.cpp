@@ -7,7 +7,7 @@
 #include "core/base/shape.h"
 #include "core/model/initial_weights.h"
 #include "tests/model/net_test.h"
-#include "tests/model/thrown.h"
+#include "tests/support/message_of.h"
 
 namespace tandem {
 namespace {
@@ -22,14 +22,6 @@ NetOptions half_options(int32_t phase = TANDEM_TRAIN) {
   options.device_kind = "fake";
   options.precision = TANDEM_BFLOAT16;
   return options;
-}
-
-std::vector<std::string> reorders(const Net& net) {
-  std::vector<std::string> names;
-  for (const Layer& layer : net.layers) {
-    if (std::string(layer.type->name) == "Reorder") names.push_back(layer.name);
-  }
-  return names;
 }
 
 TEST(Dtypes, AreFloat32ByDefault) {
@@ -109,7 +101,7 @@ TEST(Dtypes, WeightsAndTheirOffsetsAreTheSameInBothPrecisions) {
 }
 
 TEST(Dtypes, ANetWithoutALayerThatSupportsBfloat16IsRefused) {
-  const std::string message = thrown([] {
+  const std::string message = message_of([] {
     (void)build(data_layer + inner_product("ip", "data", "ip") + loss_layer, half_options());
   });
   EXPECT_THAT(message, HasSubstr("none of its layers with weights computes in bfloat16 on device "
@@ -122,7 +114,7 @@ TEST(Dtypes, APrecisionIsOneOfFourWords) {
   EXPECT_EQ(parse_precision("bfloat16"), TANDEM_BFLOAT16);
   EXPECT_EQ(parse_precision("float16"), TANDEM_FLOAT16);
   for (const char* text : {"", "half", "BFLOAT16", "TF32"}) {
-    EXPECT_THAT(thrown([&] { (void)parse_precision(text); }),
+    EXPECT_THAT(message_of([&] { (void)parse_precision(text); }),
                 HasSubstr("there are float32, tf32, bfloat16 and float16"));
   }
 }
@@ -130,7 +122,7 @@ TEST(Dtypes, APrecisionIsOneOfFourWords) {
 TEST(Dtypes, Tf32IsRefusedWhereTheBackendDoesNotComputeInIt) {
   NetOptions options = half_options();
   options.precision = tf32_precision;
-  EXPECT_THAT(thrown([&] {
+  EXPECT_THAT(message_of([&] {
                 (void)build(data_layer + inner_product("ip", "data", "ip") + loss_layer, options);
               }),
               HasSubstr("precision tf32: fake devices do not support it"));

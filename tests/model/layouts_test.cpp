@@ -20,14 +20,6 @@ NetOptions fake_options(int32_t phase = TANDEM_TRAIN) {
   return options;
 }
 
-std::vector<std::string> reorders(const Net& net) {
-  std::vector<std::string> names;
-  for (const Layer& layer : net.layers) {
-    if (std::string(layer.type->name) == "Reorder") names.push_back(layer.name);
-  }
-  return names;
-}
-
 TEST(Layouts, AChainStaysBlockedUpToTheFirstFullyConnectedLayer) {
   const Net net = build(
       data_layer + convolution("conv1", "data", "conv1", 32) +
@@ -97,7 +89,7 @@ TEST(Layouts, AKernelThatNamesNoneIsPlain) {
 }
 
 TEST(Layouts, ThatAKernelRefusesToTellWithoutAReasonAreAnErrorWithWhatWasAsked) {
-  EXPECT_THAT(thrown([] {
+  EXPECT_THAT(message_of([] {
                 (void)build(data_layer + layer("own", "test.RefusesToName", "data", "own") +
                                 inner_product("ip", "own", "ip") + loss_layer,
                             fake_options());
@@ -138,7 +130,7 @@ TEST(Layouts, AreChosenForTheWholeNet) {
 }
 
 TEST(Layouts, AKernelWithoutAPossibleLayoutIsAnError) {
-  EXPECT_EQ(thrown([] {
+  EXPECT_EQ(message_of([] {
               (void)build(data_layer + layer("x", "test.NeedsBlocked", "data", "x") +
                               inner_product("ip", "x", "ip") + loss_layer,
                           fake_options());
@@ -148,7 +140,7 @@ TEST(Layouts, AKernelWithoutAPossibleLayoutIsAnError) {
 }
 
 TEST(Layouts, ALayerWithoutAKernelIsReportedWithItsLocation) {
-  EXPECT_EQ(thrown([] {
+  EXPECT_EQ(message_of([] {
               (void)build(data_layer + layer("x", "test.NoKernel", "data", "x") +
                               inner_product("ip", "x", "ip") + loss_layer,
                           fake_options());

@@ -15,8 +15,8 @@ using Role = NetInput::Role;
 std::vector<NetInput> inputs_of(const std::string& text) {
   return parse_definition(text).net_inputs(TANDEM_TRAIN);
 }
-std::string failure(const std::string& text) {
-  return thrown([&] { (void)inputs_of(text); });
+std::string failure_of_inputs(const std::string& text) {
+  return message_of([&] { (void)inputs_of(text); });
 }
 std::vector<Role> roles(const std::vector<NetInput>& inputs) {
   std::vector<Role> result;
@@ -75,15 +75,17 @@ TEST(NetInputs, DummyDataHasItsShapesAndFillers) {
 }
 
 TEST(NetInputs, DummyDataWithoutAShapeOrWithTooFewFillersIsRefused) {
-  EXPECT_EQ(failure("layer { name: 'x' type: 'DummyData' top: 'a' }"),
+  EXPECT_EQ(failure_of_inputs("layer { name: 'x' type: 'DummyData' top: 'a' }"),
             "layer 'x' (DummyData): its output 'a' has no shape: write dummy_data_param { shape { "
             "dim: 10 dim: 3 } }, one for all outputs or one for each (net.prototxt:1)");
-  EXPECT_THAT(failure("layer { name: 'x' type: 'DummyData' top: 'a' top: 'b' top: 'c' "
-                      "dummy_data_param { shape { dim: 3 } data_filler {} data_filler {} } }"),
-              HasSubstr("has 2 data_filler for 3 tops"));
-  EXPECT_THAT(failure("layer { name: 'x' type: 'DummyData' top: 'a' dummy_data_param { shape { "
-                      "dim: 3 } data_filler { type: 'xavier' } } }"),
-              HasSubstr("data_filler is 'xavier', but data have no fan"));
+  EXPECT_THAT(
+      failure_of_inputs("layer { name: 'x' type: 'DummyData' top: 'a' top: 'b' top: 'c' "
+                        "dummy_data_param { shape { dim: 3 } data_filler {} data_filler {} } }"),
+      HasSubstr("has 2 data_filler for 3 tops"));
+  EXPECT_THAT(
+      failure_of_inputs("layer { name: 'x' type: 'DummyData' top: 'a' dummy_data_param { shape { "
+                        "dim: 3 } data_filler { type: 'xavier' } } }"),
+      HasSubstr("data_filler is 'xavier', but data have no fan"));
 }
 
 TEST(NetInputs, OfANetAreTensorsOfItsBatch) {

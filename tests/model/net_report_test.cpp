@@ -12,12 +12,12 @@ using namespace test;
 using testing::AllOf;
 using testing::HasSubstr;
 
-const std::string small_net = data_layer + convolution("a", "data", "a", 4) +
-                              layer("relu", "ReLU", "a", "a") + inner_product("ip", "a", "ip") +
-                              loss_layer;
+const std::string reported_net = data_layer + convolution("a", "data", "a", 4) +
+                                 layer("relu", "ReLU", "a", "a") + inner_product("ip", "a", "ip") +
+                                 loss_layer;
 
 TEST(NetReport, CountsEveryWeightOnce) {
-  const Net net = build(small_net);
+  const Net net = build(reported_net);
   int64_t counted = 0, expected = 0;
   for (const LayerSummary& row : summarize(net)) counted += row.weights;
   for (const WeightArray& weight : net.weights) expected += weight.count;
@@ -25,7 +25,7 @@ TEST(NetReport, CountsEveryWeightOnce) {
 }
 
 TEST(NetReport, GivesAnInPlaceLayerNoMemoryOfItsOwn) {
-  const Net net = build(small_net);
+  const Net net = build(reported_net);
   for (const LayerSummary& row : summarize(net)) {
     const Layer& layer = net.layers[static_cast<size_t>(row.layer)];
     const Tensor& output = net.tensors[static_cast<size_t>(layer.outputs[0])];
@@ -35,8 +35,8 @@ TEST(NetReport, GivesAnInPlaceLayerNoMemoryOfItsOwn) {
 }
 
 TEST(NetReport, CountsTheBackwardWorkThatIsDone) {
-  const Net net = build(small_net);
-  const Net testing = build(small_net, TANDEM_TEST);
+  const Net net = build(reported_net);
+  const Net testing = build(reported_net, TANDEM_TEST);
   for (const LayerSummary& row : summarize(testing)) EXPECT_EQ(row.backward_flops, 0);
   // The first layer has no input gradient.
   const auto a = static_cast<size_t>(net.find_layer("a"));
@@ -45,7 +45,7 @@ TEST(NetReport, CountsTheBackwardWorkThatIsDone) {
 }
 
 TEST(NetReport, DrawsAnEdgeForEveryUseOfATensor) {
-  const Net net = build(small_net);
+  const Net net = build(reported_net);
   const std::string dot = to_dot(net);
   size_t edges = 0, uses = 0;
   for (size_t at = dot.find("->"); at != std::string::npos; at = dot.find("->", at + 2)) ++edges;

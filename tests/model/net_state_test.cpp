@@ -75,7 +75,7 @@ TEST(NetState, TheNetsOwnStateIsMergedIntoTheGivenOne) {
 }
 
 TEST(NetState, UnknownFieldsOfARuleSuggestTheNearName) {
-  EXPECT_THAT(thrown([] {
+  EXPECT_THAT(message_of([] {
                 (void)parse_definition("layer { name: 'a' type: 'ReLU' include { stag: 'x' } }");
               }),
               HasSubstr("unknown field of include 'stag' (did you mean 'stage'?); known: phase, "

@@ -6,8 +6,8 @@
 
 #include "core/model/net.h"
 #include "core/plugin/registry.h"
-#include "tests/model/thrown.h"
 #include "tests/support/folders.h"
+#include "tests/support/message_of.h"
 
 namespace tandem::test {
 
@@ -42,7 +42,16 @@ namespace tandem::test {
 }
 [[nodiscard]] inline std::string build_failure(const std::string& text,
                                                int32_t phase = TANDEM_TRAIN) {
-  return thrown([&] { (void)build(text, phase); });
+  return message_of([&] { (void)build(text, phase); });
+}
+
+// Names of the Reorder layers, in the order of the net.
+[[nodiscard]] inline std::vector<std::string> reorders(const Net& net) {
+  std::vector<std::string> names;
+  for (const Layer& layer : net.layers) {
+    if (std::string(layer.type->name) == "Reorder") names.push_back(layer.name);
+  }
+  return names;
 }
 
 inline const std::string data_layer =

@@ -159,7 +159,7 @@ NetState first_stage(const NetDefinition& net, int32_t phase) {
 }
 
 // The shape of a sample: the net's own, or a possible one if the net leaves it to the data.
-std::string build_failure(const NetDefinition& net, const Registry& registry, int32_t phase) {
+std::string failure_to_build(const NetDefinition& net, const Registry& registry, int32_t phase) {
   std::string first;
   for (const Shape& shape :
        {Shape{1, 3, 0, 0}, Shape{1, 3, 32, 32}, Shape{1, 1, 28, 28}, Shape{1, 2, 28, 28}}) {
@@ -197,7 +197,7 @@ TEST_F(RealNets, EveryNetOfCaffesLoadsUnmodified) {
       ++nets;
       net = in_states(net, first_stage(net, TANDEM_TRAIN), first_stage(net, TANDEM_TEST));
       for (const int32_t phase : {TANDEM_TRAIN, TANDEM_TEST}) {
-        const std::string failure = build_failure(net, registry_, phase);
+        const std::string failure = failure_to_build(net, registry_, phase);
         EXPECT_TRUE(failure.empty() || says_why_not(failure)) << entry.path() << ": " << failure;
       }
     }

@@ -42,7 +42,7 @@ TEST(Resolve, ShapesForSomeRowsHaveTheseRows) {
   EXPECT_EQ(to_string(shapes[layer_of(net, "conv").outputs[0]]), "1x8x8x8");
   EXPECT_EQ(to_string(shapes[net.label]), "1x1x1x1");
   EXPECT_EQ(shapes.size(), net.tensors.size());
-  EXPECT_THAT(thrown([&] { (void)net.shapes(0); }), HasSubstr("a batch of 0 rows is empty"));
+  EXPECT_THAT(message_of([&] { (void)net.shapes(0); }), HasSubstr("a batch of 0 rows is empty"));
 }
 
 TEST(Resolve, CostGrowsWithTheRows) {
@@ -129,7 +129,7 @@ TEST(Resolve, TheInputSizeComesFromTheFileIfTheDataHaveNone) {
           inner_product("ip", "data", "ip") + loss_layer,
       options);
   EXPECT_EQ(to_string(net.tensors[net.data].shape), "2x3x12x12");
-  EXPECT_THAT(thrown([&] { (void)build(small_net, options); }),
+  EXPECT_THAT(message_of([&] { (void)build(small_net, options); }),
               HasSubstr("the size of its input is not known"));
 }
 
@@ -243,13 +243,14 @@ TEST(Refusal, ANetWithoutTrainedWeightsIsRefused) {
 TEST(Refusal, ABatchMustHaveASampleAndNotTooMany) {
   NetOptions options = small_options();
   options.batch = 0;
-  EXPECT_EQ(thrown([&] { (void)build(small_net, options); }),
+  EXPECT_EQ(message_of([&] { (void)build(small_net, options); }),
             "batch 0: a batch has at least 1 sample");
   options.batch = int64_t{1} << 40;
-  EXPECT_THAT(thrown([&] { (void)build(small_net, options); }), HasSubstr("at most 2147483647"));
+  EXPECT_THAT(message_of([&] { (void)build(small_net, options); }),
+              HasSubstr("at most 2147483647"));
   options.batch = 2000000000;
   options.data = {1, 3, 1000000, 8};
-  EXPECT_THAT(thrown([&] { (void)build(small_net, options); }),
+  EXPECT_THAT(message_of([&] { (void)build(small_net, options); }),
               HasSubstr("more than any memory holds"));
 }
 

@@ -8,21 +8,21 @@
 #include "core/model/definition.h"
 #include "core/model/learning_rate.h"
 #include "core/model/models.h"
-#include "tests/model/thrown.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
 namespace {
 
-using test::thrown;
+using test::message_of;
 using testing::HasSubstr;
 
 SolverDefinition read(const std::string& text) {
   const test::TempFolder folder;
   return read_solver(folder.write("solver.prototxt", text));
 }
-std::string failure(const std::string& text) {
-  return thrown([&] { (void)read(text); });
+std::string failure_of_solver(const std::string& text) {
+  return message_of([&] { (void)read(text); });
 }
 
 TEST(SolverDefinition, ReadsCaffesFields) {
@@ -54,7 +54,7 @@ TEST(SolverDefinition, NotesFieldsWithoutAnEffect) {
 }
 
 TEST(SolverDefinition, AnUnknownFieldSuggestsTheNearName) {
-  EXPECT_THAT(failure("base_lr: 1\nmomentun: 0.9"),
+  EXPECT_THAT(failure_of_solver("base_lr: 1\nmomentun: 0.9"),
               testing::AllOf(HasSubstr("solver: unknown field 'momentun' (did you mean "
                                        "'momentum'?)"),
                              HasSubstr("solver.prototxt:2:1)")));
@@ -72,10 +72,10 @@ TEST(SolverDefinition, KnowsEveryTypeByNameAndTheOldOnesByEnum) {
   EXPECT_EQ(read("solver_type: NESTEROV").type, "Nesterov");
   EXPECT_EQ(read("solver_type: 5").type, "Adam");
   EXPECT_THAT(
-      failure("type: 'Adem'"),
+      failure_of_solver("type: 'Adem'"),
       HasSubstr("solver: type is 'Adem', but must be one of SGD, Nesterov, AdaGrad, RMSProp, "
                 "AdaDelta, Adam, AdamW, LARS (did you mean 'Adam'?)"));
-  EXPECT_THAT(failure("type: 'Adam' solver_type: SGD"), HasSubstr("keep one of them"));
+  EXPECT_THAT(failure_of_solver("type: 'Adam' solver_type: SGD"), HasSubstr("keep one of them"));
 }
 
 TEST(SolverDefinition, ReadsTheRulesConstants) {
@@ -125,7 +125,7 @@ TEST(SolverDefinition, ChangesReplaceTheFieldsOfTheFile) {
   EXPECT_EQ(solver.step_values, (std::vector<int64_t>{3, 4}));
   EXPECT_EQ(solver.gamma, 0.5);
   EXPECT_EQ(solver.momentum, 0.9);
-  EXPECT_THAT(thrown([&] {
+  EXPECT_THAT(message_of([&] {
                 (void)read_solver(file, {{"momentum", "2"}});
               }),
               HasSubstr("momentum is '2', but must be at least 0 and below 1 (--solver-option)"));
@@ -138,42 +138,48 @@ TEST(SolverDefinition, WithoutAFileHasTheUsualConstantsOfItsType) {
 }
 
 TEST(SolverDefinition, ContradictingSettingsAreOneMessageWithALocation) {
-  EXPECT_THAT(failure("net: 'a'\ntrain_net: 'b'"),
+  EXPECT_THAT(failure_of_solver("net: 'a'\ntrain_net: 'b'"),
               testing::AllOf(HasSubstr("net and train_net both name the net to train"),
                              HasSubstr("solver.prototxt:2:1)")));
-  EXPECT_THAT(failure("test_net: 'a'"), HasSubstr("test_net without a net to train"));
-  EXPECT_THAT(failure("train_net: 'a' test_interval: 5"), HasSubstr("there is no net to test"));
-  EXPECT_THAT(failure("type: 'RMSProp'\nmomentum: 0.9"),
+  EXPECT_THAT(failure_of_solver("test_net: 'a'"), HasSubstr("test_net without a net to train"));
+  EXPECT_THAT(failure_of_solver("train_net: 'a' test_interval: 5"),
+              HasSubstr("there is no net to test"));
+  EXPECT_THAT(failure_of_solver("type: 'RMSProp'\nmomentum: 0.9"),
               testing::AllOf(HasSubstr("momentum is 0.9, but must be 0: type 'RMSProp' has none"),
                              HasSubstr("solver.prototxt:2:1)")));
-  EXPECT_THAT(failure("type: 'AdaDelta'"), HasSubstr("type 'AdaDelta' needs momentum"));
-  EXPECT_THAT(failure("type: 'AdamW' regularization_type: 'L1'"), HasSubstr("neither L1 nor L2"));
-  EXPECT_THAT(failure("base_lr: 1\nlr_policy: 'step' gamma: 0.1"),
+  EXPECT_THAT(failure_of_solver("type: 'AdaDelta'"), HasSubstr("type 'AdaDelta' needs momentum"));
+  EXPECT_THAT(failure_of_solver("type: 'AdamW' regularization_type: 'L1'"),
+              HasSubstr("neither L1 nor L2"));
+  EXPECT_THAT(failure_of_solver("base_lr: 1\nlr_policy: 'step' gamma: 0.1"),
               testing::AllOf(HasSubstr("lr_policy 'step' needs stepsize"),
                              HasSubstr("solver.prototxt:2:1)")));
-  EXPECT_THAT(failure("lr_policy: 'step' stepsize: 5"), HasSubstr("needs gamma"));
-  EXPECT_THAT(failure("lr_policy: 'cosine'"), HasSubstr("needs max_iter"));
-  EXPECT_THAT(failure("warmup_start_lr: 0.1"), HasSubstr("needs warmup_iter"));
+  EXPECT_THAT(failure_of_solver("lr_policy: 'step' stepsize: 5"), HasSubstr("needs gamma"));
+  EXPECT_THAT(failure_of_solver("lr_policy: 'cosine'"), HasSubstr("needs max_iter"));
+  EXPECT_THAT(failure_of_solver("warmup_start_lr: 0.1"), HasSubstr("needs warmup_iter"));
 }
 
 TEST(SolverDefinition, RefusesInvalidValues) {
-  EXPECT_THAT(failure("base_lr: -1"), HasSubstr("base_lr is '-1', but must be at least 0"));
-  EXPECT_THAT(failure("base_lr: fast"),
+  EXPECT_THAT(failure_of_solver("base_lr: -1"),
+              HasSubstr("base_lr is '-1', but must be at least 0"));
+  EXPECT_THAT(failure_of_solver("base_lr: fast"),
               HasSubstr("base_lr is 'fast', but must be a finite number"));
-  EXPECT_THAT(failure("momentum: 1.5"),
+  EXPECT_THAT(failure_of_solver("momentum: 1.5"),
               HasSubstr("momentum is '1.5', but must be at least 0 and below 1"));
-  EXPECT_THAT(failure("momentum2: 1"), HasSubstr("must be at least 0 and below 1"));
-  EXPECT_THAT(failure("delta: 0"), HasSubstr("delta is '0', but must be above 0"));
-  EXPECT_THAT(failure("iter_size: 0"), HasSubstr("iter_size is '0', but must be from 1 to 100000"));
-  EXPECT_THAT(failure("clip_gradients: 0"), HasSubstr("above 0, or -1 for no clipping"));
-  EXPECT_THAT(failure("regularization_type: 'L3'"), HasSubstr("one of L1, L2"));
-  EXPECT_THAT(failure("max_iter: 1.5"), HasSubstr("max_iter is '1.5', but must be an integer"));
-  EXPECT_THAT(failure("lr_policy: 'stop'"),
+  EXPECT_THAT(failure_of_solver("momentum2: 1"), HasSubstr("must be at least 0 and below 1"));
+  EXPECT_THAT(failure_of_solver("delta: 0"), HasSubstr("delta is '0', but must be above 0"));
+  EXPECT_THAT(failure_of_solver("iter_size: 0"),
+              HasSubstr("iter_size is '0', but must be from 1 to 100000"));
+  EXPECT_THAT(failure_of_solver("clip_gradients: 0"), HasSubstr("above 0, or -1 for no clipping"));
+  EXPECT_THAT(failure_of_solver("regularization_type: 'L3'"), HasSubstr("one of L1, L2"));
+  EXPECT_THAT(failure_of_solver("max_iter: 1.5"),
+              HasSubstr("max_iter is '1.5', but must be an integer"));
+  EXPECT_THAT(failure_of_solver("lr_policy: 'stop'"),
               HasSubstr("lr_policy is 'stop', but must be one of fixed, step, exp, inv, multistep, "
                         "poly, sigmoid, cosine (did you mean 'step'?)"));
-  EXPECT_THAT(failure("lr_policy: 'step'"), HasSubstr("lr_policy 'step' needs stepsize"));
-  EXPECT_THAT(failure("lr_policy: 'poly'"), HasSubstr("needs max_iter"));
-  EXPECT_THAT(failure("stepvalue: 5 stepvalue: 5"), HasSubstr("above the stepvalue before it, 5"));
+  EXPECT_THAT(failure_of_solver("lr_policy: 'step'"), HasSubstr("lr_policy 'step' needs stepsize"));
+  EXPECT_THAT(failure_of_solver("lr_policy: 'poly'"), HasSubstr("needs max_iter"));
+  EXPECT_THAT(failure_of_solver("stepvalue: 5 stepvalue: 5"),
+              HasSubstr("above the stepvalue before it, 5"));
 }
 
 TEST(SolverDefinition, HasTheStatesOfItsNets) {

@@ -4,23 +4,23 @@
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
-#include "tests/model/thrown.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
 namespace {
 
-using test::thrown;
+using test::message_of;
 
-Message parse(const std::string& text) {
+Message parsed_text(const std::string& text) {
   return parse_text_format(text, "net.prototxt");
 }
-std::string failure(const std::string& text) {
-  return thrown([&] { (void)parse(text); });
+std::string failure_of_text(const std::string& text) {
+  return message_of([&] { (void)parsed_text(text); });
 }
 
 TEST(TextFormat, KeepsFieldsInFileOrderWithTheirLocations) {
-  const Message message = parse("name: \"AlexNet\"\n  base_lr: 0.01\nphase: TEST");
+  const Message message = parsed_text("name: \"AlexNet\"\n  base_lr: 0.01\nphase: TEST");
   ASSERT_EQ(message.fields.size(), 3u);
   EXPECT_EQ(message.fields[0].text, "AlexNet");
   EXPECT_TRUE(message.fields[0].quoted);
@@ -31,7 +31,7 @@ TEST(TextFormat, KeepsFieldsInFileOrderWithTheirLocations) {
 }
 
 TEST(TextFormat, OpensABlockWithOrWithoutAColonAndWithAngles) {
-  const Message message = parse("a { x: 1 } b: { x: 2 } c < x: 3 > d: < x: 4 >");
+  const Message message = parsed_text("a { x: 1 } b: { x: 2 } c < x: 3 > d: < x: 4 >");
   ASSERT_EQ(message.fields.size(), 4u);
   for (size_t i = 0; i < 4; ++i) {
     ASSERT_NE(message.fields[i].message, nullptr);
@@ -40,7 +40,7 @@ TEST(TextFormat, OpensABlockWithOrWithoutAColonAndWithAngles) {
 }
 
 TEST(TextFormat, ExpandsAListIntoARepeatedField) {
-  const Message message = parse("dim: [1, 3, 227] layer [{ a: 1 }, { a: 2 }] empty: []");
+  const Message message = parsed_text("dim: [1, 3, 227] layer [{ a: 1 }, { a: 2 }] empty: []");
   EXPECT_EQ(message.all("dim").size(), 3u);
   EXPECT_EQ(message.all("dim")[2]->text, "227");
   EXPECT_EQ(message.all("layer").size(), 2u);
@@ -48,19 +48,19 @@ TEST(TextFormat, ExpandsAListIntoARepeatedField) {
 }
 
 TEST(TextFormat, SkipsCommentsCommasAndSemicolons) {
-  const Message message = parse("a: 1, # first\nb: 2; c { d: 3, e: 4; }, # last");
+  const Message message = parsed_text("a: 1, # first\nb: 2; c { d: 3, e: 4; }, # last");
   EXPECT_EQ(message.fields.size(), 3u);
   EXPECT_EQ(message.find("c")->message->fields.size(), 2u);
 }
 
 TEST(TextFormat, JoinsAdjacentTextsAndUndoesEscapes) {
-  const Message message = parse(R"(a: "one " 'two' b: "\"\\\n\t\101\x42\'")");
+  const Message message = parsed_text(R"(a: "one " 'two' b: "\"\\\n\t\101\x42\'")");
   EXPECT_EQ(message.find("a")->text, "one two");
   EXPECT_EQ(message.find("b")->text, "\"\\\n\tAB'");
 }
 
 TEST(TextFormat, KeepsNumbersAsWritten) {
-  const Message message = parse("a: -1e-4 b: - 2 c: .5 d: 1.0f e: 0xFF f: -inf");
+  const Message message = parsed_text("a: -1e-4 b: - 2 c: .5 d: 1.0f e: 0xFF f: -inf");
   EXPECT_EQ(message.find("a")->text, "-1e-4");
   EXPECT_EQ(message.find("b")->text, "-2");
   EXPECT_EQ(message.find("c")->text, ".5");
@@ -70,62 +70,65 @@ TEST(TextFormat, KeepsNumbersAsWritten) {
 }
 
 TEST(TextFormat, FindsTheLastOfARepeatedField) {
-  const Message message = parse("a: 1 a: 2");
+  const Message message = parsed_text("a: 1 a: 2");
   EXPECT_EQ(message.find("a")->text, "2");
   EXPECT_EQ(message.find("b"), nullptr);
 }
 
 TEST(TextFormat, AnErrorNamesFileLineAndColumnAndWhatWasFound) {
-  EXPECT_EQ(failure("layer {\n  name: }"),
+  EXPECT_EQ(failure_of_text("layer {\n  name: }"),
             "net.prototxt:2:9: expected a value for 'name', found '}'");
-  EXPECT_EQ(failure("a: 1\nb 2"), "net.prototxt:2:3: expected ':' or '{' after 'b', found '2'");
-  EXPECT_EQ(failure("a: 1\n}"), "net.prototxt:2:1: expected a field's name, found '}'");
-  EXPECT_EQ(failure("a: [1 2]"),
+  EXPECT_EQ(failure_of_text("a: 1\nb 2"),
+            "net.prototxt:2:3: expected ':' or '{' after 'b', found '2'");
+  EXPECT_EQ(failure_of_text("a: 1\n}"), "net.prototxt:2:1: expected a field's name, found '}'");
+  EXPECT_EQ(failure_of_text("a: [1 2]"),
             "net.prototxt:1:7: expected ',' or ']' in the list of 'a', found '2'");
-  EXPECT_EQ(failure("a { \"x\": 1 }"),
+  EXPECT_EQ(failure_of_text("a { \"x\": 1 }"),
             "net.prototxt:1:5: expected a field's name or the end of the block, "
             "found the text \"x\"");
-  EXPECT_EQ(failure("a: 12b"), "net.prototxt:1:4: '12b' is not a number");
-  EXPECT_EQ(failure("a: 3ff"), "net.prototxt:1:4: '3ff' is not a number");
-  EXPECT_EQ(failure("a: 1 $"),
+  EXPECT_EQ(failure_of_text("a: 12b"), "net.prototxt:1:4: '12b' is not a number");
+  EXPECT_EQ(failure_of_text("a: 3ff"), "net.prototxt:1:4: '3ff' is not a number");
+  EXPECT_EQ(failure_of_text("a: 1 $"),
             "net.prototxt:1:6: '$' has no meaning here; is this a text file (.prototxt)?");
 }
 
 TEST(TextFormat, ABlockThatIsNotClosedIsNamedWithItsLine) {
-  EXPECT_EQ(failure("layer {\n  name: \"a\"\n"),
+  EXPECT_EQ(failure_of_text("layer {\n  name: \"a\"\n"),
             "net.prototxt:3:1: expected '}' to close 'layer' of line 1, "
             "found the end of the file");
 }
 
 TEST(TextFormat, ATextThatIsNotClosedIsAnErrorWhereItBegins) {
-  EXPECT_EQ(failure("a: \"abc\nb: 1"),
+  EXPECT_EQ(failure_of_text("a: \"abc\nb: 1"),
             "net.prototxt:1:4: this text is not closed: expected '\"' before the end of the line");
-  EXPECT_THAT(failure("a: \"abc\\q\""), testing::StartsWith("net.prototxt:1:8: unknown escape"));
+  EXPECT_THAT(failure_of_text("a: \"abc\\q\""),
+              testing::StartsWith("net.prototxt:1:8: unknown escape"));
 }
 
 TEST(TextFormat, RefusesTextsWithAZeroByte) {
-  EXPECT_EQ(failure(std::string("a: \"b\0c\"", 8)), "net.prototxt:1:4: this text has a zero byte");
-  EXPECT_EQ(failure(R"(a: "b\0c")"), "net.prototxt:1:4: this text has a zero byte");
+  EXPECT_EQ(failure_of_text(std::string("a: \"b\0c\"", 8)),
+            "net.prototxt:1:4: this text has a zero byte");
+  EXPECT_EQ(failure_of_text(R"(a: "b\0c")"), "net.prototxt:1:4: this text has a zero byte");
 }
 
 TEST(TextFormat, RefusesBlocksNestedTooDeep) {
   std::string text;
   for (int i = 0; i < 100000; ++i) text += "a{";
-  EXPECT_THAT(failure(text), testing::HasSubstr("nested more than 64 deep"));
+  EXPECT_THAT(failure_of_text(text), testing::HasSubstr("nested more than 64 deep"));
 }
 
 TEST(TextFormat, AWrittenMessageReadsAsTheSame) {
   const std::string text =
       "name: \"a \\\"b\\\" \\n \\001\"\nlayer {\n  type: \"ReLU\"\n  dim: 1\n  dim: 2\n  x {\n  "
       "}\n}\n";
-  EXPECT_EQ(write_text_format(parse(text)), text);
+  EXPECT_EQ(write_text_format(parsed_text(text)), text);
 }
 
 TEST(TextFormat, AFileThatCannotBeReadIsNamed) {
   const test::TempFolder folder;
-  EXPECT_THAT(thrown([&] { (void)read_text_format(folder / "no.prototxt"); }),
+  EXPECT_THAT(message_of([&] { (void)read_text_format(folder / "no.prototxt"); }),
               testing::AllOf(testing::HasSubstr("no.prototxt' cannot be read")));
-  EXPECT_THAT(thrown([&] { (void)read_text_format(folder.path()); }),
+  EXPECT_THAT(message_of([&] { (void)read_text_format(folder.path()); }),
               testing::HasSubstr("is a folder"));
 }
 
@@ -155,7 +158,7 @@ TEST(TextFormat, SurvivesRandomDamage) {
       if (damaged.empty()) break;
     }
     try {
-      (void)parse(write_text_format(parse(damaged)));
+      (void)parsed_text(write_text_format(parsed_text(damaged)));
     } catch (const Error& failure) {
       ++refused;
       EXPECT_THAT(failure.what(), testing::StartsWith("net.prototxt:"));

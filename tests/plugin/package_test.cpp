@@ -16,7 +16,7 @@ using test::TempFolder;
 using testing::ElementsAre;
 
 // Runs a command and returns its output if it failed, "" otherwise.
-std::string failure_of(const std::string& command, const TempFolder& folder) {
+std::string message_of(const std::string& command, const TempFolder& folder) {
   const std::string log = (folder / "log.txt").string();
   if (std::system((command + " >'" + log + "' 2>&1").c_str()) == 0) return "";
   return command + "\n" + test::read_text(log);
@@ -29,7 +29,7 @@ std::string quoted(const std::filesystem::path& path) {
 TEST(Package, AStrangersLayerBuildsOutOfTreeAndLoads) {
   const TempFolder folder;
   const std::string cmake = quoted(TANDEM_CMAKE);
-  ASSERT_EQ(failure_of(cmake + " --install " + quoted(test::build_folder()) +
+  ASSERT_EQ(message_of(cmake + " --install " + quoted(test::build_folder()) +
                            " --component sdk --prefix " + quoted(folder / "package"),
                        folder),
             "");
@@ -37,12 +37,12 @@ TEST(Package, AStrangersLayerBuildsOutOfTreeAndLoads) {
   std::filesystem::copy(test::source_folder() / "examples/custom_layer", folder / "acme",
                         std::filesystem::copy_options::recursive);
   ASSERT_EQ(
-      failure_of(cmake + " -S " + quoted(folder / "acme") + " -B " + quoted(folder / "build") +
+      message_of(cmake + " -S " + quoted(folder / "acme") + " -B " + quoted(folder / "build") +
                      " -DCMAKE_PREFIX_PATH=" + quoted(folder / "package") +
                      " -DCMAKE_CXX_COMPILER=" + quoted(TANDEM_CXX_COMPILER),
                  folder),
       "");
-  ASSERT_EQ(failure_of(cmake + " --build " + quoted(folder / "build"), folder), "");
+  ASSERT_EQ(message_of(cmake + " --build " + quoted(folder / "build"), folder), "");
 
   Registry registry;
   const ModuleReport report = registry.load(folder / "build/acme_swish.so");
@@ -58,7 +58,7 @@ TEST(Package, ACudaKernelBuildsOutOfTreeWithTheInstalledHelpers) {
   if (std::system("nvcc --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "there is no nvcc";
   const TempFolder folder;
   const std::string cmake = quoted(TANDEM_CMAKE);
-  ASSERT_EQ(failure_of(cmake + " --install " + quoted(test::build_folder()) +
+  ASSERT_EQ(message_of(cmake + " --install " + quoted(test::build_folder()) +
                            " --component sdk --prefix " + quoted(folder / "package"),
                        folder),
             "");
@@ -98,13 +98,13 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
 }
 )");
   ASSERT_EQ(
-      failure_of(cmake + " -S " + quoted(folder / "acme") + " -B " + quoted(folder / "build") +
+      message_of(cmake + " -S " + quoted(folder / "acme") + " -B " + quoted(folder / "build") +
                      " -DCMAKE_PREFIX_PATH=" + quoted(folder / "package") +
                      " -DCMAKE_CUDA_ARCHITECTURES=75-virtual -DCMAKE_CXX_COMPILER=" +
                      quoted(TANDEM_CXX_COMPILER),
                  folder),
       "");
-  ASSERT_EQ(failure_of(cmake + " --build " + quoted(folder / "build"), folder), "");
+  ASSERT_EQ(message_of(cmake + " --build " + quoted(folder / "build"), folder), "");
   Registry registry;
   const ModuleReport report = registry.load(folder / "build/acme.so");
   EXPECT_THAT(report.offers, ElementsAre("layer acme.Twice", "kernel acme.Twice/cuda"))

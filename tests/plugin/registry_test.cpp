@@ -13,7 +13,7 @@
 namespace tandem {
 namespace {
 
-using test::failure_of;
+using test::message_of;
 using test::plugin;
 using test::TempFolder;
 using testing::AllOf;
@@ -29,7 +29,7 @@ TEST(Registry, TwoModulesOfOneNameAreAnErrorThatNamesBoth) {
   EXPECT_THAT(report.reason, AllOf(HasSubstr("layer type 'test.Good' is already registered by " +
                                              plugin("good").string()),
                                    HasSubstr("acme.Swish")));
-  EXPECT_THAT(failure_of([&] { (void)registry.layer_type("test.Good"); }),
+  EXPECT_THAT(message_of([&] { (void)registry.layer_type("test.Good"); }),
               AllOf(HasSubstr("registered by two plugins"), HasSubstr(plugin("good").string()),
                     HasSubstr(plugin("taken_name").string())));
 }
@@ -47,7 +47,7 @@ TEST(Registry, AnUnknownLayerTypeIsReportedWithTheNearNameAndFailedModules) {
   registry.load(plugin("good"));
   registry.load(plugin("refuses"));
   EXPECT_EQ(registry.find_layer_type("test.Godo"), nullptr);
-  EXPECT_EQ(failure_of([&] { (void)registry.layer_type("test.Godo"); }),
+  EXPECT_EQ(message_of([&] { (void)registry.layer_type("test.Godo"); }),
             "unknown layer type 'test.Godo' (did you mean 'test.Good'?); 'tandem layers' lists the "
             "known ones; not loaded: " +
                 plugin("refuses").string() +
@@ -58,15 +58,15 @@ TEST(Registry, AnUnknownLayerTypeIsReportedWithTheNearNameAndFailedModules) {
 TEST(Registry, AMissingKernelIsReportedWithTheDeviceKindsThereAre) {
   Registry registry;
   registry.load(plugin("good"));
-  EXPECT_EQ(failure_of([&] { (void)registry.kernel("test.Good", "cuda"); }),
+  EXPECT_EQ(message_of([&] { (void)registry.kernel("test.Good", "cuda"); }),
             "layer type 'test.Good' has no kernel on device kind 'cuda', it has one on cpu");
-  EXPECT_EQ(failure_of([&] { (void)registry.kernel("test.Bad", "cuda"); }),
+  EXPECT_EQ(message_of([&] { (void)registry.kernel("test.Bad", "cuda"); }),
             "layer type 'test.Bad' has no kernel on device kind 'cuda', it has no kernel at all");
 }
 
 TEST(Registry, AnUnknownDeviceKindIsReportedWithTheKnownOnes) {
   Registry registry;
-  EXPECT_EQ(failure_of([&] { (void)registry.backend("gpu"); }),
+  EXPECT_EQ(message_of([&] { (void)registry.backend("gpu"); }),
             "unknown device kind 'gpu'; known: none");
 }
 
@@ -96,7 +96,7 @@ TEST(Registry, ADataSetOfAFailedModuleIsReportedEachTime) {
   Registry registry;
   registry.scan(test::test_plugin_folder() / "broken_data");
   for (int time = 0; time < 2; ++time) {
-    EXPECT_THAT(failure_of([&] { (void)registry.dataset("broken"); }),
+    EXPECT_THAT(message_of([&] { (void)registry.dataset("broken"); }),
                 AllOf(HasSubstr("data set 'broken' is not loaded: "),
                       HasSubstr("tandem_dataset_broken.so: "), HasSubstr("its drum is empty")));
   }
@@ -107,7 +107,7 @@ TEST(Registry, DefersKernelsUntilTheirDeviceKindIsRequested) {
   std::filesystem::copy(plugin("good"), folder / "tandem_kernels_cpu_good.so");
   Registry registry;
   registry.scan(folder.path());
-  EXPECT_THAT(failure_of([&] { (void)registry.kernel("test.Good", "cuda"); }),
+  EXPECT_THAT(message_of([&] { (void)registry.kernel("test.Good", "cuda"); }),
               HasSubstr("no kernel at all"));
   EXPECT_THAT(registry.modules(), IsEmpty());
   EXPECT_STREQ(registry.kernel("test.Good", "cpu").layer_type, "test.Good");
@@ -134,7 +134,7 @@ TEST(Registry, ABackendOfAFailedModuleIsListedAndReportedEachTime) {
   EXPECT_THAT(registry.modules(), IsEmpty());
   for (int time = 0; time < 2; ++time) {
     EXPECT_THAT(registry.backends(), ElementsAre("abacus"));
-    EXPECT_THAT(failure_of([&] { (void)registry.backend("abacus"); }),
+    EXPECT_THAT(message_of([&] { (void)registry.backend("abacus"); }),
                 AllOf(HasSubstr("backend 'abacus' is not loaded: "),
                       HasSubstr("tandem_backend_abacus.so: it cannot work on this machine")));
   }
@@ -143,7 +143,7 @@ TEST(Registry, ABackendOfAFailedModuleIsListedAndReportedEachTime) {
 TEST(Registry, AnUnknownDataSetIsReportedWithTheNearName) {
   Registry registry;
   registry.scan(test::test_plugin_folder() / "drawn");
-  EXPECT_EQ(failure_of([&] { (void)registry.dataset("drwan"); }),
+  EXPECT_EQ(message_of([&] { (void)registry.dataset("drwan"); }),
             "unknown data set 'drwan' (did you mean 'drawn'?); known: drawn");
 }
 
@@ -219,7 +219,7 @@ TEST_F(SharedFolder, ThatEveryUserMayWriteToIsNotTrusted) {
               AllOf(HasSubstr("every user of this machine may write to its folder: chmod o-w '" +
                               folder.string()),
                     HasSubstr("TANDEM_TRUST_PLUGINS=1")));
-  EXPECT_THAT(failure_of([&] { (void)registry.layer_type("test.Good"); }),
+  EXPECT_THAT(message_of([&] { (void)registry.layer_type("test.Good"); }),
               HasSubstr("every user of this machine"));
 }
 

@@ -28,14 +28,14 @@ Net joined_net(int32_t phase = TANDEM_TRAIN) {
   return net.inner_product("fc3", 10).relu("relu5").with_activations_joined().loss().finish();
 }
 
-struct Case {
+struct ActivationsCase {
   std::string strategy;  // or "testing"
   int devices;
   StrategyOptions options = {};
   std::string name = strategy;
 };
 
-Plan plan_of(const Case& which, const Net& net) {
+Plan activations_plan(const ActivationsCase& which, const Net& net) {
   StrategyInputs inputs = inputs_of(net, which.devices);
   inputs.options = which.options;
   if (which.strategy == "sequential" || which.strategy == "two_phase") {
@@ -45,13 +45,13 @@ Plan plan_of(const Case& which, const Net& net) {
                                      : build_plan(which.strategy, inputs);
 }
 
-Plan plan_of(const Case& which) {
+Plan activations_plan(const ActivationsCase& which) {
   static const Net training = joined_net(), testing = joined_net(TANDEM_TEST);
-  return plan_of(which, which.strategy == "testing" ? testing : training);
+  return activations_plan(which, which.strategy == "testing" ? testing : training);
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> result;
+std::vector<ActivationsCase> activations_cases() {
+  std::vector<ActivationsCase> result;
   for (const int devices : {1, 3}) {
     for (const char* strategy : {"sequential", "two_phase", "layerwise", "testing"}) {
       result.push_back({strategy, devices});
@@ -76,10 +76,10 @@ std::vector<Case> cases() {
   return result;
 }
 
-class JoinedActivations : public testing::TestWithParam<Case> {};
+class JoinedActivations : public testing::TestWithParam<ActivationsCase> {};
 
-INSTANTIATE_TEST_SUITE_P(Strategies, JoinedActivations, testing::ValuesIn(cases()),
-                         [](const testing::TestParamInfo<Case>& info) {
+INSTANTIATE_TEST_SUITE_P(Strategies, JoinedActivations, testing::ValuesIn(activations_cases()),
+                         [](const testing::TestParamInfo<ActivationsCase>& info) {
                            return fmt::format("{}_on_{}", info.param.name, info.param.devices);
                          });
 
@@ -92,7 +92,7 @@ const PlanBinding* forward_use(const Plan& plan, const Task& task) {
 // In rows times channels. Forward runs once for each row in all of these plans.
 TEST_P(JoinedActivations, AreDoneToEachElementOnce) {
   const Net net = joined_net(GetParam().strategy == "testing" ? TANDEM_TEST : TANDEM_TRAIN);
-  const Plan plan = plan_of(GetParam());
+  const Plan plan = activations_plan(GetParam());
   std::map<int, int64_t> done;  // by ReLU
   for (const Task& task : plan.tasks) {
     const PlanBinding* use = forward_use(plan, task);
@@ -114,7 +114,7 @@ TEST_P(JoinedActivations, AreDoneToEachElementOnce) {
 
 TEST_P(JoinedActivations, HaveTasksOfTheirOwnOnlyAfterSlices) {
   const Net net = joined_net();
-  const Plan plan = plan_of(GetParam());
+  const Plan plan = activations_plan(GetParam());
   int own = 0, fused = 0;
   for (const Task& task : plan.tasks) {
     const PlanBinding* use = forward_use(plan, task);
@@ -134,7 +134,7 @@ TEST_P(JoinedActivations, HaveABackwardPassWhereTheKernelDoesNotApplyTheirGradie
   if (GetParam().strategy == "testing") GTEST_SKIP() << "a test has no backward pass";
   Net net = joined_net();
   for (Layer& layer : net.layers) layer.gradient_is_fused = layer.fused_into >= 0;
-  const Plan plan = plan_of(GetParam(), net);
+  const Plan plan = activations_plan(GetParam(), net);
   std::set<std::pair<int, int>> own;      // device and ReLU
   std::set<std::pair<int, int>> missing;  // device and ReLU whose gradient the kernel leaves out
   int applied = 0;
@@ -164,7 +164,7 @@ TEST_P(JoinedActivations, HaveABackwardPassWhereTheKernelDoesNotApplyTheirGradie
 }
 
 TEST_P(JoinedActivations, LeaveThePlanWithoutRacesAndNeedlessWaits) {
-  const Plan plan = plan_of(GetParam());
+  const Plan plan = activations_plan(GetParam());
   expect_no_race(plan);
   expect_each_wait_needed(plan, 7);
   expect_written_before_read(plan);
@@ -196,7 +196,7 @@ class ByHand : public testing::Test {
 TEST_F(ByHand, AnActivationThatIsLeftOutIsAnError) {
   PlanBuilder plan = builder();
   emit_alone(plan, "conv1");
-  EXPECT_THAT(error_of([&] { plan.emit_forward(0, layer("pool1")); }),
+  EXPECT_THAT(message_of([&] { plan.emit_forward(0, layer("pool1")); }),
               AllOf(HasSubstr("strategy 'by_hand': 'forward pool1 @0' reads"),
                     HasSubstr("layer 'relu1' (ReLU) was not applied"),
                     HasSubstr("it is not fused into layer 'conv1' (Convolution) here")));
@@ -205,7 +205,7 @@ TEST_F(ByHand, AnActivationThatIsLeftOutIsAnError) {
 TEST_F(ByHand, AnActivationThatIsAppliedTwiceIsAnError) {
   PlanBuilder plan = builder();
   plan.emit_forward(0, layer("conv1"));
-  EXPECT_THAT(error_of([&] { emit(plan, plan.describe(0, layer("relu1")), "forward relu1 @0"); }),
+  EXPECT_THAT(message_of([&] { emit(plan, plan.describe(0, layer("relu1")), "forward relu1 @0"); }),
               AllOf(HasSubstr("strategy 'by_hand': 'forward relu1 @0' would apply layer 'relu1'"),
                     HasSubstr("a second time")));
 }
@@ -229,11 +229,11 @@ TEST_F(ByHand, AnActivationThatIsLeftOutIsAnErrorWhereItWasCopiedTo) {
   emit_alone(plan, "conv1");
   plan.emit_copy("keep", Stage::send_activations, layer("conv1"), {{0, StreamKind::copy}},
                  {{plan.tensor(0, tensor, {3, 9}), plan.tensor(other, tensor)}});
-  EXPECT_THAT(error_of([&] { plan.emit_forward(other, layer("pool1")); }),
+  EXPECT_THAT(message_of([&] { plan.emit_forward(other, layer("pool1")); }),
               HasSubstr("'forward pool1 @0 other' reads"));
   plan.emit_forward(other, layer("relu1"));
-  EXPECT_EQ(error_of([&] { plan.emit_forward(other, layer("pool1")); }), "");
-  EXPECT_NE(error_of([&] { plan.emit_forward(0, layer("pool1")); }), "");
+  EXPECT_EQ(message_of([&] { plan.emit_forward(other, layer("pool1")); }), "");
+  EXPECT_NE(message_of([&] { plan.emit_forward(0, layer("pool1")); }), "");
 }
 
 TEST_F(ByHand, SomeRowsWithoutTheActivationAreEnoughForAnError) {
@@ -243,15 +243,15 @@ TEST_F(ByHand, SomeRowsWithoutTheActivationAreEnoughForAnError) {
   some.activation = TANDEM_ACTIVATION_NONE;
   plan.slice_rows(some, 0, {8, 9});
   emit(plan, std::move(some), "the last row again");
-  EXPECT_THAT(error_of([&] { plan.emit_forward(0, layer("pool1")); }), HasSubstr("reads"));
-  EXPECT_THAT(error_of([&] { plan.emit_forward(0, layer("relu1")); }), HasSubstr("second time"));
+  EXPECT_THAT(message_of([&] { plan.emit_forward(0, layer("pool1")); }), HasSubstr("reads"));
+  EXPECT_THAT(message_of([&] { plan.emit_forward(0, layer("relu1")); }), HasSubstr("second time"));
 }
 
 TEST_F(ByHand, AddingUpSlicesDoesNoActivationAlong) {
   PlanBuilder plan = builder();
   PlanBinding part = plan.describe(0, layer("fc2"));
   part.adds_to_output = true;
-  EXPECT_THAT(error_of([&] { emit(plan, std::move(part), "forward fc2, second part"); }),
+  EXPECT_THAT(message_of([&] { emit(plan, std::move(part), "forward fc2, second part"); }),
               AllOf(HasSubstr("by_hand"), HasSubstr("second part"), HasSubstr("adds")));
 }
 
@@ -261,7 +261,7 @@ TEST_F(ByHand, AddingToWhatIsRectifiedIsAnError) {
   PlanBinding part = plan.describe(0, layer("fc2"));
   part.adds_to_output = true;
   part.activation = TANDEM_ACTIVATION_NONE;
-  EXPECT_THAT(error_of([&] { emit(plan, std::move(part), "forward fc2, second part"); }),
+  EXPECT_THAT(message_of([&] { emit(plan, std::move(part), "forward fc2, second part"); }),
               HasSubstr("adds to memory to which layer 'relu4' (ReLU) was applied"));
 }
 
@@ -271,7 +271,7 @@ TEST_F(ByHand, ResultsWithoutTheActivationDoNotReachTheHost) {
   const int tensor = net_.layers[static_cast<size_t>(layer("fc3"))].outputs[0];
   const Region source = plan.tensor(0, tensor);
   const int host = plan.buffer({"kept", TANDEM_HOST, BufferKind::persistent, source.bytes, 1, {}});
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(message_of([&] {
                 plan.emit_copy("copy results", Stage::report, -1, {{0, StreamKind::copy}},
                                {{source, {host, 0, source.bytes}}});
               }),

@@ -13,7 +13,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const Net& net() {
+const Net& two_layer_net() {
   static const Net dense = FakeNet("dense", 9, {1, 1, 5, 5})
                                .inner_product("fc1", 21)
                                .relu("relu1")
@@ -24,17 +24,17 @@ const Net& net() {
 }
 
 StrategyInputs with_groups(const std::string& groups) {
-  StrategyInputs inputs = inputs_of(net(), 4);
+  StrategyInputs inputs = inputs_of(two_layer_net(), 4);
   inputs.options["groups"] = groups;
   return inputs;
 }
 
-std::string refusal(const StrategyInputs& inputs) {
-  return error_of([&] { (void)build_plan("asymmetric", inputs); });
+std::string asymmetric_refusal(const StrategyInputs& inputs) {
+  return message_of([&] { (void)build_plan("asymmetric", inputs); });
 }
 
 TEST(Asymmetric, RefusesGroupsThatAreNotADivisionOfTheDevices) {
-  const auto of = [](const std::string& groups) { return refusal(with_groups(groups)); };
+  const auto of = [](const std::string& groups) { return asymmetric_refusal(with_groups(groups)); };
   EXPECT_THAT(of("E=/W=0,1,2,3"), HasSubstr("group E is empty"));
   EXPECT_THAT(of("E=0,1,2,3/W="), HasSubstr("group W is empty"));
   EXPECT_THAT(of("E=0,1/W=2"), HasSubstr("device 3 is in neither group"));
@@ -48,9 +48,9 @@ TEST(Asymmetric, RefusesGroupsThatAreNotADivisionOfTheDevices) {
 }
 
 TEST(Asymmetric, RefusesOneDeviceAndLayersThatMixSamples) {
-  EXPECT_THAT(refusal(inputs_of(net(), 1)), HasSubstr("at least 2 devices"));
+  EXPECT_THAT(asymmetric_refusal(inputs_of(two_layer_net(), 1)), HasSubstr("at least 2 devices"));
   const Net normalised = normalised_net(9);
-  EXPECT_THAT(refusal(inputs_of(normalised, 2)),
+  EXPECT_THAT(asymmetric_refusal(inputs_of(normalised, 2)),
               AllOf(HasSubstr("layer 'norm1' (BatchNorm)"), HasSubstr("mixes the samples")));
 }
 

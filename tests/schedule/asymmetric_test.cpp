@@ -16,43 +16,31 @@
 namespace tandem::test {
 namespace {
 
-const Net& dense_net() {
-  static const Net net = FakeNet("dense", 9, {1, 1, 5, 5})
-                             .inner_product("fc1", 21)
-                             .relu("relu1")
-                             .inner_product("fc2", 18)
-                             .relu("relu2")
-                             .inner_product("fc3", 10)
-                             .loss()
-                             .finish();
-  return net;
-}
-
-StrategyInputs inputs_for(const Net& net, int devices, const std::string& groups) {
+StrategyInputs asymmetric_inputs(const Net& net, int devices, const std::string& groups) {
   StrategyInputs inputs = inputs_of(net, devices);
   inputs.options["groups"] = groups;
   return inputs;
 }
 
-struct Case {
+struct AsymmetricCase {
   int devices;
   std::string groups;
   bool convolutions = false;
   bool clips = false;  // and adds up two batches
 };
 
-Plan plan_of(const Case& which) {
+Plan asymmetric_plan(const AsymmetricCase& which) {
   static const Net convolutions = small_net(9);
-  StrategyInputs inputs =
-      inputs_for(which.convolutions ? convolutions : dense_net(), which.devices, which.groups);
+  StrategyInputs inputs = asymmetric_inputs(which.convolutions ? convolutions : dense_net(),
+                                            which.devices, which.groups);
   inputs.needs_norms = inputs.clips_gradients = which.clips;
   inputs.micro_batches_per_step = which.clips ? 2 : 1;
   return build_plan("asymmetric", inputs);
 }
 
 // Every division of up to four devices into two groups.
-std::vector<Case> cases() {
-  std::vector<Case> result;
+std::vector<AsymmetricCase> asymmetric_cases() {
+  std::vector<AsymmetricCase> result;
   for (int devices = 2; devices <= 4; ++devices) {
     for (unsigned set = 1; set + 1 < 1U << devices; ++set) {
       std::string errors, weights;
@@ -67,10 +55,10 @@ std::vector<Case> cases() {
   return result;
 }
 
-class AsymmetricPlan : public testing::TestWithParam<Case> {};
+class AsymmetricPlan : public testing::TestWithParam<AsymmetricCase> {};
 
-INSTANTIATE_TEST_SUITE_P(Groups, AsymmetricPlan, testing::ValuesIn(cases()),
-                         [](const testing::TestParamInfo<Case>& info) {
+INSTANTIATE_TEST_SUITE_P(Groups, AsymmetricPlan, testing::ValuesIn(asymmetric_cases()),
+                         [](const testing::TestParamInfo<AsymmetricCase>& info) {
                            std::string name;
                            for (const char c : info.param.groups) {
                              if (std::isalnum(c) != 0) name += c;
@@ -80,23 +68,23 @@ INSTANTIATE_TEST_SUITE_P(Groups, AsymmetricPlan, testing::ValuesIn(cases()),
                          });
 
 TEST_P(AsymmetricPlan, HasNoRace) {
-  expect_no_race(plan_of(GetParam()));
+  expect_no_race(asymmetric_plan(GetParam()));
 }
 TEST_P(AsymmetricPlan, HasNoWaitThatCouldBeLeftOut) {
-  expect_each_wait_needed(plan_of(GetParam()), GetParam().devices == 2 ? 1 : 11);
+  expect_each_wait_needed(asymmetric_plan(GetParam()), GetParam().devices == 2 ? 1 : 11);
 }
 TEST_P(AsymmetricPlan, ReadsNoTransientMemoryBeforeItIsWritten) {
-  expect_written_before_read(plan_of(GetParam()));
+  expect_written_before_read(asymmetric_plan(GetParam()));
 }
 TEST_P(AsymmetricPlan, TellsEveryDeviceThatUpdatesOfTheLoss) {
-  expect_updates_know_of_the_loss(plan_of(GetParam()));
+  expect_updates_know_of_the_loss(asymmetric_plan(GetParam()));
 }
 TEST_P(AsymmetricPlan, ComputesOnTheComputeStreamsAndMovesOnTheOthers) {
-  expect_passes_on_compute_streams_only(plan_of(GetParam()));
+  expect_passes_on_compute_streams_only(asymmetric_plan(GetParam()));
 }
 
 TEST_P(AsymmetricPlan, ComputesErrorsInEAndWeightsInW) {
-  const Plan plan = plan_of(GetParam());
+  const Plan plan = asymmetric_plan(GetParam());
   const std::string weights = GetParam().groups.substr(GetParam().groups.find('W'));
   for (const Task& task : plan.tasks) {
     const auto* work = std::get_if<LayerWork>(&task.work);
@@ -108,13 +96,13 @@ TEST_P(AsymmetricPlan, ComputesErrorsInEAndWeightsInW) {
 }
 
 TEST(Asymmetric, BroadcastsALayersOutputWhileTheNextIsComputed) {
-  const Plan plan = plan_of({4, "E=0,2/W=1,3"});
+  const Plan plan = asymmetric_plan({4, "E=0,2/W=1,3"});
   EXPECT_LT(find_task(plan, "forward relu1 @3"), find_task(plan, "send fc1 @3->@1"));
   EXPECT_LT(find_task(plan, "send fc1 @3->@1"), find_task(plan, "forward fc2 @0"));
 }
 
 TEST(Asymmetric, EComputesTheErrorsOfItsShareAndWTheGradientOfItsSlice) {
-  const Plan plan = plan_of({4, "E=0,2/W=1,3"});
+  const Plan plan = asymmetric_plan({4, "E=0,2/W=1,3"});
   const auto use = [&](const char* label) -> const PlanBinding& {
     return plan.bindings[size_t(std::get<LayerWork>(task(plan, label).work).binding)];
   };
@@ -147,7 +135,7 @@ CostTable slow_weights(const Net& net) {
 TEST(Asymmetric, GoesOnWithTheNextErrorsWhileWeightsAreComputed) {
   const Net net = dense_net();
   const CostTable costs = slow_weights(net);
-  StrategyInputs inputs = inputs_for(net, 2, "E=0/W=1");
+  StrategyInputs inputs = asymmetric_inputs(net, 2, "E=0/W=1");
   inputs.costs = &costs;
   const Plan plan = build_plan("asymmetric", inputs);
   const StepModel model(net, plan, costs, inputs.link, nullptr);
@@ -166,7 +154,7 @@ TEST(Asymmetric, GoesOnWithTheNextErrorsWhileWeightsAreComputed) {
 
 TEST(Asymmetric, HandsWeightsOnSoThatNobodySendsMuchMoreThanOthers) {
   const Net net = dense_net();
-  const Plan plan = build_plan("asymmetric", inputs_for(net, 4, "E=0,1,2/W=3"));
+  const Plan plan = build_plan("asymmetric", asymmetric_inputs(net, 4, "E=0,1,2/W=3"));
   std::map<int, int64_t> sent, received;
   for (const Task& task : plan.tasks) {
     if (task.stage != Stage::broadcast) continue;
@@ -184,7 +172,7 @@ TEST(Asymmetric, HandsWeightsOnSoThatNobodySendsMuchMoreThanOthers) {
 }
 
 TEST(Asymmetric, BeginsBackwardWithTheRowsThatItWentForwardOver) {
-  StrategyInputs inputs = inputs_for(dense_net(), 4, "E=0,2/W=1,3");
+  StrategyInputs inputs = asymmetric_inputs(dense_net(), 4, "E=0,2/W=1,3");
   inputs.link = {1e6, 1e-3};  // rows of others are long on their way
   const Plan plan = build_plan("asymmetric", inputs);
   EXPECT_LT(find_task(plan, "backward_data fc3 @0"), find_task(plan, "forward loss @0 of others"));
@@ -195,7 +183,7 @@ TEST(Asymmetric, BeginsBackwardWithTheRowsThatItWentForwardOver) {
 
 // What nobody waits for yet never stands before what somebody waits for: one stream each way does.
 TEST(Asymmetric, SendsOnOneStreamAndReceivesOnOne) {
-  const Plan plan = plan_of({4, "E=0,2/W=1,3"});
+  const Plan plan = asymmetric_plan({4, "E=0,2/W=1,3"});
   int transfers = 0;
   for (const Task& task : plan.tasks) {
     if (task.streams.size() < 2 || task.stage == Stage::report) continue;
@@ -210,7 +198,7 @@ TEST(Asymmetric, SendsOnOneStreamAndReceivesOnOne) {
 TEST(Asymmetric, AddsUpTheGradientsOfTheRowsInAnOrderThatCostsDoNotChange) {
   const Net net = dense_net();
   const auto added = [&](const CostTable& costs, LinkSpec link) {
-    StrategyInputs inputs = inputs_for(net, 4, "E=0,2/W=1,3");
+    StrategyInputs inputs = asymmetric_inputs(net, 4, "E=0,2/W=1,3");
     inputs.options["slices"] = "all";
     inputs.costs = &costs;
     inputs.link = link;
@@ -234,14 +222,14 @@ TEST(Asymmetric, AddsUpTheGradientsOfTheRowsInAnOrderThatCostsDoNotChange) {
 }
 
 TEST(Asymmetric, RunsALayerAgainThatLeavesSavedMemory) {
-  const Plan plan = plan_of({2, "E=0/W=1", true});
+  const Plan plan = asymmetric_plan({2, "E=0/W=1", true});
   EXPECT_GE(find_task(plan, "forward pool1 @0 of others"), 0);
   EXPECT_EQ(find_task(plan, "forward conv1 @0 of others"), -1);
   EXPECT_EQ(find_task(plan, "forward pool1 @1 weights"), -1);
 }
 
 TEST(Asymmetric, SaysWhereTheNewestWeightsAre) {
-  const Plan plan = plan_of({4, "E=0,2/W=1,3"});
+  const Plan plan = asymmetric_plan({4, "E=0,2/W=1,3"});
   int64_t floats = 0;
   for (const Placement& place : plan.weights_at) {
     EXPECT_TRUE(place.device == 1 || place.device == 3);
@@ -253,9 +241,9 @@ TEST(Asymmetric, SaysWhereTheNewestWeightsAre) {
 }
 
 TEST(Asymmetric, TakesGroupsInAnyOrderForTheSame) {
-  const Plan plan = plan_of({4, "E=2,0/W=3,1"});
+  const Plan plan = asymmetric_plan({4, "E=2,0/W=3,1"});
   EXPECT_EQ(asymmetric_options().read(plan.options).groups, "E=0,2/W=1,3");
-  EXPECT_EQ(to_text(plan), to_text(plan_of({4, "E=0,2/W=1,3"})));
+  EXPECT_EQ(to_text(plan), to_text(asymmetric_plan({4, "E=0,2/W=1,3"})));
 }
 
 // Without a topology, of all sizes of E the one with the shortest step.

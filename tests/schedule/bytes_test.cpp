@@ -34,20 +34,20 @@ Plan plan_with(const Net& net, const std::string& strategy, int devices, bool by
   return strategy == "testing" ? build_testing_plan(inputs) : build_plan(strategy, inputs);
 }
 
-struct Case {
+struct BytesCase {
   std::string strategy;
   int devices;
 };
-Plan plan_of(const Case& which, bool bytes = true) {
+Plan bytes_plan(const BytesCase& which, bool bytes = true) {
   static const Net training = small_net(9), testing = small_net(9, TANDEM_TEST);
   return plan_with(which.strategy == "testing" ? testing : training, which.strategy, which.devices,
                    bytes);
 }
 
-class PlansOfBytes : public testing::TestWithParam<Case> {};
+class PlansOfBytes : public testing::TestWithParam<BytesCase> {};
 
-std::vector<Case> cases() {
-  std::vector<Case> result;
+std::vector<BytesCase> bytes_cases() {
+  std::vector<BytesCase> result;
   for (int devices = 1; devices <= 4; ++devices) {
     for (const char* strategy : {"sequential", "two_phase", "layerwise", "testing"}) {
       result.push_back({strategy, devices});
@@ -58,24 +58,25 @@ std::vector<Case> cases() {
   }
   return result;
 }
-INSTANTIATE_TEST_SUITE_P(Strategies, PlansOfBytes, testing::ValuesIn(cases()), [](const auto& i) {
-  return fmt::format("{}_on_{}", i.param.strategy, i.param.devices);
-});
+INSTANTIATE_TEST_SUITE_P(Strategies, PlansOfBytes, testing::ValuesIn(bytes_cases()),
+                         [](const auto& i) {
+                           return fmt::format("{}_on_{}", i.param.strategy, i.param.devices);
+                         });
 
 TEST_P(PlansOfBytes, HaveNoRaceAlsoWhereBuffersShareMemory) {
-  expect_no_race(plan_of(GetParam()));
+  expect_no_race(bytes_plan(GetParam()));
 }
 TEST_P(PlansOfBytes, HaveNoWaitThatCouldBeLeftOut) {
-  expect_each_wait_needed(plan_of(GetParam()));
+  expect_each_wait_needed(bytes_plan(GetParam()));
 }
 TEST_P(PlansOfBytes, ReadNoMemoryBeforeItIsWritten) {
-  expect_written_before_read(plan_of(GetParam()));
+  expect_written_before_read(bytes_plan(GetParam()));
 }
 
 // So that the next batch is brought while a graph runs: nothing of what is captured lies on the
 // copy streams, and what brings a batch waits for nothing of the micro-batch before.
 TEST_P(PlansOfBytes, LeaveTheConversionOutOfTheGraph) {
-  const Plan plan = plan_of(GetParam());
+  const Plan plan = bytes_plan(GetParam());
   const CaptureSplit split = split_for_capture(plan);
   ASSERT_EQ(split.reason, "");
   for (const int task : split.captured) {
@@ -95,7 +96,7 @@ TEST_P(PlansOfBytes, LeaveTheConversionOutOfTheGraph) {
 
 // Everything else is the plan of floats, task by task.
 TEST_P(PlansOfBytes, AddAConversionAfterEachCopyOfPixelsAndNothingElse) {
-  const Plan bytes = plan_of(GetParam()), floats = plan_of(GetParam(), false);
+  const Plan bytes = bytes_plan(GetParam()), floats = bytes_plan(GetParam(), false);
   std::vector<std::string> labels, float_labels;
   int64_t rows = 0;
   for (size_t i = 0; i < bytes.tasks.size(); ++i) {
@@ -120,7 +121,7 @@ TEST_P(PlansOfBytes, AddAConversionAfterEachCopyOfPixelsAndNothingElse) {
 }
 
 TEST(BytesInAPlan, TravelAsAQuarterAndLieWhereFloatsWouldHaveCome) {
-  const Plan plan = plan_of({"sequential", 2}), floats = plan_of({"sequential", 2}, false);
+  const Plan plan = bytes_plan({"sequential", 2}), floats = bytes_plan({"sequential", 2}, false);
   const BatchLayout global = make_batch_layout(9, {1, 3, 16, 16}, {}, PixelForm::bytes);
   const BatchLayout local = make_batch_layout(4, {1, 3, 16, 16});
   const auto& copy = std::get<CopyWork>(task(plan, "copy input @1").work);
@@ -139,7 +140,7 @@ TEST(BytesInAPlan, TravelAsAQuarterAndLieWhereFloatsWouldHaveCome) {
 }
 
 TEST(BytesInAPlan, AreForecastInTheMemoryOfHostAndDevices) {
-  const Plan plan = plan_of({"sequential", 1}), floats = plan_of({"sequential", 1}, false);
+  const Plan plan = bytes_plan({"sequential", 1}), floats = bytes_plan({"sequential", 1}, false);
   const MemoryPlan bytes = plan_memory(plan), as_floats = plan_memory(floats);
   constexpr int64_t pixels = 9 * pixels_of_row;
   EXPECT_EQ(as_floats.prefetched_bytes - bytes.prefetched_bytes, ring_slots * 3 * pixels);
@@ -149,7 +150,7 @@ TEST(BytesInAPlan, AreForecastInTheMemoryOfHostAndDevices) {
 
 TEST(BytesInAPlan, CostWhatTheirConversionMoves) {
   const Net net = small_net(9);
-  const Plan plan = plan_of({"sequential", 1});
+  const Plan plan = bytes_plan({"sequential", 1});
   const Task& convert = task(plan, "convert input @0");
   EXPECT_EQ(cost_key(net, plan, convert), "convert");
   EXPECT_EQ(cost_bytes(plan, convert), 5 * 9 * pixels_of_row);  // a byte read, a float written
@@ -159,11 +160,11 @@ TEST(BytesInAPlan, CostWhatTheirConversionMoves) {
 }
 
 TEST(BytesInAPlan, AreCheckedAgainstTheirShape) {
-  Plan plan = plan_of({"sequential", 1});
+  Plan plan = bytes_plan({"sequential", 1});
   for (Task& task : plan.tasks) {
     if (auto* convert = std::get_if<ConvertWork>(&task.work)) convert->target.bytes -= 4;
   }
-  EXPECT_THAT(error_of([&] { validate(plan); }), HasSubstr("'convert input @0'"));
+  EXPECT_THAT(message_of([&] { validate(plan); }), HasSubstr("'convert input @0'"));
 }
 
 }  // namespace

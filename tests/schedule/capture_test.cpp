@@ -15,8 +15,8 @@ namespace {
 using test::communication;
 using test::compute;
 using test::copies;
-using test::error_of;
 using test::Maker;
+using test::message_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -92,7 +92,7 @@ TEST(GraphUse, IsReadAndRefusedByItsOption) {
   EXPECT_EQ(parse_graph_use("auto"), GraphUse::automatic);
   EXPECT_EQ(parse_graph_use("on"), GraphUse::on);
   EXPECT_EQ(parse_graph_use("off"), GraphUse::off);
-  EXPECT_EQ(error_of([] { static_cast<void>(parse_graph_use("yes")); }),
+  EXPECT_EQ(message_of([] { static_cast<void>(parse_graph_use("yes")); }),
             "--graphs yes: it is auto, on or off");
 }
 
@@ -103,12 +103,12 @@ TEST(MicroBatchesAsGraphs, AreRefusedWhereTheBackendHasNoneAndTheUserInsists) {
     Maker maker(1);
     const Region a = maker.persistent("a", 0, 4);
     maker.add("double", compute(0), a, {a});
-    test::Rig rig(maker.derived(), test::registry().backend("cpu"), {}, options);
+    test::Rig rig(maker.derived(), test::cpu(), {}, options);
     rig.run(3);
     return rig.executor->has_graphs();
   };
   EXPECT_EQ(
-      error_of([&] { run(); }),
+      message_of([&] { run(); }),
       "--graphs on: backend 'cpu' captures no graphs; leave the option out, or say --graphs off");
   options.graphs = GraphUse::automatic;
   EXPECT_FALSE(run());

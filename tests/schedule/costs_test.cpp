@@ -224,7 +224,7 @@ class CostsFile : public testing::Test {
  protected:
   [[nodiscard]] std::string refusal(const std::string& text) const {
     std::ofstream(path()) << text;
-    return error_of([&] { (void)CostTable::read(path(), {}); });
+    return message_of([&] { (void)CostTable::read(path(), {}); });
   }
   [[nodiscard]] std::filesystem::path path() const { return folder_.path() / "costs.csv"; }
   TempFolder folder_;
@@ -262,7 +262,7 @@ TEST_F(CostsFile, ReplacesAnotherTableButNoOtherKindOfFile) {
   CostTable().write(path(), {"net alexnet"});
   CostTable().write(path(), {"net lenet"});
   const auto mine = folder_.write("mine.txt", "# my notes\n");
-  EXPECT_THAT(error_of([&] { CostTable().write(mine, {}); }),
+  EXPECT_THAT(message_of([&] { CostTable().write(mine, {}); }),
               HasSubstr("mine.txt' exists and is another kind of file"));
   std::ifstream file(mine);
   std::string line;
@@ -275,7 +275,7 @@ TEST_F(CostsFile, OfAnotherPrecisionIsRefusedWhereOneIsWanted) {
                     {"net lenet strategy two_phase precision bfloat16", "of some precision"});
   (void)CostTable::read(path(), {});
   (void)CostTable::read(path(), {}, "bfloat16");
-  EXPECT_THAT(error_of([&] { (void)CostTable::read(path(), {}, "float32"); }),
+  EXPECT_THAT(message_of([&] { (void)CostTable::read(path(), {}, "float32"); }),
               HasSubstr("costs.csv:2: these costs were measured in bfloat16, not in float32: use "
                         "--precision bfloat16"));
   CostTable().write(path(), {"made by hand"});
@@ -302,12 +302,12 @@ TEST_F(CostsFile, ErrorsNameFileAndLine) {
 }
 
 TEST_F(CostsFile, ThatIsMissingSaysWhatWritesOne) {
-  EXPECT_THAT(error_of([&] { (void)CostTable::read(folder_.path() / "none.csv", {}); }),
+  EXPECT_THAT(message_of([&] { (void)CostTable::read(folder_.path() / "none.csv", {}); }),
               testing::AllOf(HasSubstr("none.csv' cannot be read"), HasSubstr("tandem profile")));
 }
 
 TEST_F(CostsFile, ThatCannotBeWrittenIsAnErrorThatNamesIt) {
-  EXPECT_THAT(error_of([&] { CostTable().write(folder_.path() / "no" / "such.csv", {}); }),
+  EXPECT_THAT(message_of([&] { CostTable().write(folder_.path() / "no" / "such.csv", {}); }),
               HasSubstr("such.csv' cannot be created"));
 }
 

@@ -18,7 +18,7 @@
 namespace tandem::test {
 namespace {
 
-struct Case {
+struct PlanCase {
   std::string strategy;  // or "testing"
   int devices = 1;
   StrategyOptions options{};
@@ -39,11 +39,11 @@ struct Case {
   }
 };
 
-void PrintTo(const Case& which, std::ostream* out) {
+void PrintTo(const PlanCase& which, std::ostream* out) {
   *out << which.name();
 }
 
-const Net& net_of(const Case& which) {
+const Net& net_of(const PlanCase& which) {
   static const Net training = small_net(9), testing = small_net(9, TANDEM_TEST);
   static const Net normalised = normalised_net(9), normalised_test = normalised_net(9, TANDEM_TEST);
   static const Net scaled = scaled_net(9);
@@ -53,7 +53,7 @@ const Net& net_of(const Case& which) {
   return which.normalised ? (tests ? normalised_test : normalised) : (tests ? testing : training);
 }
 
-Plan plan_of(const Case& which) {
+Plan plan_of_case(const PlanCase& which) {
   const Net& net = net_of(which);
   StrategyInputs inputs = inputs_of(net, which.devices);
   inputs.options = which.options;
@@ -73,15 +73,15 @@ struct Outcome {
 };
 
 // Made once for all tests of a case.
-const Outcome& outcome_of(const Case& which) {
+const Outcome& outcome_of(const PlanCase& which) {
   static std::map<std::string, Outcome> known;
   const auto [at, is_new] = known.try_emplace(which.name());
-  if (is_new) at->second.refusal = error_of([&] { at->second.plan = plan_of(which); });
+  if (is_new) at->second.refusal = message_of([&] { at->second.plan = plan_of_case(which); });
   return at->second;
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> result;
+std::vector<PlanCase> plan_cases() {
+  std::vector<PlanCase> result;
   for (int devices = 1; devices <= 4; ++devices) {
     for (const bool normalised : {false, true}) {
       result.push_back({"testing", devices, {}, normalised});
@@ -98,7 +98,7 @@ std::vector<Case> cases() {
   return result;
 }
 
-class EveryPlan : public testing::TestWithParam<Case> {
+class EveryPlan : public testing::TestWithParam<PlanCase> {
  protected:
   // Not every strategy can do with every net and rule; then no test has anything to look at.
   void SetUp() override {
@@ -111,7 +111,7 @@ class EveryPlan : public testing::TestWithParam<Case> {
   // No tasks: refused.
   [[nodiscard]] static const Plan& plan() { return outcome_of(GetParam()).plan; }
 };
-INSTANTIATE_TEST_SUITE_P(Strategies, EveryPlan, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Strategies, EveryPlan, testing::ValuesIn(plan_cases()),
                          [](const auto& info) { return info.param.name(); });
 
 TEST_P(EveryPlan, HasNoRace) {
@@ -126,9 +126,9 @@ TEST_P(EveryPlan, HasNoWaitThatCouldBeLeftOut) {
 // Where a plan would take no less memory, none does.
 TEST(EveryStrategy, RunsPassesAgainInSomeOfTheseCasesThatRecompute) {
   std::map<std::string, int> plans;
-  for (const Case& which : cases()) {
+  for (const PlanCase& which : plan_cases()) {
     if (!which.recomputes) continue;
-    const Plan plan = plan_of(which);
+    const Plan plan = plan_of_case(which);
     plans[which.strategy] += std::any_of(plan.tasks.begin(), plan.tasks.end(), &repeats) ? 1 : 0;
   }
   EXPECT_EQ(plans.size(), 6U);
@@ -164,9 +164,9 @@ TEST_P(EveryPlan, GoesForwardOnceOverEachRowOfTheBatch) {
 // A run that goes on with what it has recorded has the same plan.
 TEST_P(EveryPlan, IsMadeAgainByItsOwnOptions) {
   if (GetParam().strategy == "testing" || plan().tasks.empty()) return;
-  Case again = GetParam();
+  PlanCase again = GetParam();
   again.options = plan().options;
-  const Plan same = plan_of(again);
+  const Plan same = plan_of_case(again);
   EXPECT_EQ(same.options, plan().options);
   ASSERT_EQ(same.tasks.size(), plan().tasks.size());
   for (size_t i = 0; i < same.tasks.size(); ++i) {

@@ -101,7 +101,7 @@ TEST(ExecutorOnSim, AWorkWithoutAPredictedTimeIsNamed) {
   maker.add("without a cost", compute(0), kibibytes(maker, "a", 0, 1), {});
   Rig rig(maker.derived(), sim());
   rig.executor->issue(0, {});
-  const std::string text = test::error_of([&] { rig.executor->wait(0); });
+  const std::string text = test::message_of([&] { rig.executor->wait(0); });
   EXPECT_THAT(text, testing::HasSubstr("'without a cost'"));
 }
 

@@ -17,16 +17,13 @@ namespace {
 using test::communication;
 using test::compute;
 using test::copies;
-using test::error_of;
+using test::cpu;
 using test::Maker;
+using test::message_of;
 using test::Rig;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-const tandem_backend& cpu() {
-  return test::registry().backend("cpu");
-}
 
 // Every stream of two devices adds and copies between a few persistent buffers.
 Plan random_arithmetic(uint64_t seed) {
@@ -134,7 +131,8 @@ TEST(Executor, NamesAnExternalBufferWithoutAnAddress) {
   const Region batch = maker.floats("batch", -1, 2, BufferKind::external);
   maker.copy("input", {copies(0)}, maker.floats("input", 0, 2), batch);
   Rig rig(maker.derived(), cpu());
-  EXPECT_EQ(error_of([&] { rig.executor->issue(0, {}); }), "step 1: no address for buffer 'batch'");
+  EXPECT_EQ(message_of([&] { rig.executor->issue(0, {}); }),
+            "step 1: no address for buffer 'batch'");
 }
 
 TEST(Executor, ATaskOfAnIssuedMicroBatchCanBeWaitedFor) {
@@ -164,7 +162,7 @@ TEST(Executor, WaitingForAMicroBatchThatWasNotIssuedIsAnError) {
   maker.touch("nothing", {compute(0)}, {}, {});
   Rig rig(maker.derived(), cpu());
   rig.executor->issue(3, {});
-  EXPECT_EQ(error_of([&] { rig.executor->wait(4); }),
+  EXPECT_EQ(message_of([&] { rig.executor->wait(4); }),
             "micro-batch 4 was not issued; the last one is 3");
 }
 
@@ -272,7 +270,7 @@ TEST(Executor, TheTraceKeepsTheOrderOfWaitsAndStreams) {
       }
     }
   }
-  EXPECT_THAT(error_of([&] { static_cast<void>(rig.executor->trace(0)); }),
+  EXPECT_THAT(message_of([&] { static_cast<void>(rig.executor->trace(0)); }),
               HasSubstr("only the last two"));
 }
 

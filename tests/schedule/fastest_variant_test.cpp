@@ -19,7 +19,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const Net& dense_net() {
+const Net& wide_dense_net() {
   static const Net net = FakeNet("dense", 16, {1, 1, 8, 8})
                              .inner_product("fc1", 64)
                              .relu("relu1")
@@ -65,7 +65,7 @@ void expect_fastest(const std::string& strategy, StrategyInputs inputs) {
 }
 
 TEST(FastestVariant, IsTheFastestOfAllQuotas) {
-  const Net& net = dense_net();
+  const Net& net = wide_dense_net();
   for (const double seconds : {1e-6, 1e-3}) {
     for (const double bandwidth : {1e6, 1e9}) {
       const CostTable costs = costs_of(net, seconds);
@@ -80,7 +80,7 @@ TEST(FastestVariant, IsTheFastestOfAllQuotas) {
 // The last layer's rounds are rows of the batch, so it gains by beginning early; the layers below
 // repeat their products in every round.
 TEST(FastestVariant, IsASmallQuotaWhereTheLastLayerIsSlowAndALargeOneWhereTheOthersAre) {
-  const Net& net = dense_net();
+  const Net& net = wide_dense_net();
   const auto quota = [&](double seconds, double last_seconds) {
     const CostTable costs = costs_of(net, seconds, last_seconds);
     StrategyInputs inputs = inputs_of(net, 4);
@@ -108,7 +108,7 @@ TEST(FastestVariant, TakesNoMoreForTheLeastThanWhatTheBusiestDeviceComputes) {
   const Net convolutions = small_net(13);
   for (const auto& [strategy, net] : {std::pair<std::string, const Net*>{"hybrid", &convolutions},
                                       {"fc_parallel", &convolutions},
-                                      {"fc_parallel", &dense_net()}}) {
+                                      {"fc_parallel", &wide_dense_net()}}) {
     for (const int devices : {2, 3, 4}) {
       StrategyInputs inputs = inputs_of(*net, devices);
       const CostTable costs;  // a roofline, by which rows count
@@ -127,8 +127,8 @@ TEST(FastestVariant, TakesNoMoreForTheLeastThanWhatTheBusiestDeviceComputes) {
 }
 
 TEST(FastestVariant, SaysWhatItChoseAmong) {
-  const CostTable costs = costs_of(dense_net(), 1e-3);
-  StrategyInputs inputs = inputs_of(dense_net(), 4);
+  const CostTable costs = costs_of(wide_dense_net(), 1e-3);
+  StrategyInputs inputs = inputs_of(wide_dense_net(), 4);
   inputs.costs = &costs;
   const FastestVariant choice = chosen("fc_parallel", inputs);
   EXPECT_THAT(choice.note,
@@ -137,8 +137,8 @@ TEST(FastestVariant, SaysWhatItChoseAmong) {
 
 // A round for each error piece of each layer: too many with --quota 1.
 TEST(FastestVariant, SaysNothingOfVariantsThatCannotBe) {
-  const CostTable costs = costs_of(dense_net(), 1e-3);
-  StrategyInputs inputs = inputs_of(dense_net(), 8);
+  const CostTable costs = costs_of(wide_dense_net(), 1e-3);
+  StrategyInputs inputs = inputs_of(wide_dense_net(), 8);
   inputs.costs = &costs;
   inputs.options["eager"] = true;
   const FastestVariant choice = chosen("fc_parallel", inputs);
@@ -147,7 +147,7 @@ TEST(FastestVariant, SaysNothingOfVariantsThatCannotBe) {
   for (const StrategyVariant& variant : built_in_strategies().at("fc_parallel").variants(inputs)) {
     StrategyInputs one = inputs;
     one.options = variant.options;
-    if (error_of([&] { (void)build_plan("fc_parallel", one); }).empty()) continue;
+    if (message_of([&] { (void)build_plan("fc_parallel", one); }).empty()) continue;
     ++refused;
     EXPECT_THAT(choice.note, testing::Not(HasSubstr(variant.label))) << choice.note;
   }
@@ -155,13 +155,13 @@ TEST(FastestVariant, SaysNothingOfVariantsThatCannotBe) {
 }
 
 TEST(FastestVariant, LeavesAloneWhatIsGivenOrNotOpen) {
-  const CostTable costs = costs_of(dense_net(), 1e-3);
-  StrategyInputs inputs = inputs_of(dense_net(), 4);
+  const CostTable costs = costs_of(wide_dense_net(), 1e-3);
+  StrategyInputs inputs = inputs_of(wide_dense_net(), 4);
   inputs.costs = &costs;
   inputs.options["quota"] = 3;
   EXPECT_EQ(quota_of(chosen("fc_parallel", inputs).options), 3);
   EXPECT_EQ(chosen("fc_parallel", inputs).note, "");
-  EXPECT_EQ(chosen("layerwise", inputs_of(dense_net(), 4)).note, "");
+  EXPECT_EQ(chosen("layerwise", inputs_of(wide_dense_net(), 4)).note, "");
 }
 
 // What is chosen by is what the backend takes.

@@ -18,43 +18,31 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const Net& dense_net() {
-  static const Net net = FakeNet("dense", 9, {1, 1, 5, 5})
-                             .inner_product("fc1", 21)
-                             .relu("relu1")
-                             .inner_product("fc2", 18)
-                             .relu("relu2")
-                             .inner_product("fc3", 10)
-                             .loss()
-                             .finish();
-  return net;
-}
-
-StrategyInputs inputs_for(const Net& net, int devices, int quota) {
+StrategyInputs fc_parallel_inputs(const Net& net, int devices, int quota) {
   StrategyInputs inputs = inputs_of(net, devices);
   inputs.options["quota"] = quota;
   return inputs;
 }
 
-struct Case {
+struct FcParallelCase {
   int devices, quota;
   bool convolutions;
   bool clips = false;  // and adds up two batches
   bool eager = false;
 };
 
-Plan plan_of(const Case& which) {
+Plan fc_parallel_plan(const FcParallelCase& which) {
   static const Net convolutions = small_net(9);
-  StrategyInputs inputs =
-      inputs_for(which.convolutions ? convolutions : dense_net(), which.devices, which.quota);
+  StrategyInputs inputs = fc_parallel_inputs(which.convolutions ? convolutions : dense_net(),
+                                             which.devices, which.quota);
   inputs.options["eager"] = which.eager;
   inputs.needs_norms = inputs.clips_gradients = which.clips;
   inputs.micro_batches_per_step = which.clips ? 2 : 1;
   return build_plan("fc_parallel", inputs);
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> result;
+std::vector<FcParallelCase> fc_parallel_cases() {
+  std::vector<FcParallelCase> result;
   for (int devices = 2; devices <= 4; ++devices) {
     for (int quota = 1; quota <= devices; ++quota) {
       result.push_back({devices, quota, false});
@@ -68,10 +56,10 @@ std::vector<Case> cases() {
   return result;
 }
 
-class FcParallelPlan : public testing::TestWithParam<Case> {};
+class FcParallelPlan : public testing::TestWithParam<FcParallelCase> {};
 
-INSTANTIATE_TEST_SUITE_P(Quotas, FcParallelPlan, testing::ValuesIn(cases()),
-                         [](const testing::TestParamInfo<Case>& info) {
+INSTANTIATE_TEST_SUITE_P(Quotas, FcParallelPlan, testing::ValuesIn(fc_parallel_cases()),
+                         [](const testing::TestParamInfo<FcParallelCase>& info) {
                            return fmt::format("{}_devices_quota_{}{}{}{}", info.param.devices,
                                               info.param.quota,
                                               info.param.convolutions ? "_convolutions" : "",
@@ -80,24 +68,24 @@ INSTANTIATE_TEST_SUITE_P(Quotas, FcParallelPlan, testing::ValuesIn(cases()),
                          });
 
 TEST_P(FcParallelPlan, HasNoRace) {
-  expect_no_race(plan_of(GetParam()));
+  expect_no_race(fc_parallel_plan(GetParam()));
 }
 TEST_P(FcParallelPlan, HasNoWaitThatCouldBeLeftOut) {
-  expect_each_wait_needed(plan_of(GetParam()), GetParam().devices == 2 ? 1 : 17);
+  expect_each_wait_needed(fc_parallel_plan(GetParam()), GetParam().devices == 2 ? 1 : 17);
 }
 TEST_P(FcParallelPlan, ReadsNoTransientMemoryBeforeItIsWritten) {
-  expect_written_before_read(plan_of(GetParam()));
+  expect_written_before_read(fc_parallel_plan(GetParam()));
 }
 TEST_P(FcParallelPlan, TellsEveryDeviceThatUpdatesOfTheLoss) {
-  expect_updates_know_of_the_loss(plan_of(GetParam()));
+  expect_updates_know_of_the_loss(fc_parallel_plan(GetParam()));
 }
 TEST_P(FcParallelPlan, ComputesOnTheComputeStreamsAndMovesOnTheOthers) {
-  expect_passes_on_compute_streams_only(plan_of(GetParam()));
+  expect_passes_on_compute_streams_only(fc_parallel_plan(GetParam()));
 }
 
 TEST_P(FcParallelPlan, NeverSendsGradientsOfDividedLayers) {
   if (GetParam().clips) return;
-  const Plan plan = plan_of(GetParam());
+  const Plan plan = fc_parallel_plan(GetParam());
   for (const Task& task : plan.tasks) {
     if (!std::holds_alternative<CopyWork>(task.work)) continue;
     if (task.label.find("activation gradients") != std::string::npos) continue;
@@ -112,7 +100,7 @@ const PlanBinding& use(const Plan& plan, const std::string& label) {
 }
 
 TEST(FcParallel, DividesNeuronsEvenlyWithTheirWeightsAndUpdatesThemInParallel) {
-  const Plan plan = plan_of({4, 4, false});
+  const Plan plan = fc_parallel_plan({4, 4, false});
   const PlanBinding& fc1 = use(plan, "forward fc1 @1");
   EXPECT_EQ(fc1.slice.begin, 6);
   EXPECT_EQ(fc1.slice.end, 11);
@@ -126,7 +114,7 @@ TEST(FcParallel, DividesNeuronsEvenlyWithTheirWeightsAndUpdatesThemInParallel) {
 }
 
 TEST(FcParallel, TakesTheInputPartByPartInAFixedOrderBeginningWithItsOwn) {
-  const Plan plan = plan_of({3, 3, false});
+  const Plan plan = fc_parallel_plan({3, 3, false});
   int before = -1;
   for (const char* label : {"forward fc2 @1 of @1", "send fc1 @2->@1", "forward fc2 @1 of @2",
                             "send fc1 @0->@1", "forward fc2 @1 of @0", "forward relu2 @1"}) {
@@ -143,7 +131,7 @@ TEST(FcParallel, TakesTheInputPartByPartInAFixedOrderBeginningWithItsOwn) {
 }
 
 TEST(FcParallel, TakesRowsOfTheConvolutionsOutputPartByPart) {
-  const Plan plan = plan_of({2, 2, true});
+  const Plan plan = fc_parallel_plan({2, 2, true});
   const PlanBinding& part = use(plan, "forward fc1 @0 of @1");
   EXPECT_EQ(part.rows.begin, 5);
   EXPECT_EQ(part.rows.end, 9);
@@ -151,7 +139,7 @@ TEST(FcParallel, TakesRowsOfTheConvolutionsOutputPartByPart) {
 }
 
 TEST(FcParallel, WaitsForAQuotaOfGradientPartsAndRepeatsTheProducts) {
-  const Plan all = plan_of({3, 3, false}), two = plan_of({3, 2, false});
+  const Plan all = fc_parallel_plan({3, 3, false}), two = fc_parallel_plan({3, 2, false});
   EXPECT_GE(find_task(all, "backward_data fc2 @0 of @0 round 0"), 0);
   EXPECT_EQ(find_task(all, "backward_data fc2 @0 of @0 round 1"), -1);
   EXPECT_GE(find_task(two, "backward_data fc2 @0 of @0 round 1"), 0);
@@ -168,7 +156,7 @@ TEST(FcParallel, WaitsForAQuotaOfGradientPartsAndRepeatsTheProducts) {
 }
 
 TEST(FcParallel, EagerSendsGradientsInEveryRoundAndTheLayerUpstreamHasAsManyTimesMore) {
-  const Plan plan = plan_of({4, 2, false, false, true});
+  const Plan plan = fc_parallel_plan({4, 2, false, false, true});
   EXPECT_LT(find_task(plan, "send fc2 activation gradients round 0 @1->@0"),
             find_task(plan, "backward_data fc3 @0 of @0 round 1"));
   for (const char* label :
@@ -185,7 +173,7 @@ TEST(FcParallel, EagerSendsGradientsInEveryRoundAndTheLayerUpstreamHasAsManyTime
 }
 
 TEST(FcParallel, EagerGivesTheConvolutionsTheSumOfAllRounds) {
-  const Plan plan = plan_of({2, 1, true, false, true});
+  const Plan plan = fc_parallel_plan({2, 1, true, false, true});
   std::vector<std::string> adds;
   for (const Task& task : plan.tasks) {
     if (task.label.starts_with("add pool2 activation gradients @1")) adds.push_back(task.label);
@@ -196,7 +184,7 @@ TEST(FcParallel, EagerGivesTheConvolutionsTheSumOfAllRounds) {
 }
 
 TEST(FcParallel, SumsTheConvolutionsGradientsOverAllDevices) {
-  const Plan plan = plan_of({2, 2, true});
+  const Plan plan = fc_parallel_plan({2, 2, true});
   for (const char* label :
        {"update conv1 @0", "update conv1 @1", "add conv1 gradients part 0 @0"}) {
     EXPECT_GE(find_task(plan, label), 0) << label;
@@ -204,7 +192,7 @@ TEST(FcParallel, SumsTheConvolutionsGradientsOverAllDevices) {
 }
 
 TEST(FcParallel, SaysWhereTheNewestWeightsAreAndTestingGathersThem) {
-  const Plan plan = plan_of({3, 3, true});
+  const Plan plan = fc_parallel_plan({3, 3, true});
   int64_t bytes = 0;
   for (const Placement& place : plan.weights_at) bytes += place.interval.count();
   const Net test = small_net(9, TANDEM_TEST);
@@ -221,7 +209,7 @@ TEST(FcParallel, SaysWhereTheNewestWeightsAreAndTestingGathersThem) {
 // Of the dense net on three devices of three rows, two parts a round.
 const std::vector<Round>& rounds_of(const char* layer, bool eager) {
   const auto make = [](bool is_eager) {
-    StrategyInputs inputs = inputs_for(dense_net(), 3, 2);
+    StrategyInputs inputs = fc_parallel_inputs(dense_net(), 3, 2);
     return BackwardRounds(dense_net(), fc_chain(inputs), 3, {2, is_eager});
   };
   static const BackwardRounds late = make(false), early = make(true);
@@ -269,36 +257,36 @@ TEST(BackwardRounds, EagerSendEachAndMultiply) {
   EXPECT_EQ(rounds_of("fc1", true).size(), 8U);
 }
 
-std::string refusal(const StrategyInputs& inputs) {
-  return error_of([&] { (void)build_plan("fc_parallel", inputs); });
+std::string fc_parallel_refusal(const StrategyInputs& inputs) {
+  return message_of([&] { (void)build_plan("fc_parallel", inputs); });
 }
 
 TEST(FcParallel, RefusesQuotasOutOfRangeAndTooFewDevices) {
-  EXPECT_THAT(refusal(inputs_for(dense_net(), 3, 4)),
+  EXPECT_THAT(fc_parallel_refusal(fc_parallel_inputs(dense_net(), 3, 4)),
               AllOf(HasSubstr("--quota 4"), HasSubstr("at most 3")));
-  EXPECT_THAT(refusal(inputs_for(dense_net(), 3, -1)), HasSubstr("at least 1"));
-  EXPECT_THAT(refusal(inputs_of(dense_net(), 1)), HasSubstr("at least 2 devices"));
+  EXPECT_THAT(fc_parallel_refusal(fc_parallel_inputs(dense_net(), 3, -1)), HasSubstr("at least 1"));
+  EXPECT_THAT(fc_parallel_refusal(inputs_of(dense_net(), 1)), HasSubstr("at least 2 devices"));
 }
 
 TEST(FcParallel, RefusesToBeEagerInOneRoundOrInFarTooMany) {
-  StrategyInputs inputs = inputs_for(dense_net(), 3, 3);
+  StrategyInputs inputs = fc_parallel_inputs(dense_net(), 3, 3);
   inputs.options["eager"] = true;
-  EXPECT_THAT(refusal(inputs), AllOf(HasSubstr("--eager with --quota 3 on 3 devices"),
-                                     HasSubstr("a --quota of at most 2")));
+  EXPECT_THAT(fc_parallel_refusal(inputs), AllOf(HasSubstr("--eager with --quota 3 on 3 devices"),
+                                                 HasSubstr("a --quota of at most 2")));
   inputs.options["quota"] = 0;
   EXPECT_EQ(fc_parallel_options().read(build_plan("fc_parallel", inputs).options).quota, 2);
   FakeNet deep("deep", 8, {1, 1, 4, 4});
   for (int i = 1; i <= 6; ++i) deep.inner_product("fc" + std::to_string(i), 16);
   const Net net = deep.loss().finish();
-  StrategyInputs many = inputs_for(net, 4, 1);
+  StrategyInputs many = fc_parallel_inputs(net, 4, 1);
   many.options["eager"] = true;
-  EXPECT_THAT(refusal(many), AllOf(HasSubstr("layer 'fc1'"), HasSubstr("4096 rounds"),
-                                   HasSubstr("a larger --quota")));
+  EXPECT_THAT(fc_parallel_refusal(many), AllOf(HasSubstr("layer 'fc1'"), HasSubstr("4096 rounds"),
+                                               HasSubstr("a larger --quota")));
 }
 
 TEST(FcParallel, KeepsOfGradientsAndSolverStateWhatADeviceHas) {
   const Net net = dense_net();
-  const Plan plan = plan_of({3, 3, false});
+  const Plan plan = fc_parallel_plan({3, 3, false});
   for (int device = 0; device < 3; ++device) {
     for (const char* name : {"gradients", "state"}) {
       const int buffer = plan.find_buffer(name, device);
@@ -310,9 +298,9 @@ TEST(FcParallel, KeepsOfGradientsAndSolverStateWhatADeviceHas) {
 
 TEST(FcParallel, RefusesNetsThatItCannotDivide) {
   const Net conv = FakeNet("conv", 8, {1, 1, 4, 4}).convolution("conv1", 2, 3).loss().finish();
-  EXPECT_THAT(refusal(inputs_of(conv, 2)), HasSubstr("net 'conv' has none"));
+  EXPECT_THAT(fc_parallel_refusal(inputs_of(conv, 2)), HasSubstr("net 'conv' has none"));
   const Net narrow = FakeNet("narrow", 8, {1, 1, 4, 4}).inner_product("fc1", 3).loss().finish();
-  EXPECT_THAT(refusal(inputs_of(narrow, 4)),
+  EXPECT_THAT(fc_parallel_refusal(inputs_of(narrow, 4)),
               AllOf(HasSubstr("layer 'fc1'"), HasSubstr("3 neurons"), HasSubstr("4 devices")));
   const Net shared = FakeNet("shared", 8, {1, 1, 4, 4})
                          .inner_product("fc1", 16)
@@ -320,7 +308,7 @@ TEST(FcParallel, RefusesNetsThatItCannotDivide) {
                          .inner_product_sharing("fc3", "fc2")
                          .loss()
                          .finish();
-  EXPECT_THAT(refusal(inputs_of(shared, 2)),
+  EXPECT_THAT(fc_parallel_refusal(inputs_of(shared, 2)),
               AllOf(HasSubstr("layer 'fc3'"), HasSubstr("shares its weights")));
 }
 

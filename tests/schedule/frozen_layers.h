@@ -31,7 +31,7 @@ inline void expect_frozen_layers_left_alone(const std::string& strategy) {
                           .freeze("fc1")
                           .loss()
                           .finish();
-  EXPECT_THAT(error_of([&] { (void)build_plan(strategy, inputs_of(nothing, 2)); }),
+  EXPECT_THAT(message_of([&] { (void)build_plan(strategy, inputs_of(nothing, 2)); }),
               testing::HasSubstr("no weights to train"));
 }
 

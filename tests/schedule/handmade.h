@@ -15,6 +15,7 @@
 #include "core/schedule/plan/dependencies.h"
 #include "core/schedule/plan/plan.h"
 #include "tests/support/folders.h"
+#include "tests/support/message_of.h"
 
 namespace tandem::test {
 
@@ -100,6 +101,9 @@ inline const Registry& registry() {
   }();
   return loaded;
 }
+inline const tandem_backend& cpu() {
+  return registry().backend("cpu");
+}
 
 inline DeviceSpec devices(const std::string& kind, int count) {
   DeviceSpec spec{kind, {}};
@@ -140,16 +144,5 @@ struct Rig {
   MemoryPlan memory;
   std::unique_ptr<Executor> executor;
 };
-
-// The message of the Error that `action` throws; "" if it throws none.
-template <class Action>
-std::string error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& failure) {
-    return failure.what();
-  }
-  return "";
-}
 
 }  // namespace tandem::test

@@ -18,64 +18,65 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-struct Case {
+struct HybridCase {
   int conv, fc;
   bool normalised = false;
   bool clips = false;  // and adds up two batches
   bool extended = false;
 };
 
-StrategyInputs inputs_for(const Net& net, int conv, int fc) {
+StrategyInputs hybrid_inputs(const Net& net, int conv, int fc) {
   StrategyInputs inputs = inputs_of(net, conv + fc);
   inputs.options["conv_devices"] = conv;
   inputs.options["fc_devices"] = fc;
   return inputs;
 }
 
-Plan plan_of(const Case& which) {
+Plan hybrid_plan(const HybridCase& which) {
   static const Net plain = small_net(9), normalised = normalised_net(9);
-  StrategyInputs inputs = inputs_for(which.normalised ? normalised : plain, which.conv, which.fc);
+  StrategyInputs inputs =
+      hybrid_inputs(which.normalised ? normalised : plain, which.conv, which.fc);
   inputs.needs_norms = inputs.clips_gradients = which.clips;
   if (which.extended) inputs.options["fc_memory"] = "extended";
   inputs.micro_batches_per_step = which.clips ? 2 : 1;
   return build_plan("hybrid", inputs);
 }
 
-class HybridPlan : public testing::TestWithParam<Case> {};
+class HybridPlan : public testing::TestWithParam<HybridCase> {};
 
-INSTANTIATE_TEST_SUITE_P(Roles, HybridPlan,
-                         testing::Values(Case{1, 1}, Case{2, 1}, Case{3, 1}, Case{2, 2}, Case{4, 2},
-                                         Case{3, 3}, Case{1, 1, true}, Case{2, 1, true},
-                                         Case{2, 2, true}, Case{1, 1, false, true},
-                                         Case{2, 1, false, true}, Case{2, 2, false, true},
-                                         Case{1, 1, false, false, true},
-                                         Case{2, 2, true, false, true},
-                                         Case{2, 1, false, true, true}),
-                         [](const testing::TestParamInfo<Case>& info) {
-                           return fmt::format("{}_and_{}{}{}{}", info.param.conv, info.param.fc,
-                                              info.param.normalised ? "_normalised" : "",
-                                              info.param.clips ? "_clipped" : "",
-                                              info.param.extended ? "_extended" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Roles, HybridPlan,
+    testing::Values(HybridCase{1, 1}, HybridCase{2, 1}, HybridCase{3, 1}, HybridCase{2, 2},
+                    HybridCase{4, 2}, HybridCase{3, 3}, HybridCase{1, 1, true},
+                    HybridCase{2, 1, true}, HybridCase{2, 2, true}, HybridCase{1, 1, false, true},
+                    HybridCase{2, 1, false, true}, HybridCase{2, 2, false, true},
+                    HybridCase{1, 1, false, false, true}, HybridCase{2, 2, true, false, true},
+                    HybridCase{2, 1, false, true, true}),
+    [](const testing::TestParamInfo<HybridCase>& info) {
+      return fmt::format("{}_and_{}{}{}{}", info.param.conv, info.param.fc,
+                         info.param.normalised ? "_normalised" : "",
+                         info.param.clips ? "_clipped" : "",
+                         info.param.extended ? "_extended" : "");
+    });
 
 TEST_P(HybridPlan, HasNoRace) {
-  expect_no_race(plan_of(GetParam()));
+  expect_no_race(hybrid_plan(GetParam()));
 }
 TEST_P(HybridPlan, HasNoWaitThatCouldBeLeftOut) {
-  expect_each_wait_needed(plan_of(GetParam()), GetParam().conv + GetParam().fc > 4 ? 7 : 1);
+  expect_each_wait_needed(hybrid_plan(GetParam()), GetParam().conv + GetParam().fc > 4 ? 7 : 1);
 }
 TEST_P(HybridPlan, ReadsNoTransientMemoryBeforeItIsWritten) {
-  expect_written_before_read(plan_of(GetParam()));
+  expect_written_before_read(hybrid_plan(GetParam()));
 }
 TEST_P(HybridPlan, TellsEveryDeviceThatUpdatesOfTheLoss) {
-  expect_updates_know_of_the_loss(plan_of(GetParam()));
+  expect_updates_know_of_the_loss(hybrid_plan(GetParam()));
 }
 TEST_P(HybridPlan, ComputesOnTheComputeStreamsAndMovesOnTheOthers) {
-  expect_passes_on_compute_streams_only(plan_of(GetParam()));
+  expect_passes_on_compute_streams_only(hybrid_plan(GetParam()));
 }
 
 TEST_P(HybridPlan, ComputesConvolutionsOnConvDevicesAndTheRestOnFcDevices) {
-  const Plan plan = plan_of(GetParam());
+  const Plan plan = hybrid_plan(GetParam());
   const int conv = GetParam().conv;
   for (const Task& task : plan.tasks) {
     if (!std::holds_alternative<LayerWork>(task.work)) continue;
@@ -92,7 +93,7 @@ TEST_P(HybridPlan, ComputesConvolutionsOnConvDevicesAndTheRestOnFcDevices) {
 }
 
 TEST(Hybrid, SendsTheLastConvolutionsInputWhileItIsComputed) {
-  const Plan plan = plan_of({2, 1});
+  const Plan plan = hybrid_plan({2, 1});
   const Task& send = task(plan, "send pool1 @1->@2");
   EXPECT_EQ(send.stage, Stage::send_activations);
   EXPECT_LT(find_task(plan, "send pool1 @1->@2"), find_task(plan, "forward conv2 @1"));
@@ -100,7 +101,7 @@ TEST(Hybrid, SendsTheLastConvolutionsInputWhileItIsComputed) {
 }
 
 TEST(Hybrid, SendsBackActivationGradientsAndTheAveragedGradientAndBothUpdateTheirCopies) {
-  const Plan plan = plan_of({2, 2});
+  const Plan plan = hybrid_plan({2, 2});
   int before = -1;
   for (const char* label :
        {"backward_weights conv2 @3", "backward_data conv2 @3", "add conv2 gradients part 0 @2",
@@ -128,7 +129,7 @@ Net two_branch_net() {
 
 TEST(Hybrid, SendsBackTheGradientsOfEveryInputOfTheLastConvolution) {
   const Net net = two_branch_net();
-  const Plan plan = build_plan("hybrid", inputs_for(net, 1, 1));
+  const Plan plan = build_plan("hybrid", hybrid_inputs(net, 1, 1));
   const auto& send = std::get<CopyWork>(task(plan, "send conv3 activation gradients @1->@0").work);
   ASSERT_EQ(send.segments.size(), 2U);
   for (size_t i = 0; i < 2; ++i) {
@@ -141,7 +142,7 @@ TEST(Hybrid, SendsBackTheGradientsOfEveryInputOfTheLastConvolution) {
 }
 
 TEST(Hybrid, GivesEachFcDeviceTheRowsOfItsConvDevices) {
-  const Plan plan = plan_of({4, 2});
+  const Plan plan = hybrid_plan({4, 2});
   const auto& copy = std::get<CopyWork>(task(plan, "send conv2 @3->@5").work);
   const auto& use =
       plan.bindings[size_t(std::get<LayerWork>(task(plan, "forward fc1 @5").work).binding)];
@@ -152,14 +153,14 @@ TEST(Hybrid, GivesEachFcDeviceTheRowsOfItsConvDevices) {
 }
 
 TEST(Hybrid, CopiesNoImagesToFcDevices) {
-  const Plan plan = plan_of({1, 1});
+  const Plan plan = hybrid_plan({1, 1});
   EXPECT_EQ(std::get<CopyWork>(task(plan, "copy input @0").work).segments.size(), 3U);
   EXPECT_EQ(std::get<CopyWork>(task(plan, "copy input @1").work).segments.size(), 2U);
 }
 
 TEST(Hybrid, SaysWhereTheNewestWeightsAreAndTestingGathersThem) {
   const Net net = small_net(9), test = small_net(9, TANDEM_TEST);
-  const Plan plan = build_plan("hybrid", inputs_for(net, 2, 1));
+  const Plan plan = build_plan("hybrid", hybrid_inputs(net, 2, 1));
   ASSERT_EQ(plan.weights_at.size(), 2U);
   EXPECT_EQ(plan.weights_at[0].device, 0);
   EXPECT_EQ(plan.weights_at[1].device, 2);
@@ -176,7 +177,7 @@ TEST(Hybrid, SaysWhereTheNewestWeightsAreAndTestingGathersThem) {
 }
 
 TEST(Hybrid, ClippedUpdatesWaitForTheNormsOfBothParts) {
-  const Plan plan = plan_of({1, 1, false, true});
+  const Plan plan = hybrid_plan({1, 1, false, true});
   for (const char* norms : {"send norms @0->@1", "send norms @1->@0"}) {
     EXPECT_LT(find_task(plan, norms), find_task(plan, "update conv1 @0"));
     EXPECT_LT(find_task(plan, norms), find_task(plan, "update fc2 @1"));
@@ -185,7 +186,7 @@ TEST(Hybrid, ClippedUpdatesWaitForTheNormsOfBothParts) {
 }
 
 TEST(Hybrid, KeepsTheFcDevicesStateInExtendedMemoryAndBringsItInPieces) {
-  const Plan plan = plan_of({2, 1, false, false, true});
+  const Plan plan = hybrid_plan({2, 1, false, false, true});
   EXPECT_EQ(plan.find_buffer("state", 2), -1);
   EXPECT_GE(plan.find_buffer("state", 0), 0);
   const int outside = plan.find_buffer("extended state", 2);
@@ -212,9 +213,9 @@ TEST(Hybrid, KeepsTheFcDevicesStateInExtendedMemoryAndBringsItInPieces) {
 
 TEST(Hybrid, RefusesAnUnknownMemory) {
   const Net net = small_net(9);
-  StrategyInputs inputs = inputs_for(net, 1, 1);
+  StrategyInputs inputs = hybrid_inputs(net, 1, 1);
   inputs.options["fc_memory"] = "extend";
-  EXPECT_THAT(error_of([&] { (void)build_plan("hybrid", inputs); }),
+  EXPECT_THAT(message_of([&] { (void)build_plan("hybrid", inputs); }),
               AllOf(HasSubstr("--fc-memory extend"), HasSubstr("device, extended")));
 }
 
@@ -236,40 +237,43 @@ TEST(Hybrid, ChoosesDevicesByTheCostsAndTakesWhatItIsTold) {
   EXPECT_EQ(hybrid_options().read(build_plan("hybrid", inputs).options).conv_devices, 3);
 }
 
-std::string refusal(const StrategyInputs& inputs) {
-  return error_of([&] { (void)build_plan("hybrid", inputs); });
+std::string hybrid_refusal(const StrategyInputs& inputs) {
+  return message_of([&] { (void)build_plan("hybrid", inputs); });
 }
 
 TEST(Hybrid, RefusesDevicesThatDoNotFitEachOther) {
   const Net net = small_net(9);
-  EXPECT_THAT(refusal(inputs_of(net, 1)), HasSubstr("needs at least 2 devices"));
-  StrategyInputs inputs = inputs_for(net, 3, 2);
-  EXPECT_THAT(refusal(inputs), AllOf(HasSubstr("--conv-devices 3 and --fc-devices 2"),
-                                     HasSubstr("on 5 devices strategy 'hybrid' can have 4 and 1")));
+  EXPECT_THAT(hybrid_refusal(inputs_of(net, 1)), HasSubstr("needs at least 2 devices"));
+  StrategyInputs inputs = hybrid_inputs(net, 3, 2);
+  EXPECT_THAT(hybrid_refusal(inputs),
+              AllOf(HasSubstr("--conv-devices 3 and --fc-devices 2"),
+                    HasSubstr("on 5 devices strategy 'hybrid' can have 4 and 1")));
   inputs.options["fc_devices"] = -1;
-  EXPECT_THAT(refusal(inputs),
+  EXPECT_THAT(hybrid_refusal(inputs),
               HasSubstr("--fc-devices -1: it must be a whole number of at least 1"));
   const Net two = small_net(2);
-  EXPECT_THAT(refusal(inputs_for(two, 3, 1)), HasSubstr("batch 2 is smaller than the 3 conv"));
+  EXPECT_THAT(hybrid_refusal(hybrid_inputs(two, 3, 1)),
+              HasSubstr("batch 2 is smaller than the 3 conv"));
 }
 
 TEST(Hybrid, RefusesNetsThatAreNotConvolutionsAndThenFcLayers) {
   const Net dense = FakeNet("dense", 8, {1, 1, 4, 4}).inner_product("fc1", 16).loss().finish();
-  EXPECT_THAT(refusal(inputs_of(dense, 2)),
+  EXPECT_THAT(hybrid_refusal(inputs_of(dense, 2)),
               AllOf(HasSubstr("no convolution before"), HasSubstr("'fc1'")));
   const Net conv = FakeNet("conv", 8, {1, 1, 4, 4}).convolution("conv1", 2, 3).loss().finish();
-  EXPECT_THAT(refusal(inputs_of(conv, 2)), HasSubstr("no fully connected layer"));
+  EXPECT_THAT(hybrid_refusal(inputs_of(conv, 2)), HasSubstr("no fully connected layer"));
   Net around = small_net(8);
   around.layers[size_t(around.find_layer("pool2"))].inputs.push_back(
       around.layers[size_t(around.find_layer("pool1"))].outputs[0]);
-  EXPECT_THAT(refusal(inputs_of(around, 2)), AllOf(HasSubstr("layer 'pool2' (Pooling)"),
-                                                   HasSubstr("before the last convolution")));
+  EXPECT_THAT(
+      hybrid_refusal(inputs_of(around, 2)),
+      AllOf(HasSubstr("layer 'pool2' (Pooling)"), HasSubstr("before the last convolution")));
 }
 
 TEST(Hybrid, HasOptionsThatOtherStrategiesRefuse) {
   const Net net = small_net(8);
   const std::string message =
-      error_of([&] { (void)build_plan("two_phase", inputs_for(net, 1, 1)); });
+      message_of([&] { (void)build_plan("two_phase", hybrid_inputs(net, 1, 1)); });
   EXPECT_THAT(message, HasSubstr("--conv-devices is an option of strategy 'hybrid'"));
 }
 

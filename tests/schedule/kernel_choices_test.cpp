@@ -11,8 +11,8 @@ namespace {
 
 using testing::HasSubstr;
 
-using test::error_of;
 using test::Machines;
+using test::message_of;
 using test::probe_net;
 using test::probe_plan;
 
@@ -79,7 +79,7 @@ TEST(Kernels, AnAlgorithmThatCannotBeHadAgainIsRefusedWithTheRecord) {
   Machines on(1);
   Tuning tuning{false, {{use_of(on, net, 5), "measured: gone"}}};
   Plan plan = probe_plan(1);
-  EXPECT_EQ(error_of([&] { Kernels(plan, net, test::registry(), on.runtime, &tuning); }),
+  EXPECT_EQ(message_of([&] { Kernels(plan, net, test::registry(), on.runtime, &tuning); }),
             "layer 'double1' (probe.Double): there is no algorithm 'gone' (probe.prototxt:4); the "
             "run's record says to take 'measured: gone' again: begin a new run to choose anew");
 }
@@ -90,7 +90,7 @@ TEST(Kernels, ThatTakeAnotherAlgorithmThanTheGivenOneAreAnError) {
   Tuning tuning{false, {{use_of(on, net, 5), "measured: moody"}}};
   Plan plan = probe_plan(1);
   EXPECT_EQ(
-      error_of([&] { Kernels(plan, net, test::registry(), on.runtime, &tuning); }),
+      message_of([&] { Kernels(plan, net, test::registry(), on.runtime, &tuning); }),
       "layer 'double1' (probe.Double): its kernel was to take the algorithm 'measured: moody' "
       "again, but took 'measured: another' (probe.prototxt:4)");
 }

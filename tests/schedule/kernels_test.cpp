@@ -7,8 +7,8 @@
 namespace tandem {
 namespace {
 
-using test::error_of;
 using test::Machines;
+using test::message_of;
 using test::probe_net;
 using test::probe_plan;
 using testing::ElementsAre;
@@ -50,7 +50,7 @@ TEST(Kernels, ARefusalNamesTheLayerItsTypeAndItsPlace) {
   Plan plan = probe_plan(1);
   const Net net = probe_net(13);
   Machines on(1);
-  EXPECT_EQ(error_of([&] { Kernels(plan, net, test::registry(), on.runtime); }),
+  EXPECT_EQ(message_of([&] { Kernels(plan, net, test::registry(), on.runtime); }),
             "layer 'double1' (probe.Double): 13 channels bring bad luck (probe.prototxt:4)");
 }
 
@@ -58,8 +58,8 @@ TEST(Kernels, ARefusalLeavesTheMachineInOrder) {
   Plan plan = probe_plan(1);
   const Net refused = probe_net(13), net = probe_net();
   Machines on(1);
-  EXPECT_NE(error_of([&] { Kernels(plan, refused, test::registry(), on.runtime); }), "");
-  EXPECT_EQ(error_of([&] { Kernels(plan, net, test::registry(), on.runtime); }), "");
+  EXPECT_NE(message_of([&] { Kernels(plan, refused, test::registry(), on.runtime); }), "");
+  EXPECT_EQ(message_of([&] { Kernels(plan, net, test::registry(), on.runtime); }), "");
 }
 
 TEST(Kernels, RunInThePlansMemory) {
@@ -96,7 +96,7 @@ TEST(Kernels, AFailingPassSaysWhichTaskFailed) {
   Executor executor(plan, memory, net, on.runtime, &kernels, nullptr, {}, {});
   executor.issue(0, {});
   EXPECT_THAT(
-      error_of([&] { executor.drain(); }),
+      message_of([&] { executor.drain(); }),
       testing::AllOf(testing::StartsWith("step 1: "),
                      HasSubstr("'backward @0': layer 'double1' (probe.Double): no place for the "
                                "input's gradient")));
@@ -105,9 +105,9 @@ TEST(Kernels, AFailingPassSaysWhichTaskFailed) {
 TEST(Kernels, WithoutThemALayersWorkFailsAndSaysSo) {
   const Net net = probe_net();
   const Plan plan = probe_plan(1);
-  test::Rig rig(plan, test::registry().backend("cpu"), {}, {}, net);
+  test::Rig rig(plan, test::cpu(), {}, {}, net);
   rig.executor->issue(0, {});
-  EXPECT_THAT(error_of([&] { rig.executor->drain(); }), HasSubstr("made without kernels"));
+  EXPECT_THAT(message_of([&] { rig.executor->drain(); }), HasSubstr("made without kernels"));
 }
 
 TEST(Kernels, RefuseANetThatWasMadeForKernelsThatFuseMore) {

@@ -15,14 +15,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-StrategyInputs layerwise(const Net& net, int devices, const std::string& reduce,
-                         int64_t bucket = 1) {
-  StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options["reduce"] = reduce;
-  inputs.options["bucket"] = bucket;
-  return inputs;
-}
-
 std::vector<std::string> names(const std::vector<Bucket>& buckets) {
   std::vector<std::string> result;
   for (const Bucket& bucket : buckets) result.push_back(bucket.name);
@@ -147,7 +139,7 @@ std::map<std::pair<int, int>, int64_t> traffic(const Plan& plan, Stage stage) {
 TEST(Ring, SendsOverEachOfItsLinksAllPartsButOneEachWay) {
   const Net net = small_net(8);
   constexpr int devices = 4;
-  const Plan plan = build_plan("layerwise", layerwise(net, devices, "ring", 1 << 20));
+  const Plan plan = build_plan("layerwise", layerwise_inputs(net, devices, "ring", 1 << 20));
   const int64_t all = make_buckets(net, 1 << 20)[0].range.count();
   for (const Stage stage : {Stage::reduce_gradients, Stage::broadcast_weights}) {
     const auto bytes = traffic(plan, stage);
@@ -161,14 +153,14 @@ TEST(Ring, SendsOverEachOfItsLinksAllPartsButOneEachWay) {
 
 TEST(Ring, SendsAndReceivesOnStreamsOfTheirOwn) {
   const Net net = small_net(8);
-  const Plan plan = build_plan("layerwise", layerwise(net, 3, "ring", 1 << 20));
+  const Plan plan = build_plan("layerwise", layerwise_inputs(net, 3, "ring", 1 << 20));
   EXPECT_THAT(task(plan, "reduce conv1..fc2 part 0 @1->@2").streams,
               ElementsAre(StreamId{2, StreamKind::communication}, StreamId{1, StreamKind::send}));
 }
 
 TEST(Ring, KeepsTheStateOfEachTrainedByteOnOneDevice) {
   const Net net = small_net(8);
-  StrategyInputs inputs = layerwise(net, 3, "ring");
+  StrategyInputs inputs = layerwise_inputs(net, 3, "ring");
   inputs.solver_states = 2;
   const Plan plan = build_plan("layerwise", inputs);
   std::map<int, int64_t> kept;
@@ -193,7 +185,7 @@ TEST(Ring, KeepsTheStateOfEachTrainedByteOnOneDevice) {
 
 TEST(Ring, WithNormsGathersGradientsAndUpdatesEverythingEverywhere) {
   const Net net = small_net(8);
-  StrategyInputs inputs = layerwise(net, 3, "ring");
+  StrategyInputs inputs = layerwise_inputs(net, 3, "ring");
   inputs.needs_norms = true;
   const Plan plan = build_plan("layerwise", inputs);
   EXPECT_TRUE(traffic(plan, Stage::broadcast_weights).empty());
@@ -211,7 +203,7 @@ TEST(Ring, WithNormsGathersGradientsAndUpdatesEverythingEverywhere) {
 
 TEST(Tree, AddsPairsAndThenPairsOfPairs) {
   const Net net = small_net(8);
-  const Plan plan = build_plan("layerwise", layerwise(net, 4, "tree", 1 << 20));
+  const Plan plan = build_plan("layerwise", layerwise_inputs(net, 4, "tree", 1 << 20));
   std::vector<std::string> moved;
   for (const Task& task : plan.tasks) {
     const bool transfers =
@@ -227,7 +219,7 @@ TEST(Tree, AddsPairsAndThenPairsOfPairs) {
 TEST(Layerwise, LetsClippedUpdatesWaitForAllGradients) {
   const Net net = small_net(8);
   for (const char* reduce : {"serial", "tree", "ring"}) {
-    StrategyInputs inputs = layerwise(net, 2, reduce);
+    StrategyInputs inputs = layerwise_inputs(net, 2, reduce);
     inputs.needs_norms = inputs.clips_gradients = true;
     const Plan plan = build_plan("layerwise", inputs);
     EXPECT_LT(find_task(plan, "norms conv1 @0"), find_task(plan, "update fc2 @0")) << reduce;
@@ -236,7 +228,7 @@ TEST(Layerwise, LetsClippedUpdatesWaitForAllGradients) {
 
 TEST(Layerwise, NamesTheReductionsItKnows) {
   const Net net = small_net(8);
-  EXPECT_THAT(error_of([&] { (void)build_plan("layerwise", layerwise(net, 2, "star")); }),
+  EXPECT_THAT(message_of([&] { (void)build_plan("layerwise", layerwise_inputs(net, 2, "star")); }),
               HasSubstr("--reduce star: unknown value; there are: serial, tree, ring"));
 }
 

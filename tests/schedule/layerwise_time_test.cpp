@@ -11,14 +11,6 @@
 namespace tandem::test {
 namespace {
 
-StrategyInputs layerwise(const Net& net, int devices, const std::string& reduce,
-                         int64_t bucket = 1) {
-  StrategyInputs inputs = inputs_of(net, devices);
-  inputs.options["reduce"] = reduce;
-  inputs.options["bucket"] = bucket;
-  return inputs;
-}
-
 // Compute takes `seconds` in all; nothing else takes any.
 CostTable computing(const Net& net, double seconds) {
   CostTable costs;
@@ -38,7 +30,7 @@ TEST(LayerwiseTime, OfARingIsItsLinksBoundWhereTheLinksAreSlow) {
   const CostTable costs = computing(net, 1e-6);
   const double bytes = double(make_buckets(net, 1 << 20)[0].range.count());
   for (const int devices : {2, 3, 4, 8}) {
-    StrategyInputs inputs = layerwise(net, devices, "ring", 1 << 20);
+    StrategyInputs inputs = layerwise_inputs(net, devices, "ring", 1 << 20);
     inputs.costs = &costs;
     inputs.link.bandwidth = 1e6;
     const double bound = 2 * (devices - 1) * bytes / devices / inputs.link.bandwidth;
@@ -54,7 +46,7 @@ TEST(LayerwiseTime, OfARingIsThatOfComputeWhereItHidesEverything) {
   // The first layers take long forward and backward, so everything else has time.
   costs.set("fc1 forward", {10e-3, 0, 0});
   costs.set("conv2 backward_weights", {10e-3, 0, 0});
-  StrategyInputs inputs = layerwise(net, 4, "ring");
+  StrategyInputs inputs = layerwise_inputs(net, 4, "ring");
   inputs.costs = &costs;
   inputs.link.bandwidth = 200e6;
   const double step = step_on_sim("layerwise", inputs);
@@ -68,7 +60,7 @@ TEST(LayerwiseTime, OfATreeGrowsWithTheLogarithmAndOfSerialWithTheDevices) {
   const CostTable costs = computing(net, 1e-6);
   const double bytes = double(make_buckets(net, 1 << 20)[0].range.count());
   for (const int devices : {2, 4, 8}) {
-    StrategyInputs inputs = layerwise(net, devices, "tree", 1 << 20);
+    StrategyInputs inputs = layerwise_inputs(net, devices, "tree", 1 << 20);
     inputs.costs = &costs;
     inputs.link.bandwidth = 1e6;
     const double one_way = bytes / inputs.link.bandwidth;

@@ -18,7 +18,7 @@
 namespace tandem::test {
 namespace {
 
-const Net& net() {
+const Net& large_dense_net() {
   static const Net dense = FakeNet("dense", 64, {1, 1, 25, 40})
                                .inner_product("fc1", 900)
                                .relu("relu1")
@@ -31,7 +31,7 @@ const Net& net() {
 }
 
 StrategyInputs inputs_for(int devices, const CostTable& costs) {
-  StrategyInputs inputs = inputs_of(net(), devices);
+  StrategyInputs inputs = inputs_of(large_dense_net(), devices);
   inputs.costs = &costs;
   inputs.link = {2e9, 10e-6};
   return inputs;

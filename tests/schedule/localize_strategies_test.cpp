@@ -33,7 +33,7 @@ TEST_P(EveryStrategyOnRanks, DoesWhatOneProcessDoes) {
         StrategyInputs inputs = inputs_of(net, devices);
         inputs.options = options;
         Plan plan;
-        const std::string refusal = error_of([&] {
+        const std::string refusal = message_of([&] {
           plan = build_plan_without_waits(strategy.name, inputs);
           if (normalised) recompute_activations(plan, net, 0);
           derive_dependencies(plan);

@@ -86,7 +86,7 @@ TEST(Localize, RefusesATaskThatAddsMemoryOfAnotherRank) {
   Maker maker(2);
   const Region a = maker.persistent("a", 0, 4), b = maker.persistent("b", 1, 4);
   maker.add("sum", compute(0), a, {b});
-  EXPECT_THAT(error_of([&] { (void)localize(maker.plan, equal_ranks(2, 1), 0); }),
+  EXPECT_THAT(message_of([&] { (void)localize(maker.plan, equal_ranks(2, 1), 0); }),
               HasSubstr("task 'sum' of rank 0 touches memory of rank 1, but only copies may"));
 }
 

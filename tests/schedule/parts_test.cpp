@@ -28,7 +28,7 @@ ChosenParts choose(const Net& net, const std::string& split, const CostTable& co
 }
 
 std::string refusal(const Net& net, const std::string& split) {
-  return error_of([&] { (void)choose(net, split); });
+  return message_of([&] { (void)choose(net, split); });
 }
 
 // Everything free but these backward passes.
@@ -77,7 +77,7 @@ TEST(Split, OfANetWithOneLayerOfWeightsIsLeftToAuto) {
 TEST(Split, OfANetWithNothingToTrainIsAnError) {
   const Net net =
       FakeNet("net", 8, {1, 1, 4, 4}).inner_product("fc", 16).loss().freeze("fc").finish();
-  EXPECT_THAT(error_of([&] { (void)build_plan("two_phase", inputs_of(net, 2)); }),
+  EXPECT_THAT(message_of([&] { (void)build_plan("two_phase", inputs_of(net, 2)); }),
               HasSubstr("net 'net' has no weights to train"));
 }
 
@@ -149,7 +149,7 @@ TEST(Split, IsAnOptionOfThePlanWhereThereWasOneToChoose) {
   StrategyInputs inputs = inputs_of(one, 2);
   inputs.options = build_plan("two_phase", inputs).options;
   EXPECT_FALSE(inputs.options.contains("split"));
-  EXPECT_EQ(error_of([&] { (void)build_plan("two_phase", inputs); }), "");
+  EXPECT_EQ(message_of([&] { (void)build_plan("two_phase", inputs); }), "");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "core/schedule/strategies/strategies.h"
 #include "core/schedule/strategies/testing_plan.h"
 #include "tests/support/fake_net.h"
+#include "tests/support/message_of.h"
 
 namespace tandem::test {
 
@@ -17,6 +18,14 @@ inline StrategyInputs inputs_of(const Net& net, int devices) {
   StrategyInputs inputs;
   inputs.net = &net;
   inputs.devices = devices;
+  return inputs;
+}
+
+inline StrategyInputs layerwise_inputs(const Net& net, int devices, const std::string& reduce,
+                                       int64_t bucket = 1) {
+  StrategyInputs inputs = inputs_of(net, devices);
+  inputs.options["reduce"] = reduce;
+  inputs.options["bucket"] = bucket;
   return inputs;
 }
 
@@ -43,17 +52,6 @@ inline std::vector<std::string> labels(const Plan& plan, const StreamId& stream)
     }
   }
   return result;
-}
-
-// The message of the Error that `action` throws; "" if none.
-template <class Action>
-std::string error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace tandem::test

@@ -10,8 +10,8 @@ namespace {
 
 using test::communication;
 using test::compute;
-using test::error_of;
 using test::Maker;
+using test::message_of;
 using testing::HasSubstr;
 
 TEST(Plan, NamesAMicroBatchByItsStep) {
@@ -44,13 +44,13 @@ TEST(Plan, AWholeRegionEndsWhereItsBufferEnds) {
 TEST(Validate, NamesATaskWithoutAStream) {
   Maker maker(1);
   maker.touch("lost", {}, {}, {});
-  EXPECT_EQ(error_of([&] { validate(maker.plan); }), "task 'lost' has no stream");
+  EXPECT_EQ(message_of([&] { validate(maker.plan); }), "task 'lost' has no stream");
 }
 
 TEST(Validate, NamesAStreamOfADeviceThatThePlanDoesNotHave) {
   Maker maker(1);
   maker.touch("far", {compute(0), communication(1)}, {}, {});
-  EXPECT_THAT(error_of([&] { validate(maker.plan); }),
+  EXPECT_THAT(message_of([&] { validate(maker.plan); }),
               testing::AllOf(HasSubstr("'far'"), HasSubstr("device 1")));
 }
 
@@ -58,9 +58,9 @@ TEST(Validate, NamesATaskThatWaitsForItself) {
   Maker maker(1);
   maker.touch("a", {compute(0)}, {}, {});
   maker.plan.tasks[0].after = {{0, 0}};
-  EXPECT_EQ(error_of([&] { validate(maker.plan); }), "task 'a' waits for itself");
+  EXPECT_EQ(message_of([&] { validate(maker.plan); }), "task 'a' waits for itself");
   maker.plan.tasks[0].after = {{0, 1}};
-  EXPECT_EQ(error_of([&] { validate(maker.plan); }), "");
+  EXPECT_EQ(message_of([&] { validate(maker.plan); }), "");
 }
 
 TEST(Validate, NamesBothTasksWhereOneWaitsForALaterOne) {
@@ -68,7 +68,7 @@ TEST(Validate, NamesBothTasksWhereOneWaitsForALaterOne) {
   maker.touch("a", {compute(0)}, {}, {});
   maker.touch("b", {compute(0)}, {}, {});
   maker.plan.tasks[0].after = {{1, 0}};
-  EXPECT_EQ(error_of([&] { validate(maker.plan); }),
+  EXPECT_EQ(message_of([&] { validate(maker.plan); }),
             "task 'a' waits for 'b', which comes later in the micro-batch");
 }
 
@@ -76,7 +76,7 @@ TEST(Validate, NamesTheBufferThatARegionExceeds) {
   Maker maker(1);
   const Region a = maker.floats("a", 0, 4);
   maker.touch("reader", {compute(0)}, {{a.buffer, 8, 12}}, {});
-  EXPECT_EQ(error_of([&] { validate(maker.plan); }),
+  EXPECT_EQ(message_of([&] { validate(maker.plan); }),
             "task 'reader': bytes 8 to 20 exceed buffer 'a' of device 0, which has 16");
 }
 
@@ -84,23 +84,23 @@ TEST(Validate, NamesALabelThatOccursTwice) {
   Maker maker(1);
   maker.touch("a", {compute(0)}, {}, {});
   maker.touch("a", {compute(0)}, {}, {});
-  EXPECT_THAT(error_of([&] { validate(maker.plan); }), HasSubstr("label 'a' occurs twice"));
+  EXPECT_THAT(message_of([&] { validate(maker.plan); }), HasSubstr("label 'a' occurs twice"));
 }
 
 TEST(Validate, NamesABufferThatOccursTwiceOnOneDevice) {
   Maker maker(2);
   maker.floats("a", 0, 4);
   maker.floats("a", 1, 4);
-  EXPECT_EQ(error_of([&] { validate(maker.plan); }), "");
+  EXPECT_EQ(message_of([&] { validate(maker.plan); }), "");
   maker.floats("a", 1, 4);
-  EXPECT_EQ(error_of([&] { validate(maker.plan); }), "buffer 'a' of device 1 occurs twice");
+  EXPECT_EQ(message_of([&] { validate(maker.plan); }), "buffer 'a' of device 1 occurs twice");
 }
 
 TEST(Validate, RefusesACopyIntoAPlaceOfAnotherSize) {
   Maker maker(1);
   const Region a = maker.floats("a", 0, 4), b = maker.floats("b", 0, 3);
   maker.copy("copy", {compute(0)}, b, a);
-  EXPECT_EQ(error_of([&] { validate(maker.plan); }),
+  EXPECT_EQ(message_of([&] { validate(maker.plan); }),
             "task 'copy' copies 16 bytes to a region of 12");
 }
 

@@ -36,7 +36,7 @@ std::vector<float> updated(float gradient, int32_t precision, double scale = 102
   rule.weight_decay = 0.01F;
   rule.clip = 2;
   rule.micro_batches = 3;
-  Rig rig(maker.derived(), registry().backend("cpu"), {}, {}, net, nullptr, rule);
+  Rig rig(maker.derived(), cpu(), {}, {}, net, nullptr, rule);
   const tandem_step control{1, 0, 0.125F, 1, 0, 0};
   rig.runtime.write_persistent("step", 0, &control, sizeof control);
   rig.run(2);

@@ -76,8 +76,7 @@ inline Plan probe_plan(int devices) {
 }
 
 struct Machines {
-  explicit Machines(int count)
-      : machine(registry().backend("cpu"), devices("cpu", count), {}), runtime(machine) {}
+  explicit Machines(int count) : machine(cpu(), devices("cpu", count), {}), runtime(machine) {}
   Machine machine;
   Runtime runtime;
 };

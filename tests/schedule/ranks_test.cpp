@@ -41,10 +41,6 @@ Plan ring() {
   return maker.derived();
 }
 
-const tandem_backend& cpu() {
-  return registry().backend("cpu");
-}
-
 // What each device has after some micro-batches.
 std::vector<std::vector<float>> run_by_ranks(int ranks, int64_t micro_batches) {
   ThreadWorld world(ranks);
@@ -88,7 +84,7 @@ TEST(RanksOfThreads, EndATaskThatWaitsForAMessageWhenTheyGiveUp) {
   Rig rig(localize(ring(), equal_ranks(2, 2), 1), cpu(), {}, options);
   rig.executor->issue(0, {});  // rank 0 never sends
   communicator.abort();
-  EXPECT_THAT(error_of([&] { rig.executor->drain(); }),
+  EXPECT_THAT(message_of([&] { rig.executor->drain(); }),
               HasSubstr("receive send @1->@2 from rank 0"));
 }
 
@@ -101,13 +97,13 @@ TEST(RanksOfThreads, AreNamedInTheReportOfAStuckStep) {
   options.watchdog_seconds = 0.2;
   Rig rig(localize(ring(), equal_ranks(2, 2), 1), cpu(), {}, options);
   rig.executor->issue(0, {});
-  EXPECT_THAT(error_of([&] { rig.executor->drain(); }),
+  EXPECT_THAT(message_of([&] { rig.executor->drain(); }),
               HasSubstr("receive send @1->@2 from rank 0"));
   communicator.abort();
 }
 
 TEST(RanksOfThreads, NeedATransportForMessages) {
-  EXPECT_THAT(error_of([] { Rig rig(localize(ring(), equal_ranks(2, 2), 1), cpu()); }),
+  EXPECT_THAT(message_of([] { Rig rig(localize(ring(), equal_ranks(2, 2), 1), cpu()); }),
               HasSubstr("devices 'cpu' send no messages to other ranks"));
 }
 

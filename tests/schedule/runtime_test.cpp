@@ -8,13 +8,13 @@ namespace tandem {
 namespace {
 
 using test::compute;
-using test::error_of;
 using test::Maker;
+using test::message_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 struct OnCpu {
-  explicit OnCpu(int count, const tandem_backend& backend = test::registry().backend("cpu"))
+  explicit OnCpu(int count, const tandem_backend& backend = test::cpu())
       : machine(backend, test::devices(backend.kind, count), {}), runtime(machine) {}
   void reserve(const Plan& plan, int64_t batch = 8) {
     runtime.reserve(plan, plan_memory(plan), batch);
@@ -64,7 +64,7 @@ TEST(Runtime, ASecondPlanWithAnotherSizeIsAnError) {
   second.persistent("weights", 0, 32);
   OnCpu on(1);
   on.reserve(first.plan);
-  EXPECT_EQ(error_of([&] { on.reserve(second.plan); }),
+  EXPECT_EQ(message_of([&] { on.reserve(second.plan); }),
             "buffer 'weights' of device 0 has 128 bytes in this plan, 64 in an earlier one");
 }
 
@@ -86,16 +86,16 @@ TEST(Runtime, NamesAnUnknownBufferAndARangeThatExceedsOne) {
   OnCpu on(1);
   on.reserve(maker.plan);
   float value = 0;
-  EXPECT_EQ(error_of([&] { on.runtime.write_persistent("wieghts", 0, &value, 4); }),
+  EXPECT_EQ(message_of([&] { on.runtime.write_persistent("wieghts", 0, &value, 4); }),
             "device 0 has no buffer 'wieghts'");
-  EXPECT_THAT(error_of([&] { on.runtime.read_persistent("weights", 0, &value, 4, 62); }),
+  EXPECT_THAT(message_of([&] { on.runtime.read_persistent("weights", 0, &value, 4, 62); }),
               HasSubstr("bytes 62 to 66 exceed buffer 'weights'"));
 }
 
 TEST(Runtime, APlanForMoreDevicesThanThereAreIsAnError) {
   Maker maker(3);
   OnCpu on(2);
-  EXPECT_EQ(error_of([&] { on.reserve(maker.plan); }),
+  EXPECT_EQ(message_of([&] { on.reserve(maker.plan); }),
             "the plan is for 3 devices, the machine has 2");
 }
 
@@ -107,7 +107,7 @@ tandem_status little_memory(tandem_machine*, int32_t, tandem_device_info* info) 
 }
 
 test::BackendCopy small_backend() {
-  test::BackendCopy backend = test::registry().backend("cpu");
+  test::BackendCopy backend = test::cpu();
   backend.table.device_info = &little_memory;
   return backend;
 }
@@ -120,7 +120,7 @@ TEST(Runtime, ForecastsWhichBatchFits) {
   maker.persistent("weights", 0, 112 * mebi_floats);
   add_used(maker, "activations", 0, 500 * mebi_floats);
   OnCpu on(1, backend);
-  EXPECT_EQ(error_of([&] { on.reserve(maker.plan, 100); }),
+  EXPECT_EQ(message_of([&] { on.reserve(maker.plan, 100); }),
             "device 0 (cpu) needs 612 MiB, 512 MiB are available; batch 80 fits");
 }
 
@@ -129,7 +129,7 @@ TEST(Runtime, TheCpusDevicesShareOneMemory) {
   Maker maker(2);
   for (const int device : {0, 1}) add_used(maker, "activations", device, 300 * mebi_floats);
   OnCpu on(2, backend);
-  EXPECT_EQ(error_of([&] { on.reserve(maker.plan, 6); }),
+  EXPECT_EQ(message_of([&] { on.reserve(maker.plan, 6); }),
             "the 2 devices (cpu) need 600 MiB, 512 MiB are available; batch 5 fits");
 }
 
@@ -142,7 +142,7 @@ TEST(Runtime, OtherDevicesHaveTheirOwnMemory) {
   maker.persistent("weights", 1, 600 * mebi_floats);
   add_used(maker, "activations", 1, 30 * mebi_floats);
   OnCpu on(2, backend);
-  EXPECT_EQ(error_of([&] { on.reserve(maker.plan, 6); }),
+  EXPECT_EQ(message_of([&] { on.reserve(maker.plan, 6); }),
             "device 1 (other) needs 630 MiB, 512 MiB are available; not even batch 1 fits");
 }
 

@@ -196,15 +196,15 @@ TEST(Strategies, AccumulateTheGradientOfWeightsThatLayersShare) {
 
 TEST(Strategies, NeedARowForEveryDevice) {
   const Net net = small_net(2);
-  EXPECT_THAT(error_of([&] { (void)build_plan("two_phase", inputs_of(net, 4)); }),
+  EXPECT_THAT(message_of([&] { (void)build_plan("two_phase", inputs_of(net, 4)); }),
               HasSubstr("batch 2 is smaller than the 4 devices"));
-  EXPECT_THAT(error_of([&] { (void)build_testing_plan(inputs_of(net, 3)); }),
+  EXPECT_THAT(message_of([&] { (void)build_testing_plan(inputs_of(net, 3)); }),
               HasSubstr("batch 2 is smaller than the 3 devices"));
 }
 
 TEST(Strategies, AreSuggestedForANameThatIsNearly) {
   const Net net = small_net(4);
-  const std::string message = error_of([&] { (void)build_plan("two_fase", inputs_of(net, 2)); });
+  const std::string message = message_of([&] { (void)build_plan("two_fase", inputs_of(net, 2)); });
   EXPECT_THAT(message, HasSubstr("unknown strategy 'two_fase' (did you mean 'two_phase'?)"));
   EXPECT_THAT(message, HasSubstr("sequential, two_phase"));
 }

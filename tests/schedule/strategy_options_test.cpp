@@ -48,10 +48,10 @@ TEST(StrategyOptions, AreRefusedByEveryStrategyThatDoesNotTakeThem) {
     for (const Strategy& strategy : all()) {
       if (std::find(known.strategies.begin(), known.strategies.end(), strategy.name) !=
           known.strategies.end()) {
-        EXPECT_EQ(error_of([&] { all().require_options_of(strategy.name, inputs.options); }), "");
+        EXPECT_EQ(message_of([&] { all().require_options_of(strategy.name, inputs.options); }), "");
         continue;
       }
-      EXPECT_THAT(error_of([&] { (void)build_plan(strategy.name, inputs); }),
+      EXPECT_THAT(message_of([&] { (void)build_plan(strategy.name, inputs); }),
                   AllOf(HasSubstr(one.name + " is an option of strateg"),
                         HasSubstr("'" + known.strategies.front() + "'"),
                         HasSubstr("strategy '" + strategy.name + "' has none of that name")));
@@ -65,7 +65,7 @@ TEST(StrategyOptions, AreWrittenAsTheyAreRead) {
     const std::string text = text_for(one);
     const OptionValue value = one.parse(text);
     EXPECT_EQ(one.to_text(value), one.is_flag ? one.name : one.name + " " + text);
-    EXPECT_EQ(error_of([&] { one.validate(value); }), "") << one.name;
+    EXPECT_EQ(message_of([&] { one.validate(value); }), "") << one.name;
   }
 }
 
@@ -84,15 +84,15 @@ TEST(StrategyOptions, AreReadIntoTheStrategysStructAndWrittenFromIt) {
 }
 
 TEST(StrategyOptions, OfAnotherTypeAreRefused) {
-  EXPECT_THAT(error_of([] {
+  EXPECT_THAT(message_of([] {
                 (void)two_phase_options().read({{"split", 3}});
               }),
               HasSubstr("'split': its value is not a text"));
-  EXPECT_THAT(error_of([] {
+  EXPECT_THAT(message_of([] {
                 (void)layerwise_options().read({{"bucket", "4MiB"}});
               }),
               HasSubstr("'bucket': its value is not a whole number"));
-  EXPECT_THAT(error_of([] {
+  EXPECT_THAT(message_of([] {
                 (void)two_phase_options().read({{"hidden_broadcast", 1}});
               }),
               HasSubstr("'hidden_broadcast': its value is not true or false"));
@@ -102,24 +102,24 @@ TEST(StrategyOptions, ThatNoStrategyHasAreRefusedWithNearNames) {
   const Net net = small_net(8);
   StrategyInputs inputs = inputs_of(net, 2);
   inputs.options["buckets"] = 4096;
-  EXPECT_EQ(error_of([&] { (void)build_plan("layerwise", inputs); }),
+  EXPECT_EQ(message_of([&] { (void)build_plan("layerwise", inputs); }),
             "no strategy has an option 'buckets' (did you mean 'bucket'?)");
   inputs.options = {{"reduce", "trees"}};
-  EXPECT_EQ(error_of([&] { (void)build_plan("layerwise", inputs); }),
+  EXPECT_EQ(message_of([&] { (void)build_plan("layerwise", inputs); }),
             "--reduce trees: unknown value; there are: serial, tree, ring (did you mean 'tree'?)");
 }
 
 TEST(StrategyOptions, NameEveryStrategyThatTakesThem) {
   const StrategyOptions given{{"split", "fc1"}};
-  EXPECT_THAT(error_of([&] { all().require_options_of("layerwise", given); }),
+  EXPECT_THAT(message_of([&] { all().require_options_of("layerwise", given); }),
               HasSubstr("--split is an option of strategies 'sequential' and 'two_phase'; strategy "
                         "'layerwise' has none"));
   // Of two flags the one that was given.
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(message_of([&] {
                 all().require_options_of("layerwise", {{"hidden_broadcast", false}});
               }),
               HasSubstr("--plain-broadcast is an option of strategy 'two_phase'"));
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(message_of([&] {
                 all().require_options_of("layerwise", {{"hidden_broadcast", true}});
               }),
               HasSubstr("--hidden-broadcast is an option of strategy 'two_phase'"));
@@ -127,7 +127,7 @@ TEST(StrategyOptions, NameEveryStrategyThatTakesThem) {
 
 TEST(StrategyOptions, OfAllAndOfAutoAreThoseOfTheStrategiesThatHaveThem) {
   const StrategyOptions given{{"reduce", "tree"}, {"quota", 2}};
-  EXPECT_EQ(error_of([&] { all().require_options_of("auto", given); }), "");
+  EXPECT_EQ(message_of([&] { all().require_options_of("auto", given); }), "");
   EXPECT_EQ(all().options_of("layerwise", given), (StrategyOptions{{"reduce", "tree"}}));
   EXPECT_EQ(all().options_of("fc_parallel", given), (StrategyOptions{{"quota", 2}}));
 }
@@ -161,7 +161,7 @@ TEST(StrategyOptions, ThatChangeOpenWhatWasChosenToGoWithThem) {
 
 TEST(StrategyOptions, SayWhatWouldBeRightForAWrongValue) {
   const auto refusal = [&](const char* name, const char* value) {
-    return error_of([&] { (void)option(name).parse(value); });
+    return message_of([&] { (void)option(name).parse(value); });
   };
   EXPECT_EQ(refusal("--reduce", "trees"),
             "--reduce trees: unknown value; there are: serial, tree, ring (did you mean 'tree'?)");

@@ -17,7 +17,7 @@ Topology parsed(const std::string& text) {
   return parse_topology(text, "t.txt");
 }
 std::string refusal(const std::string& text) {
-  return error_of([&] { (void)parsed(text); });
+  return message_of([&] { (void)parsed(text); });
 }
 
 const std::string two = "device { name: 'a' } device { name: 'b' }\n";

@@ -16,14 +16,11 @@ namespace {
 
 using test::communication;
 using test::compute;
-using test::error_of;
+using test::cpu;
 using test::Maker;
+using test::message_of;
 using test::Rig;
 using testing::HasSubstr;
-
-const tandem_backend& cpu() {
-  return test::registry().backend("cpu");
-}
 
 // Works that tests control: the backend's add, replaced.
 std::atomic<bool> is_held, is_reached;
@@ -64,7 +61,7 @@ TEST(Watchdog, NamesTheTaskThatRunsAndTheOneThatWaitsForIt) {
   rig.executor->issue(12, {});
   while (!is_reached) std::this_thread::yield();
   const auto begin = std::chrono::steady_clock::now();
-  const std::string text = error_of([&] { rig.executor->wait(12); });
+  const std::string text = message_of([&] { rig.executor->wait(12); });
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(200));
   is_held = false;
   EXPECT_EQ(text,
@@ -80,7 +77,7 @@ TEST(Watchdog, LetsASlowStepPass) {
   rig.executor->issue(0, {});
   while (!is_reached) std::this_thread::yield();
   is_held = false;
-  EXPECT_EQ(error_of([&] { rig.executor->wait(0); }), "");
+  EXPECT_EQ(message_of([&] { rig.executor->wait(0); }), "");
 }
 
 TEST(Watchdog, AfterItNothingMoreIsIssued) {
@@ -93,10 +90,10 @@ TEST(Watchdog, AfterItNothingMoreIsIssued) {
   Rig rig(adding(maker), backend, {}, options);
   rig.executor->issue(0, {});
   while (!is_reached) std::this_thread::yield();
-  const std::string text = error_of([&] { rig.executor->drain(); });
+  const std::string text = message_of([&] { rig.executor->drain(); });
   is_held = false;
   EXPECT_THAT(text, HasSubstr("'sum'"));
-  EXPECT_EQ(error_of([&] { rig.executor->issue(1, {}); }), text);
+  EXPECT_EQ(message_of([&] { rig.executor->issue(1, {}); }), text);
 }
 
 TEST(Watchdog, AWorkThatNeverEndsIsAbandoned) {
@@ -111,7 +108,7 @@ TEST(Watchdog, AWorkThatNeverEndsIsAbandoned) {
   {
     Rig rig(adding(maker), backend, {}, options);
     rig.executor->issue(0, {});
-    EXPECT_NE(error_of([&] { rig.executor->drain(); }), "");
+    EXPECT_NE(message_of([&] { rig.executor->drain(); }), "");
     EXPECT_FALSE(rig.runtime.abandoned());
     rig.executor.reset();
     EXPECT_TRUE(rig.runtime.abandoned());
@@ -125,10 +122,10 @@ TEST(Executor, AFailingWorkSaysItsStepItsTaskAndItsReason) {
   Maker maker(1);
   Rig rig(adding(maker), backend);
   rig.executor->issue(41, {});
-  const std::string text = error_of([&] { rig.executor->wait(41); });
+  const std::string text = message_of([&] { rig.executor->wait(41); });
   EXPECT_THAT(text, testing::StartsWith("step 42: "));
   EXPECT_THAT(text, HasSubstr("task 'sum': the sum overflows"));
-  EXPECT_EQ(error_of([&] { rig.executor->issue(42, {}); }), text);
+  EXPECT_EQ(message_of([&] { rig.executor->issue(42, {}); }), text);
 }
 
 TEST(Executor, AFailureIsOfTheStepThatFailedAndNotOfTheOneWaitedFor) {
@@ -136,7 +133,7 @@ TEST(Executor, AFailureIsOfTheStepThatFailedAndNotOfTheOneWaitedFor) {
   Maker maker(1);
   Rig rig(adding(maker), backend);
   rig.executor->issue(7, {});
-  const std::string text = error_of([&] {
+  const std::string text = message_of([&] {
     rig.executor->issue(8, {});
     rig.executor->wait(8);
   });
@@ -157,10 +154,10 @@ TEST(Executor, AnErrorOnAThreadOfTheGraphComesOutOfIssue) {
   Rig rig(maker.derived(), backend);
   rig.run(2);
   backend.streams.submit = &refuse;
-  const std::string text = error_of([&] { rig.executor->issue(2, {}); });
+  const std::string text = message_of([&] { rig.executor->issue(2, {}); });
   EXPECT_THAT(text, testing::AllOf(HasSubstr("step 3: task 'sum'"), HasSubstr("queue is full")));
-  EXPECT_EQ(error_of([&] { rig.executor->issue(3, {}); }), text);
-  EXPECT_EQ(error_of([&] { rig.executor->drain(); }), text);
+  EXPECT_EQ(message_of([&] { rig.executor->issue(3, {}); }), text);
+  EXPECT_EQ(message_of([&] { rig.executor->drain(); }), text);
 }
 
 }  // namespace

@@ -217,7 +217,20 @@ inline Net small_net(int64_t batch, int32_t phase = TANDEM_TRAIN) {
   return net.loss().finish();
 }
 
-// The same with batch normalisation after the convolutions and the first FC layer.
+// Three FC layers alone; 9 samples a batch.
+inline const Net& dense_net() {
+  static const Net net = FakeNet("dense", 9, {1, 1, 5, 5})
+                             .inner_product("fc1", 21)
+                             .relu("relu1")
+                             .inner_product("fc2", 18)
+                             .relu("relu2")
+                             .inner_product("fc3", 10)
+                             .loss()
+                             .finish();
+  return net;
+}
+
+// The same as small_net() with batch normalisation after the convolutions and the first FC layer.
 inline Net normalised_net(int64_t batch, int32_t phase = TANDEM_TRAIN) {
   FakeNet net("normalised", batch, {1, 3, 16, 16}, phase);
   net.convolution("conv1", 16, 3, 1, 1).batch_norm("norm1").relu("relu1").pooling("pool1", 2, 2);

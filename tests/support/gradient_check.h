@@ -74,4 +74,8 @@ inline void check_gradients(const LayerSetup& setup, const GradientCheck& check 
   }
 }
 
+inline void check_in_every_layout(const LayerSetup& setup, const GradientCheck& check = {}) {
+  for (const LayerSetup& one : in_every_layout(setup)) check_gradients(one, check);
+}
+
 }  // namespace tandem::test

@@ -40,14 +40,14 @@ NetDefinition normalised_net(const std::string& loss_parameters, const std::stri
           .text());
 }
 
-struct Case {
+struct BatchNormCase {
   std::string strategy;
   int devices;
   bool hidden;
   bool ignores;  // a third of the labels
 };
 
-class BatchStatistics : public Runs, public testing::WithParamInterface<Case> {
+class BatchStatistics : public Runs, public testing::WithParamInterface<BatchNormCase> {
  protected:
   void SetUp() override { Runs::SetUp(); }
   static TrainOptions one_device(bool ignores, int threads, int64_t steps = 20) {
@@ -58,7 +58,7 @@ class BatchStatistics : public Runs, public testing::WithParamInterface<Case> {
     o.machine.threads = threads;
     return o;
   }
-  static TrainOptions many(const Case& c, int64_t steps = 20) {
+  static TrainOptions many(const BatchNormCase& c, int64_t steps = 20) {
     TrainOptions o = one_device(c.ignores, c.devices, steps);
     o.devices = "cpu:" + std::to_string(c.devices);
     o.strategy = c.strategy;
@@ -117,8 +117,8 @@ TEST_P(BatchStatistics, GiveTheSameBitsWithRandomStreamDelays) {
   EXPECT_EQ(run(delayed), plain);
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> result;
+std::vector<BatchNormCase> batch_norm_cases() {
+  std::vector<BatchNormCase> result;
   for (int devices = 1; devices <= 4; ++devices) {
     result.push_back({"sequential", devices, true, false});
     result.push_back({"two_phase", devices, true, false});
@@ -128,8 +128,8 @@ std::vector<Case> cases() {
   return result;
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, BatchStatistics, testing::ValuesIn(cases()),
-                         [](const testing::TestParamInfo<Case>& info) {
+INSTANTIATE_TEST_SUITE_P(Strategies, BatchStatistics, testing::ValuesIn(batch_norm_cases()),
+                         [](const testing::TestParamInfo<BatchNormCase>& info) {
                            return info.param.strategy + "_" + std::to_string(info.param.devices) +
                                   (info.param.hidden ? "_hidden" : "_plain") +
                                   (info.param.ignores ? "_ignoring" : "");

@@ -9,11 +9,13 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "tests/support/checksums.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
 namespace {
 
+using test::message_of;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
@@ -52,15 +54,6 @@ Checkpoint checkpoint_at(const Net& net, int64_t step) {
   }
   checkpoint.metadata["seed"] = "9";
   return checkpoint;
-}
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& failure) {
-    return failure.what();
-  }
-  return "no error";
 }
 
 class Checkpoints : public testing::Test {

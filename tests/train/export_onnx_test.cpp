@@ -161,12 +161,12 @@ NetDefinition net_of(const std::string& layers) {
       "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'score' bottom: 'label' top: 'loss' }");
 }
 
-std::string one_layer(const std::string& type, const std::string& more = "") {
+std::string net_of_layer(const std::string& type, const std::string& more = "") {
   return "layer { name: 'x' type: '" + type + "' bottom: 'data' top: 'last' " + more + " }";
 }
 
 std::string pooling(const std::string& fields) {
-  return one_layer("Pooling", "pooling_param { " + fields + " }");
+  return net_of_layer("Pooling", "pooling_param { " + fields + " }");
 }
 
 class LayerForm : public Onnx, public testing::WithParamInterface<LayerCase> {};
@@ -183,34 +183,34 @@ const std::string convolution_x =
 INSTANTIATE_TEST_SUITE_P(
     Layers, LayerForm,
     testing::Values(
-        LayerCase{"AbsVal", one_layer("AbsVal")}, LayerCase{"BNLL", one_layer("BNLL")},
-        LayerCase{"BatchNorm", one_layer("BatchNorm")},
-        LayerCase{"BatchNormScale", one_layer("BatchNormScale")},
-        LayerCase{"Bias", one_layer("Bias")},
-        LayerCase{"Clip", one_layer("Clip", "clip_param { min: -0.5 max: 0.75 }")},
-        LayerCase{"ClipOfWideBounds", one_layer("Clip", "clip_param { min: -0.5 max: 1e9 }")},
-        LayerCase{"ClipOfHugeBounds", one_layer("Clip", "clip_param { min: -1e30 max: 1e30 }")},
+        LayerCase{"AbsVal", net_of_layer("AbsVal")}, LayerCase{"BNLL", net_of_layer("BNLL")},
+        LayerCase{"BatchNorm", net_of_layer("BatchNorm")},
+        LayerCase{"BatchNormScale", net_of_layer("BatchNormScale")},
+        LayerCase{"Bias", net_of_layer("Bias")},
+        LayerCase{"Clip", net_of_layer("Clip", "clip_param { min: -0.5 max: 0.75 }")},
+        LayerCase{"ClipOfWideBounds", net_of_layer("Clip", "clip_param { min: -0.5 max: 1e9 }")},
+        LayerCase{"ClipOfHugeBounds", net_of_layer("Clip", "clip_param { min: -1e30 max: 1e30 }")},
         LayerCase{"Concat", convolution_x +
                                 "layer { name: 'x' type: 'Concat' bottom: 'data' bottom: 'c' "
                                 "top: 'last' }"},
         LayerCase{"ConvolutionOfUnequalAxes",
-                  one_layer("Convolution",
-                            "convolution_param { num_output: 6 group: 3 kernel_h: 3 kernel_w: 2 "
-                            "stride_h: 2 stride_w: 1 pad_h: 1 pad_w: 0 weight_filler { type: "
-                            "'xavier' } }")},
+                  net_of_layer("Convolution",
+                               "convolution_param { num_output: 6 group: 3 kernel_h: 3 kernel_w: 2 "
+                               "stride_h: 2 stride_w: 1 pad_h: 1 pad_w: 0 weight_filler { type: "
+                               "'xavier' } }")},
         LayerCase{"DilatedConvolution",
-                  one_layer("Convolution",
-                            "convolution_param { num_output: 4 kernel_size: 3 dilation: 2 "
-                            "weight_filler { type: 'xavier' } }")},
+                  net_of_layer("Convolution",
+                               "convolution_param { num_output: 4 kernel_size: 3 dilation: 2 "
+                               "weight_filler { type: 'xavier' } }")},
         LayerCase{"Crop",
                   "layer { name: 'p' type: 'Pooling' bottom: 'data' top: 'p' pooling_param "
                   "{ kernel_size: 2 stride: 2 } }\nlayer { name: 'x' type: 'Crop' bottom: "
                   "'data' bottom: 'p' top: 'last' crop_param { offset: 2 offset: 3 } }"},
         LayerCase{"Deconvolution",
-                  one_layer("Deconvolution",
-                            "convolution_param { num_output: 4 kernel_size: 4 stride: 2 pad: 1 "
-                            "weight_filler { type: 'xavier' } }")},
-        LayerCase{"Dropout", one_layer("Dropout")}, LayerCase{"ELU", one_layer("ELU")},
+                  net_of_layer("Deconvolution",
+                               "convolution_param { num_output: 4 kernel_size: 4 stride: 2 pad: 1 "
+                               "weight_filler { type: 'xavier' } }")},
+        LayerCase{"Dropout", net_of_layer("Dropout")}, LayerCase{"ELU", net_of_layer("ELU")},
         LayerCase{"EltwiseSum", convolution_x +
                                     "layer { name: 'x' type: 'Eltwise' bottom: 'data' bottom: 'c' "
                                     "top: 'last' eltwise_param { coeff: 0.5 coeff: -1 } }"},
@@ -220,19 +220,19 @@ INSTANTIATE_TEST_SUITE_P(
         LayerCase{"EltwiseMaximum",
                   convolution_x + "layer { name: 'x' type: 'Eltwise' bottom: 'data' bottom: 'c' "
                                   "top: 'last' eltwise_param { operation: MAX } }"},
-        LayerCase{"Exp", one_layer("Exp", "exp_param { base: 2 scale: 0.5 shift: 1 }")},
-        LayerCase{"Flatten", one_layer("Flatten")},
+        LayerCase{"Exp", net_of_layer("Exp", "exp_param { base: 2 scale: 0.5 shift: 1 }")},
+        LayerCase{"Flatten", net_of_layer("Flatten")},
         LayerCase{"Log",
                   "layer { name: 'a' type: 'AbsVal' bottom: 'data' top: 'a' }\nlayer { "
                   "name: 'x' type: 'Log' bottom: 'a' top: 'last' log_param { base: 3 scale: "
                   "2 shift: 0.5 } }"},
         LayerCase{"LRNAcrossChannels",
-                  one_layer("LRN", "lrn_param { local_size: 3 alpha: 0.5 beta: 0.6 k: 2 }")},
+                  net_of_layer("LRN", "lrn_param { local_size: 3 alpha: 0.5 beta: 0.6 k: 2 }")},
         LayerCase{"LRNWithinAChannel",
-                  one_layer("LRN",
-                            "lrn_param { local_size: 3 alpha: 0.5 beta: 0.6 norm_region: "
-                            "WITHIN_CHANNEL }")},
-        LayerCase{"PReLU", one_layer("PReLU")},
+                  net_of_layer("LRN",
+                               "lrn_param { local_size: 3 alpha: 0.5 beta: 0.6 norm_region: "
+                               "WITHIN_CHANNEL }")},
+        LayerCase{"PReLU", net_of_layer("PReLU")},
         LayerCase{"MaximumBeyondTheImage", pooling("pool: MAX kernel_size: 3 stride: 2 pad: 1")},
         LayerCase{"MaximumOfRoundedUpWindows", pooling("pool: MAX kernel_size: 2 stride: 2")},
         LayerCase{"AverageInsideThePadding", pooling("pool: AVE kernel_size: 3 stride: 1 pad: 1")},
@@ -241,32 +241,33 @@ INSTANTIATE_TEST_SUITE_P(
         LayerCase{"AverageOfRoundedDownWindows",
                   pooling("pool: AVE kernel_size: 2 stride: 2 round_mode: FLOOR")},
         LayerCase{"GlobalMaximum", pooling("pool: MAX global_pooling: true")},
-        LayerCase{"Power", one_layer("Power", "power_param { power: 2 scale: 0.5 shift: 0.25 }")},
-        LayerCase{"LeakyReLU", one_layer("ReLU", "relu_param { negative_slope: 0.1 }")},
-        LayerCase{"Reshape", one_layer("Reshape",
-                                       "reshape_param { shape { dim: 0 dim: 1 dim: 39 "
-                                       "dim: -1 } }")},
-        LayerCase{"ScaleWithBias", one_layer("Scale", "scale_param { bias_term: true }")},
+        LayerCase{"Power",
+                  net_of_layer("Power", "power_param { power: 2 scale: 0.5 shift: 0.25 }")},
+        LayerCase{"LeakyReLU", net_of_layer("ReLU", "relu_param { negative_slope: 0.1 }")},
+        LayerCase{"Reshape", net_of_layer("Reshape",
+                                          "reshape_param { shape { dim: 0 dim: 1 dim: 39 "
+                                          "dim: -1 } }")},
+        LayerCase{"ScaleWithBias", net_of_layer("Scale", "scale_param { bias_term: true }")},
         LayerCase{"ScaleByAnInput",
                   "layer { name: 'p' type: 'Pooling' bottom: 'data' top: 'p' pooling_param "
                   "{ pool: AVE global_pooling: true } }\nlayer { name: 'x' type: 'Scale' bottom: "
                   "'data' bottom: 'p' top: 'last' scale_param { axis: 0 } }"},
-        LayerCase{"SiLU", one_layer("SiLU")}, LayerCase{"Sigmoid", one_layer("Sigmoid")},
+        LayerCase{"SiLU", net_of_layer("SiLU")}, LayerCase{"Sigmoid", net_of_layer("Sigmoid")},
         LayerCase{"Slice",
                   "layer { name: 'x' type: 'Slice' bottom: 'data' top: 'a' top: 'b' slice_param { "
                   "slice_point: 1 } }\nlayer { name: 'y' type: 'Concat' bottom: 'b' bottom: 'a' "
                   "top: 'last' }"},
-        LayerCase{"Softmax", one_layer("Softmax")},
-        LayerCase{"Swish", one_layer("Swish", "swish_param { beta: 1.5 }")},
-        LayerCase{"TanH", one_layer("TanH")}, LayerCase{"GELU", one_layer("GELU")},
-        LayerCase{"HardSigmoid", one_layer("HardSigmoid")},
-        LayerCase{"HardSwish", one_layer("HardSwish")},
-        LayerCase{"GELUByTanh", one_layer("GELU", "gelu_param { approximate: tanh }")},
-        LayerCase{"Tile", one_layer("Tile", "tile_param { tiles: 2 }")}),
+        LayerCase{"Softmax", net_of_layer("Softmax")},
+        LayerCase{"Swish", net_of_layer("Swish", "swish_param { beta: 1.5 }")},
+        LayerCase{"TanH", net_of_layer("TanH")}, LayerCase{"GELU", net_of_layer("GELU")},
+        LayerCase{"HardSigmoid", net_of_layer("HardSigmoid")},
+        LayerCase{"HardSwish", net_of_layer("HardSwish")},
+        LayerCase{"GELUByTanh", net_of_layer("GELU", "gelu_param { approximate: tanh }")},
+        LayerCase{"Tile", net_of_layer("Tile", "tile_param { tiles: 2 }")}),
     [](const auto& info) { return info.param.name; });
 
 TEST(LayerForms, ALayerWithoutOneIsNamedWithItsTypeAndLine) {
-  const Exported exported(net_of("\n\n" + one_layer("MVN")), {1, 3, 13, 11});
+  const Exported exported(net_of("\n\n" + net_of_layer("MVN")), {1, 3, 13, 11});
   std::string message;
   try {
     (void)exported.model();

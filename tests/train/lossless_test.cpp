@@ -7,13 +7,13 @@
 namespace tandem::test {
 namespace {
 
-struct Case {
+struct LosslessCase {
   std::string strategy;
   int devices;
   StrategyOptions options{};
 };
 
-class Lossless : public Runs, public testing::WithParamInterface<Case> {
+class Lossless : public Runs, public testing::WithParamInterface<LosslessCase> {
  protected:
   void SetUp() override { Runs::SetUp(); }
   static TrainOptions one_device(int threads, int64_t steps = 20) {
@@ -23,7 +23,7 @@ class Lossless : public Runs, public testing::WithParamInterface<Case> {
     o.machine.threads = threads;
     return o;
   }
-  static TrainOptions many(const Case& c) {
+  static TrainOptions many(const LosslessCase& c) {
     TrainOptions o = options();
     o.devices = "cpu:" + std::to_string(c.devices);
     o.strategy = c.strategy;
@@ -72,8 +72,8 @@ TEST_P(Lossless, TheBitsAreTheSameWithRandomStreamDelays) {
   EXPECT_EQ(run(delayed), plain);
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> result;
+std::vector<LosslessCase> lossless_cases() {
+  std::vector<LosslessCase> result;
   for (int devices = 1; devices <= 4; ++devices) {
     result.push_back({"sequential", devices, {{"split", "fc3"}}});
     result.push_back({"two_phase", devices, {{"split", "fc3"}}});
@@ -90,8 +90,8 @@ std::vector<Case> cases() {
   return result;
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, Lossless, testing::ValuesIn(cases()),
-                         [](const testing::TestParamInfo<Case>& info) {
+INSTANTIATE_TEST_SUITE_P(Strategies, Lossless, testing::ValuesIn(lossless_cases()),
+                         [](const testing::TestParamInfo<LosslessCase>& info) {
                            return fmt::format("{}_{}_{}", info.param.strategy, info.param.devices,
                                               info.index);
                          });

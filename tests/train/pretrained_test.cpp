@@ -11,8 +11,8 @@
 #include "core/model/initial_weights.h"
 #include "core/plugin/registry.h"
 #include "core/train/safetensors.h"
-#include "tests/model/thrown.h"
 #include "tests/model/wire.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
@@ -64,7 +64,7 @@ class PretrainedWeights : public testing::Test {
   PretrainedWeights() : net_(two_layers()), values_(initial_weights(net_, 1)) {}
   std::string refusal(const std::filesystem::path& path) {
     const std::vector<float> before = values_;
-    const std::string message = thrown([&] { (void)read_pretrained(path, net_, &values_); });
+    const std::string message = message_of([&] { (void)read_pretrained(path, net_, &values_); });
     EXPECT_EQ(values_, before) << "weights were changed";
     return message;
   }
@@ -123,7 +123,7 @@ class PretrainedScales : public testing::Test {
   }
   std::string refusal(const std::filesystem::path& path) {
     std::vector<float> values = initial_weights(net_, 1);
-    return thrown([&] { (void)read_pretrained(path, net_, &values); });
+    return message_of([&] { (void)read_pretrained(path, net_, &values); });
   }
   TempFolder folder_;
   const Net net_ = net();
@@ -249,13 +249,13 @@ TEST_F(PretrainedWeights, AreWrittenAndReadInBothFormats) {
     EXPECT_THAT(report.copied, ElementsAre("first", "last")) << name;
     EXPECT_EQ(again, values_) << name;
   }
-  EXPECT_THAT(thrown([&] { write_weights(folder_ / "w.bin", net_, values_); }),
+  EXPECT_THAT(message_of([&] { write_weights(folder_ / "w.bin", net_, values_); }),
               AllOf(HasSubstr("w.bin"), HasSubstr(".safetensors or .caffemodel")));
 }
 
 TEST_F(PretrainedWeights, NeverReplaceAFile) {
   const auto file = folder_.write("w.safetensors", "a user's");
-  EXPECT_THAT(thrown([&] { write_weights(file, net_, values_); }),
+  EXPECT_THAT(message_of([&] { write_weights(file, net_, values_); }),
               HasSubstr("w.safetensors' exists already"));
   EXPECT_EQ(read_text(file), "a user's");
 }
@@ -299,7 +299,7 @@ TEST(Pretrained, AFileOfManyUnknownArraysIsRefusedInAShortLine) {
   write_safetensors(file, arrays, {});
   const Net net = two_layers();
   std::vector<float> values(static_cast<size_t>(net.weight_floats));
-  const std::string message = thrown([&] { (void)read_pretrained(file, net, &values); });
+  const std::string message = message_of([&] { (void)read_pretrained(file, net, &values); });
   EXPECT_THAT(message, AllOf(HasSubstr("is of another net"), HasSubstr(" and 19950 more")));
   EXPECT_LT(message.size(), 2000U);
 }

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/model/thrown.h"
+#include "tests/support/message_of.h"
 
 namespace tandem {
 namespace {
@@ -58,7 +58,8 @@ TEST(RateCurve, ALossFarAboveTheLowestEndsTheSearch) {
 TEST(RateCurve, OfTooFewPointsIsRefused) {
   RateCurve curve;
   add_point(curve, 1e-6, 2);
-  EXPECT_THAT(test::thrown([&] { suggest_rate(curve); }), HasSubstr("not finite after 1 steps"));
+  EXPECT_THAT(test::message_of([&] { suggest_rate(curve); }),
+              HasSubstr("not finite after 1 steps"));
 }
 
 TEST(RateCurve, HasALineForEachPointAndAPicture) {

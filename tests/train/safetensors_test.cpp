@@ -9,21 +9,14 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
 namespace {
 
+using test::message_of;
 using testing::HasSubstr;
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& failure) {
-    return failure.what();
-  }
-  return "no error";
-}
 
 std::string bytes_of(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);

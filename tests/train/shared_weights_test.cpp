@@ -18,7 +18,7 @@ std::string product(const std::string& name, const std::string& bottom, int outp
       "num_output: {2} {3} }} {4} }}\n",
       name, bottom, outputs, filler, more);
 }
-std::string relu(const std::string& on) {
+std::string relu_on(const std::string& on) {
   return fmt::format("layer {{ name: 'relu_{0}' type: 'ReLU' bottom: '{0}' top: '{0}' }}\n", on);
 }
 std::string convolution(const std::string& name, const std::string& bottom,
@@ -47,14 +47,15 @@ NetDefinition parsed(const std::string& text) {
 NetDefinition sharing_net() {
   const std::string both = "param { name: 'w' } param { name: 'b' lr_mult: 2 }";
   const std::string one = "param { name: 'v' }";
-  return parsed(data + convolution("conv1", "data", "") + relu("conv1") +
+  return parsed(data + convolution("conv1", "data", "") + relu_on("conv1") +
                 "layer { name: 'pool' type: 'Pooling' bottom: 'conv1' top: 'pool' pooling_param { "
                 "pool: AVE kernel_size: 4 stride: 4 } }\n" +
-                convolution("conv2", "pool", both) + relu("conv2") +
-                convolution("conv3", "conv2", both) + relu("conv3") + product("fc4", "conv3", 24) +
-                relu("fc4") + product("fc5", "fc4", 24, one) + relu("fc5") +
-                product("fc6", "fc5", 24, one) + relu("fc6") + product("fc7", "fc6", 24, one) +
-                product("score", "fc7", 3) + loss("loss", "score", 1));
+                convolution("conv2", "pool", both) + relu_on("conv2") +
+                convolution("conv3", "conv2", both) + relu_on("conv3") +
+                product("fc4", "conv3", 24) + relu_on("fc4") + product("fc5", "fc4", 24, one) +
+                relu_on("fc5") + product("fc6", "fc5", 24, one) + relu_on("fc6") +
+                product("fc7", "fc6", 24, one) + product("score", "fc7", 3) +
+                loss("loss", "score", 1));
 }
 
 class SharedWeights : public Runs, public testing::WithParamInterface<std::pair<const char*, int>> {

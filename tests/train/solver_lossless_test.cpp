@@ -8,7 +8,7 @@
 namespace tandem::test {
 namespace {
 
-struct Case {
+struct SolverCase {
   std::string name;
   std::map<std::string, std::string> fields;
   std::string strategy;
@@ -18,7 +18,7 @@ struct Case {
   std::string reduce{};
 };
 
-class SolverLossless : public Runs, public testing::WithParamInterface<Case> {
+class SolverLossless : public Runs, public testing::WithParamInterface<SolverCase> {
  protected:
   static TrainOptions one_device(const std::map<std::string, std::string>& fields, int threads,
                                  int64_t steps = 20) {
@@ -30,7 +30,7 @@ class SolverLossless : public Runs, public testing::WithParamInterface<Case> {
     o.machine.threads = threads;
     return o;
   }
-  static TrainOptions many(const Case& c) {
+  static TrainOptions many(const SolverCase& c) {
     TrainOptions o = one_device(c.fields, c.devices);
     o.devices = "cpu:" + std::to_string(c.devices);
     o.strategy = c.strategy;
@@ -74,8 +74,8 @@ TEST_P(SolverLossless, TheWeightsAreThoseOfOneDeviceAndOneBatch) {
   RecordProperty("difference", std::to_string(difference));
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> result;
+std::vector<SolverCase> solver_cases() {
+  std::vector<SolverCase> result;
   const std::map<std::string, std::string> clip{{"clip_gradients", "0.3"}};
   const std::map<std::string, std::string> lars{{"type", "LARS"}, {"trust_coefficient", "0.01"}};
   for (int devices = 1; devices <= 4; ++devices) {
@@ -98,9 +98,9 @@ std::vector<Case> cases() {
   return result;
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, SolverLossless, testing::ValuesIn(cases()),
-                         [](const testing::TestParamInfo<Case>& info) {
-                           const Case& c = info.param;
+INSTANTIATE_TEST_SUITE_P(Strategies, SolverLossless, testing::ValuesIn(solver_cases()),
+                         [](const testing::TestParamInfo<SolverCase>& info) {
+                           const SolverCase& c = info.param;
                            return c.name + "_" + c.strategy + "_" + std::to_string(c.devices) +
                                   (c.hidden ? "_hidden" : "_plain") + c.reduce + "_batches_" +
                                   std::to_string(c.batches);

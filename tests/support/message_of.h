@@ -7,14 +7,15 @@
 
 namespace tandem::test {
 
-template <class Function>
-[[nodiscard]] std::string thrown(Function&& function) {
+// What the Error says that `action` throws; "" if it throws none.
+template <class Action>
+[[nodiscard]] std::string message_of(Action&& action) {
   try {
-    function();
+    action();
   } catch (const Error& failure) {
     return failure.what();
   }
-  return "(nothing was thrown)";
+  return "";
 }
 
 }  // namespace tandem::test
