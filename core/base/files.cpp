@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -227,6 +228,19 @@ void make_folders(const fs::path& path, const std::string& what) {
   if (const std::string reason = make_missing_folders(path.string()); !reason.empty()) {
     throw error("{} '{}' cannot be made: {}", what, path.string(), reason);
   }
+}
+
+std::string as_file_name(const std::string& text) {
+  constexpr size_t most = 100;
+  const auto is_inside_character = [&](size_t at) { return (text[at] & 0xC0) == 0x80; };  // UTF-8
+  size_t end = std::min(text.size(), most);
+  while (end < text.size() && end > 0 && is_inside_character(end)) --end;
+  std::string name = text.substr(0, end);
+  for (char& c : name) {
+    if (c == '/' || static_cast<unsigned char>(c) < ' ' || c == 127) c = '_';
+  }
+  if (name.starts_with('.')) name[0] = '_';
+  return name;
 }
 
 void write_text_file(const fs::path& path, const std::string& text) {

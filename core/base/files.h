@@ -81,6 +81,9 @@ void replace_file(const std::filesystem::path& source, const std::filesystem::pa
                              const std::filesystem::path& target);
 // Writes the bytes of a file to another one, which is synced.
 void write_copy(const std::filesystem::path& source, const std::filesystem::path& target);
+// A text as the name of a file in a folder, which leads nowhere else: '/', control characters and a
+// '.' at the beginning become '_'; what exceeds 100 bytes is cut off.
+[[nodiscard]] std::string as_file_name(const std::string& text);
 // Makes a folder and those above it that are missing, which no others than the user may write to,
 // whatever the umask. Throws Error: "WHAT 'PATH' cannot be made: why".
 void make_folders(const std::filesystem::path& path, const std::string& what = "folder");

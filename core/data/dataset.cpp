@@ -146,11 +146,14 @@ void check_bytes(const tandem_dataset_type& type, const tandem_dataset_info& inf
 
 }  // namespace
 
-std::set<std::string> declared_parameters(Registry& registry, const std::string& source) {
-  const tandem_dataset_type& type = registry.dataset(dataset_of(registry, source, "train"));
-  std::set<std::string> names;
-  for (uint32_t i = 0; i < type.parameter_count; ++i) names.insert(type.parameters[i]->name);
-  return names;
+DeclaredParameters declared_parameters(Registry& registry, const std::string& source,
+                                       const std::string& split) {
+  const tandem_dataset_type& type = registry.dataset(dataset_of(registry, source, split));
+  DeclaredParameters declared;
+  for (uint32_t i = 0; i < type.parameter_count; ++i) {
+    declared.emplace(type.parameters[i]->name, type.parameters[i]);
+  }
+  return declared;
 }
 
 Dataset::Dataset(Registry& registry, const DatasetOptions& options) {

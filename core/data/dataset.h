@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -40,9 +39,10 @@ struct DatasetOptions {
   std::vector<MoreInput> more;
 };
 
-// The parameters that the data set for a source declares. Errors: as for opening it.
-[[nodiscard]] std::set<std::string> declared_parameters(Registry& registry,
-                                                        const std::string& source);
+using DeclaredParameters = std::map<std::string, const tandem_parameter*>;  // by name
+// Of the data set for a source. Errors: as for opening it.
+[[nodiscard]] DeclaredParameters declared_parameters(Registry& registry, const std::string& source,
+                                                     const std::string& split = "train");
 
 enum class SampleStatus { good, skipped };
 

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "core/base/strings.h"
+
 namespace tandem {
 namespace {
 
@@ -51,10 +53,7 @@ std::vector<NamedSplit> open_splits(Registry& registry, const std::string& sourc
     return std::make_unique<Dataset>(registry, options);
   };
   splits.push_back({"train", open("train")});
-  const auto fraction = parameters.find("val_fraction");
-  const bool all_train = splits[0].dataset->split_is_drawn() && fraction != parameters.end() &&
-                         std::stod(fraction->second) == 0;
-  if (all_train) return splits;
+  if (splits[0].dataset->split_is_drawn() && holds_out_nothing(parameters)) return splits;
   splits.push_back({"val", open("val")});
   auto test = open("test");
   // A data set without a test split has its validation samples there.
@@ -63,6 +62,12 @@ std::vector<NamedSplit> open_splits(Registry& registry, const std::string& sourc
                     test->sample_name(test->size() - 1) == val.sample_name(val.size() - 1);
   if (!same) splits.push_back({"test", std::move(test)});
   return splits;
+}
+
+bool holds_out_nothing(const std::map<std::string, std::string>& parameters) {
+  const auto found = parameters.find("val_fraction");
+  double fraction = 0;
+  return found != parameters.end() && parse_number(found->second, &fraction) && fraction == 0;
 }
 
 std::string split_list(const Dataset& training, const Dataset& validation) {

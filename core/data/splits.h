@@ -20,6 +20,10 @@ struct NamedSplit {
     Registry& registry, const std::string& source,
     const std::map<std::string, std::string>& parameters, uint64_t seed, const Shape& shape);
 
+// Whether the parameters have a val_fraction of 0. A split that is drawn then has no validation
+// samples.
+[[nodiscard]] bool holds_out_nothing(const std::map<std::string, std::string>& parameters);
+
 // Every sample of the two with its absolute path, as CSV of path,label,split, which the data set
 // image_list reads. "" if the samples are not files of their own. A path with a line break cannot
 // be written and is left out.

@@ -12,6 +12,10 @@ namespace {
 
 constexpr int64_t largest_confusion = 1000;
 
+bool has_label(float label) {
+  return label >= 0;
+}
+
 // Adds up the batches of one evaluation.
 class Tally {
  public:
@@ -31,14 +35,13 @@ class Tally {
            const SampleOrder& order, const PredictionSink& sink) {
     const std::vector<float> scalars = phase_.scalars(number);
     // Each is a mean over the samples of its batch.
-    const auto samples =
-        std::count_if(labels.begin(), labels.end(), [](float l) { return l >= 0; });
+    const auto samples = std::count_if(labels.begin(), labels.end(), has_label);
     for (size_t i = 0; i < scalars.size() && samples > 0; ++i) {
       sums_[i] += static_cast<double>(scalars[i]) * static_cast<double>(samples);
     }
     const float* scores = phase_.predictions(number);
     for (size_t row = 0; row < labels.size(); ++row) {
-      if (labels[row] < 0) continue;
+      if (!has_label(labels[row])) continue;
       ++result_.samples;
       if (scores == nullptr || width_ == 0) continue;
       const auto label = static_cast<int64_t>(labels[row]);
@@ -122,11 +125,13 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
     }
     const Batch current = loader.next();
     auto* labels = reinterpret_cast<float*>(current.memory + layout.label_offset);
-    const int64_t present =
-        options.agreement != nullptr ? options.agreement->agree(labels, batch) : current.samples;
     for (int64_t row = std::max<int64_t>(0, samples - number * batch); row < batch; ++row) {
       labels[row] = -1;
     }
+    // Rows without a label are no part of the means that the net computes.
+    const int64_t present = options.agreement != nullptr
+                                ? options.agreement->agree(labels, batch)
+                                : std::count_if(labels, labels + batch, has_label);
     const tandem_step step{0, static_cast<uint64_t>(number), 0.0F, static_cast<float>(present), 0,
                            0};
     std::memcpy(current.memory, &step, sizeof(step));

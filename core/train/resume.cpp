@@ -172,6 +172,8 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, cons
     const bool is_name = std::find(names.begin(), names.end(), options.data) != names.end();
     // The folder of the record is where the run began.
     chosen.data = is_name ? options.data : std::filesystem::absolute(options.data).string();
+    const std::string note = leave_out_undeclared(registry, options.data, setup.record);
+    if (!note.empty()) setup.messages.push_back(note);
   }
   choose_precision(setup, options);
   choose_machine(setup.record.machine, machine_options(options.machine), other_devices,

@@ -158,7 +158,7 @@ RunFolder RunFolder::open(const fs::path& path) {
 
 fs::path RunFolder::free_name(const std::string& net) {
   for (int number = 1;; ++number) {
-    fs::path path = fs::path("runs") / fmt::format("{}-{}", net, number);
+    fs::path path = fs::path("runs") / fmt::format("{}-{}", as_file_name(net), number);
     std::error_code code;
     if (!fs::exists(path, code)) return path;
   }

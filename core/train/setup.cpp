@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/strings.h"
 #include "core/data/loader.h"
+#include "core/data/splits.h"
 #include "core/device/machine.h"
 #include "core/model/adapted.h"
 #include "core/model/classes.h"
@@ -35,7 +36,7 @@ std::string number_text(double value) {
 // the net was written for would train it badly without a word. A crop is not lost: the size that
 // the net expects is required of every data set.
 void report_missing_parameters(const TransformDefinition& transform, const std::string& source,
-                               const std::set<std::string>& declared, bool is_model,
+                               const DeclaredParameters& declared, bool is_model,
                                TrainSetup& setup) {
   std::vector<std::string> wanted, missing;
   const auto want = [&](const char* parameter, const std::string& field) {
@@ -112,7 +113,7 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
   }
   // What the user gives, a data set must have.
   const std::string source = data_source(registry, setup.record);
-  const std::set<std::string> declared = declared_parameters(registry, source);
+  const DeclaredParameters declared = declared_parameters(registry, source);
   report_missing_parameters(transform, source, declared, is_model, setup);
   std::erase_if(parameters, [&](const auto& each) { return !declared.contains(each.first); });
   for (const auto& [name, value] : given) parameters[name] = value;
@@ -342,9 +343,7 @@ void open_datasets(Registry& registry, TrainSetup& setup) {
   setup.record.data = setup.training_data->shape();
   const std::string notes = setup.training_data->notes();
   if (!notes.empty()) setup.messages.push_back(notes);
-  const auto fraction = setup.record.data_parameters.find("val_fraction");
-  if (setup.training_data->split_is_drawn() && fraction != setup.record.data_parameters.end() &&
-      std::stod(fraction->second) == 0) {
+  if (setup.training_data->split_is_drawn() && holds_out_nothing(setup.record.data_parameters)) {
     setup.messages.push_back("no image is held out (val_fraction 0): nothing is validated");
     return;
   }
@@ -353,7 +352,12 @@ void open_datasets(Registry& registry, TrainSetup& setup) {
 
 namespace {
 
-// What a run was given as a path, from where it was given. Numbers and words are no paths.
+bool may_be_path(const tandem_parameter& parameter) {
+  const bool is_any_text = parameter.choices == nullptr || *parameter.choices == '\0';
+  return parameter.type == TANDEM_PARAMETER_TEXT && is_any_text;
+}
+
+// What a run was given as a path, from where it was given. Numbers are no paths.
 std::string as_given_in(const fs::path& folder, const std::string& value) {
   std::error_code code;
   double number = 0;
@@ -378,7 +382,13 @@ std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& n
   options.shape = record.data;
   options.class_names = record.class_names;
   options.parameters = record.data_parameters;
-  for (auto& [name, value] : options.parameters) value = as_given_in(record.folder, value);
+  const DeclaredParameters declared = declared_parameters(registry, options.source, split);
+  for (auto& [name, value] : options.parameters) {
+    const auto found = declared.find(name);
+    if (found != declared.end() && may_be_path(*found->second)) {
+      value = as_given_in(record.folder, value);
+    }
+  }
   for (const NetInput& input : net.net_inputs(phase)) {
     // The loader makes them.
     if (input.name == class_targets_input) continue;
@@ -386,6 +396,19 @@ std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& n
     options.more.push_back({input.name, input.shape, input.filler});
   }
   return std::make_unique<Dataset>(registry, options);
+}
+
+std::string leave_out_undeclared(Registry& registry, const std::string& source, RunRecord& record) {
+  const DeclaredParameters declared = declared_parameters(registry, source);
+  std::string names;
+  std::erase_if(record.data_parameters, [&](const auto& parameter) {
+    if (declared.contains(parameter.first)) return false;
+    names += (names.empty() ? "" : ", ") + parameter.first;
+    return true;
+  });
+  if (names.empty()) return "";
+  return fmt::format("data '{}': its data set has no parameter {}, which the run has: left out",
+                     source, names);
 }
 
 std::string data_source(Registry& registry, const RunRecord& record) {

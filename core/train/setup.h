@@ -50,6 +50,12 @@ struct TrainSetup {
                                                     const std::string& source,
                                                     const std::string& split, int32_t phase);
 
+// For other data than those that the record's parameters were given for: removes the parameters
+// that the data set for `source` does not declare. Returns a note of them for the user; "" if none
+// was.
+[[nodiscard]] std::string leave_out_undeclared(Registry& registry, const std::string& source,
+                                               RunRecord& record);
+
 // The net's own transform_param as parameters of a data set of images: mean, scale, mirror, resize.
 [[nodiscard]] std::map<std::string, std::string> image_parameters(
     const TransformDefinition& transform);

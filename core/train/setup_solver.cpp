@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/strings.h"
 #include "core/model/adapted.h"
 #include "core/model/models.h"
@@ -290,7 +291,7 @@ void resolve_tests(TrainSetup& setup) {
   const fs::path prefix = solver.snapshot_prefix;
   std::string name = prefix.filename().string();
   if (name.empty()) name = fs::path(solver.file).stem().string();
-  if (name.empty()) name = setup.net.name.empty() ? "snapshot" : setup.net.name;
+  if (name.empty()) name = setup.net.name.empty() ? "snapshot" : as_file_name(setup.net.name);
   const int64_t interval = chosen.snapshot > 0 ? chosen.snapshot : solver.snapshot;
   if (interval > 0 && prefix.has_parent_path()) {
     setup.messages.push_back(

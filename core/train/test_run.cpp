@@ -190,6 +190,8 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
                 options.run.string());
   }
   RunRecord record = run.record;
+  std::string left_out;
+  if (!options.data.empty()) left_out = leave_out_undeclared(registry, options.data, record);
   for (const auto& [name, value] : options.data_parameters) record.data_parameters[name] = value;
   auto dataset =
       open_dataset(registry, run.folder.net(), record, options.data, options.split, TANDEM_TEST);
@@ -200,6 +202,8 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
   result.precision = dtype_name(run.session->options().precision);
   result.pixels = run.session->options().testing_pixels == PixelForm::floats ? "floats" : "bytes";
   result.notes = dataset->notes();
+  if (!left_out.empty())
+    result.notes = left_out + (result.notes.empty() ? "" : "\n" + result.notes);
   if (!run.note.empty())
     result.notes = run.note + (result.notes.empty() ? "" : "\n" + result.notes);
   FindingsCollector collector(run.session->net(), dataset->class_count(), worst_mistakes);

@@ -115,11 +115,11 @@ class FileLister {
       }
       return result;
     };
-    const ListFile train = part("train"), wanted = part(split);
+    const ListFile train = part("train"), val = part("val"), wanted = part(split);
     if (train.entries.empty()) throw sdk::invalid("no line is of split 'train'");
     name_classes(train);
+    if (split == "train" && val.entries.empty()) return take_part(train, false);
     if (!wanted.entries.empty()) return take(wanted);
-    const ListFile val = part("val");
     if (split == "test") note_test(split, "", val.entries.empty() ? "" : "val");
     if (val.entries.empty()) return take_part(train, true);
     take(val);
@@ -127,8 +127,14 @@ class FileLister {
 
   void note_test(const std::string& split, const std::string& test, const std::string& val) {
     if (split != "test" || !test.empty()) return;
-    listing_.note(val.empty() ? "no test or val list: tested on the images that training holds out"
-                              : "no test list: tested on the val list");
+    const double fraction = options_.common.val_fraction;
+    if (!val.empty()) {
+      listing_.note("no test list: tested on the val list");
+    } else if (fraction < 1) {
+      listing_.note("no test or val list: tested on the ", std::round(fraction * 1000) / 10,
+                    " % of every class that training on this list holds out; the data option ",
+                    "val_fraction=1 tests on all");
+    }
   }
 
   [[nodiscard]] std::string require_list(const std::string& split) const {

@@ -1,6 +1,7 @@
 #include "datasets/image_folder/image_pack.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "datasets/picture/classes.h"
 #include "datasets/picture/names.h"
@@ -18,27 +19,67 @@ ImagePack::ImagePack(const tandem_dataset_request& request, const sdk::Attribute
   }
   PackIndex index = parse_index(bytes, header, file_.path());
   class_names_ = index.class_names;
-  take_split(index, request.split);
+  take_split(index, request, attributes.number("val_fraction"));
   adopt_classes(request.class_names);
   transform_ = picture::read_transform(request, attributes);
   if (transform_.height == 0 || transform_.width == 0) read_size_of_first_picture();
 }
 
-void ImagePack::take_split(const PackIndex& index, const std::string& split) {
-  const auto number_of = [&](const std::string& name) {
-    return std::find(index.splits.begin(), index.splits.end(), name) - index.splits.begin();
+std::vector<sdk::Parameter> ImagePack::parameters() {
+  constexpr const char* block = "image_pack_param";
+  std::vector<sdk::Parameter> parameters = picture::transform_parameters(block);
+  parameters.push_back(picture::held_out_parameter(block));
+  return parameters;
+}
+
+void ImagePack::take_split(const PackIndex& index, const tandem_dataset_request& request,
+                           double fraction) {
+  const auto has = [&](const std::string& name) {
+    return std::find(index.splits.begin(), index.splits.end(), name) != index.splits.end();
   };
-  auto number = static_cast<size_t>(number_of(split));
-  if (split == "test" && number == index.splits.size()) {
-    number = static_cast<size_t>(number_of("val"));
+  std::string split = request.split;
+  if (!has("val") && has("train") && (split == "train" || !has(split))) {
+    return take_part(index, request, fraction, split != "train");
+  }
+  if (split == "test" && !has("test")) {
+    split = "val";
     notes_ = "the pack has no test images: tested on its validation images";
   }
   for (const PackedPicture& one : index.pictures) {
-    if (one.split == number) pictures_.push_back(one);
+    if (index.splits.at(one.split) == split) pictures_.push_back(one);
   }
   if (pictures_.empty()) {
     throw sdk::invalid("the pack holds no image of split '", split, "'; it has ",
                        picture::list_of(index.splits));
+  }
+}
+
+void ImagePack::take_part(const PackIndex& index, const tandem_dataset_request& request,
+                          double fraction, bool held_out) {
+  split_is_drawn_ = true;
+  std::vector<std::vector<const PackedPicture*>> by_class(class_names_.size());
+  for (const PackedPicture& one : index.pictures) {
+    if (index.splits.at(one.split) == "train") by_class.at(one.label).push_back(&one);
+  }
+  for (size_t c = 0; c < by_class.size(); ++c) {
+    const std::vector<bool> held =
+        picture::choose_held_out(class_names_[c], by_class[c].size(), fraction, request.seed);
+    for (size_t i = 0; i < held.size(); ++i) {
+      if (held[i] == held_out) pictures_.push_back(*by_class[c][i]);
+    }
+  }
+  if (pictures_.empty()) {
+    throw sdk::invalid("val_fraction ", fraction, " leaves no image ",
+                       held_out ? "for validation" : "to train on");
+  }
+  const std::string share = sdk::text(std::round(fraction * 1000) / 10, " % of every class");
+  if (!held_out && fraction > 0) {
+    notes_ = sdk::text("the pack has no validation images: ", share, " are held out (seed ",
+                       request.seed, ")");
+  } else if (std::string(request.split) == "test" && fraction < 1) {
+    notes_ =
+        sdk::text("the pack has no test or validation images: tested on the ", share,
+                  " that training on it holds out; the data option val_fraction=1 tests on all");
   }
 }
 

@@ -14,9 +14,7 @@ class ImagePack : public sdk::DatasetType {
 
   static const char* name() { return "image_pack"; }
   static const char* help() { return "a file made by 'tandem pack'"; }
-  static std::vector<sdk::Parameter> parameters() {
-    return picture::transform_parameters("image_pack_param");
-  }
+  static std::vector<sdk::Parameter> parameters();
   // By its first bytes.
   static bool recognizes(const std::string& source);
 
@@ -37,6 +35,7 @@ class ImagePack : public sdk::DatasetType {
   [[nodiscard]] int64_t label(int64_t index) const override {
     return pictures_.at(static_cast<size_t>(index)).label;
   }
+  [[nodiscard]] bool split_is_drawn() const override { return split_is_drawn_; }
   void get(int64_t index, uint64_t seed, float* pixels, float* label) const override;
   void get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const override;
   void describe_bytes(tandem_dataset_info& info) const override {
@@ -45,7 +44,10 @@ class ImagePack : public sdk::DatasetType {
   void describe(int64_t index, tandem_sample_info& info) const override;
 
  private:
-  void take_split(const PackIndex& index, const std::string& split);
+  void take_split(const PackIndex& index, const tandem_dataset_request& request, double fraction);
+  // Takes the training pictures that are held out for validation, or the others.
+  void take_part(const PackIndex& index, const tandem_dataset_request& request, double fraction,
+                 bool held_out);
   void adopt_classes(const char* model_classes);
   void read_size_of_first_picture();
   [[nodiscard]] picture::Bytes read(const PackedPicture& one) const;
@@ -58,6 +60,7 @@ class ImagePack : public sdk::DatasetType {
   std::vector<std::string> class_names_;
   std::vector<PackedPicture> pictures_;
   std::string notes_;
+  bool split_is_drawn_ = false;
 };
 
 }  // namespace tandem::image_folder

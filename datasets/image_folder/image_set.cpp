@@ -11,11 +11,7 @@ namespace fs = std::filesystem;
 
 std::vector<sdk::Parameter> ImageSet::parameters_of(const char* block) {
   std::vector<sdk::Parameter> parameters = picture::transform_parameters(block);
-  parameters.push_back(
-      sdk::number(block, "val_fraction")
-          .by_default("0.2")
-          .range(0, 1)
-          .help("share of each class held out for validation where none is given"));
+  parameters.push_back(picture::held_out_parameter(block));
   parameters.push_back(sdk::integer(block, "cache")
                            .by_default("0")
                            .range(0, 1 << 20)

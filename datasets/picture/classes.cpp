@@ -42,6 +42,13 @@ std::vector<bool> choose_held_out(const std::string& class_name, size_t count, d
   return result;
 }
 
+sdk::Parameter held_out_parameter(const char* block) {
+  return sdk::number(block, "val_fraction")
+      .by_default("0.2")
+      .range(0, 1)
+      .help("share of each class held out for validation where none is given");
+}
+
 std::vector<std::string> lines_of(const char* text) {
   std::vector<std::string> lines;
   std::istringstream stream(text == nullptr ? "" : text);

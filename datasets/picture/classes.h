@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "plugins/sdk.h"
+
 namespace tandem::picture {
 
 // For each of `count` images of the class, in their order, whether it is held out: the rounded
@@ -14,6 +16,9 @@ namespace tandem::picture {
 // pure function of the arguments.
 [[nodiscard]] std::vector<bool> choose_held_out(const std::string& class_name, size_t count,
                                                 double fraction, uint64_t seed);
+
+// The parameter val_fraction, the share that choose_held_out() takes.
+[[nodiscard]] sdk::Parameter held_out_parameter(const char* block);
 
 // tandem_dataset_request::class_names as a list; empty for null.
 [[nodiscard]] std::vector<std::string> lines_of(const char* text);

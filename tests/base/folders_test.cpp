@@ -46,5 +46,19 @@ TEST(Folders, SayWhatIsInTheirWay) {
                                              "'nowhere', which is missing"));
 }
 
+TEST(FileName, LeadsNowhereElse) {
+  EXPECT_EQ(as_file_name("AlexNet 2"), "AlexNet 2");
+  EXPECT_EQ(as_file_name("../a/b"), "_._a_b");
+  EXPECT_EQ(as_file_name("/etc"), "_etc");
+  EXPECT_EQ(as_file_name(".."), "_.");
+  EXPECT_EQ(as_file_name("a\nb\x7f"), "a_b_");
+  EXPECT_EQ(as_file_name(""), "");
+}
+
+TEST(FileName, IsCutBetweenCharacters) {
+  EXPECT_EQ(as_file_name(std::string(300, 'x')), std::string(100, 'x'));
+  EXPECT_EQ(as_file_name(std::string(99, 'x') + "\xc3\xa9"), std::string(99, 'x'));
+}
+
 }  // namespace
 }  // namespace tandem

@@ -119,6 +119,52 @@ TEST(Files, DamagedWeightsAreRefusedEverywhere) {
   }
 }
 
+TEST(Files, AFolderNamedAsTheValueOfAnOptionIsNotTakenForIt) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  desk.make_folder("bgr");
+  desk.make_folder("elsewhere");
+  ASSERT_EQ(desk.tandem(train_tiny + "images --data-option color=bgr --steps 1 --out run").code, 0);
+  const Outcome outcome = desk.tandem("test --run ../run", "cd elsewhere;");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+}
+
+TEST(Files, OtherDataLeaveOutTheOptionsThatTheyDoNotHave) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(train_tiny + "images --data-option cache=8 --steps 2 --out run").code, 0);
+  ASSERT_EQ(desk.tandem("pack images --out images.pack").code, 0);
+  const Outcome tested = desk.tandem("test --run run --data images.pack");
+  EXPECT_EQ(tested.code, 0) << tested.errors;
+  EXPECT_THAT(
+      tested.output,
+      HasSubstr("data 'images.pack': its data set has no parameter cache, which the run has"));
+  EXPECT_EQ(desk.tandem("train --resume --out run --data images.pack --steps 4").code, 0);
+  EXPECT_THAT(desk.refusal("test --run run --data images.pack --data-option cache=8"),
+              HasSubstr("unknown parameter 'cache'"));
+}
+
+// All weights are zero, so that each image of the two classes has the loss ln 2.
+TEST(Files, APartOfABatchIsTestedWithTheLossOfItsImages) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  std::string net = desk.read("tiny.prototxt");
+  for (size_t at = 0; (at = net.find("xavier")) != std::string::npos;)
+    net.replace(at, 6, "constant");
+  desk.write("zeros.prototxt",
+             test::replaced(net, "data_param { batch_size: 4 }",
+                            "data_param { batch_size: 4 }\n  include { phase: TRAIN }\n}\n"
+                            "layer {\n  name: 'data' type: 'Data' top: 'data' top: 'label'\n"
+                            "  transform_param { crop_size: 8 }\n  data_param { batch_size: 3 "
+                            "}\n  include { phase: TEST }"));
+  desk.write("solver.prototxt",
+             "net: 'zeros.prototxt' base_lr: 0 lr_policy: 'fixed' max_iter: 1\n"
+             "test_iter: 1 test_interval: 1\n");
+  const Outcome outcome = desk.tandem("train --solver solver.prototxt --data images --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("3 images: loss 0.6931"));
+}
+
 TEST(Files, ARunGoesOnFromAnotherFolder) {
   const Desk desk;
   desk.draw_two_classes("images");

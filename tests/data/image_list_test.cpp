@@ -142,6 +142,25 @@ TEST(ImageList, AHeadingNamesTheColumns) {
   EXPECT_FALSE(test.split_is_drawn());
 }
 
+TEST(ImageList, SplitsWithoutValidationImagesHaveThemHeldOut) {
+  const TempFolder folder;
+  draw_ten(folder);
+  std::string text = "path,label,split\n";
+  for (int i = 0; i < 10; ++i) {
+    text += fmt::format("pictures/{}.png,{},train\n", i, i % 2 == 0 ? "x" : "y");
+  }
+  const auto list = folder.write("all.csv", text);
+  const Dataset train = open_images(list_options(list)),
+                val = open_images(list_options(list, "val"));
+  EXPECT_EQ(train.size(), 8);
+  EXPECT_TRUE(train.split_is_drawn());
+  EXPECT_THAT(train.notes(), HasSubstr("20 % of every class are held out"));
+  for (const std::string& name : names(val)) EXPECT_EQ(names(train).count(name), 0U) << name;
+  const Dataset all = open_images(list_options(list, "test", {{"val_fraction", "1"}}));
+  EXPECT_EQ(all.size(), 10);
+  EXPECT_EQ(all.notes(), "");
+}
+
 TEST(ImageList, AFolderMayHaveAListForEachSplit) {
   const TempFolder folder, pictures;
   draw_ten(pictures);

@@ -75,6 +75,24 @@ TEST_F(ImagePack, HasTheSplitsAndClassesOfTheFolder) {
   EXPECT_EQ(names.size(), 12U);
 }
 
+TEST_F(ImagePack, WithoutValidationImagesHoldsSomeOut) {
+  options_.parameters = {{"val_fraction", "0"}};
+  EXPECT_THAT(write().splits, ElementsAre(std::pair<std::string, int64_t>("train", 12)));
+  const Dataset train = open_images(packed()), val = open_images(packed("val"));
+  EXPECT_EQ(train.size(), 10);
+  EXPECT_TRUE(train.split_is_drawn());
+  EXPECT_THAT(train.notes(), HasSubstr("20 % of every class are held out"));
+  EXPECT_EQ(val.size(), 2);
+  std::set<std::string> names;
+  for (const Dataset* data : {&train, &val}) {
+    for (int64_t i = 0; i < data->size(); ++i) names.insert(data->sample_name(i));
+  }
+  EXPECT_EQ(names.size(), 12U);
+  DatasetOptions all = packed();
+  all.parameters["val_fraction"] = "0";
+  EXPECT_EQ(open_images(all).size(), 12);
+}
+
 TEST_F(ImagePack, LargePicturesAreShrunkAndSmallOnesKeptAsTheyAre) {
   (void)write();
   const Dataset data = open_images(packed());

@@ -95,6 +95,18 @@ TEST_F(SolverRun, KeepsSnapshotsByTheirPrefixAndReportsWhere) {
                                         "folder, not in 'models'"));
 }
 
+TEST_F(SolverRun, KeepsSnapshotsInTheRunFolderWhateverTheNetIsCalled) {
+  Watch watch;
+  TrainOptions o = with_solver("");
+  o.solver.clear();
+  o.steps = o.snapshot = 2;
+  NetDefinition net = test::small_net();
+  net.name = "../../stolen";
+  o.net_text = write_net(net);
+  (void)train(o, watch);
+  EXPECT_TRUE(std::filesystem::exists(o.out / "_._.._stolen_iter_2.safetensors"));
+}
+
 TEST_F(SolverRun, ReportsWhatTheCommandLineChanges) {
   Watch watch;
   TrainOptions o = with_solver(std::string(usual) + "display: 7");
