@@ -35,11 +35,12 @@ double tiff_bytes(Bytes file) {
 
 // As measured, besides some 10 MB. libwebp decodes to B,G,R or B,G,R,A, of which OpenCV makes gray
 // or B,G,R. Of a lossless picture, and of the alpha of a lossy one, it has all pixels as A,R,G,B
-// before.
+// before. When they are free again, there are two pictures of B,G,R if it is turned.
 double webp_bytes(Bytes file) {
   const WebpForm form = webp_form(file);
   if (form.lossless) return (form.alpha ? 8 : 7) * pixels_of(file);
-  return (form.alpha ? 9 : 4) * pixels_of(file);
+  if (form.alpha) return 9 * pixels_of(file);
+  return (exif_orientation(file) == 1 ? 4 : 6) * pixels_of(file);
 }
 
 }  // namespace

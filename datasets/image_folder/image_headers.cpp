@@ -355,6 +355,29 @@ Bytes without_notes(Bytes png, std::vector<unsigned char>& room) {
 
 namespace {
 
+constexpr const char* exif_mark = "Exif\0";
+constexpr size_t exif_mark_bytes = 6;
+
+// Of the first chunk EXIF, if the header says that there is one, as libwebp and browsers read it.
+// The chunk is a TIFF block; some programs write the mark of JPEG before it.
+int webp_orientation(Bytes webp) {
+  constexpr size_t around = 8;  // name and length of a chunk
+  constexpr unsigned has_exif = 0x08;
+  if (!has(webp, 12, "VP8X", 4) || (webp[20] & has_exif) == 0) return 1;
+  const Bytes file = webp.first(std::min<size_t>(webp.size(), little_endian(webp, 4, 4) + around));
+  for (size_t at = 12; at + around <= file.size();) {
+    const uint64_t length = little_endian(file, at + 4, 4);
+    if (length > file.size() - at - around) return 1;
+    if (has(file, at, "EXIF", 4)) {
+      const Bytes exif = file.subspan(at + around, length);
+      const bool is_marked = has(exif, 0, exif_mark, exif_mark_bytes);
+      return tiff_orientation(is_marked ? exif.subspan(exif_mark_bytes) : exif);
+    }
+    at += around + length + length % 2;
+  }
+  return 1;
+}
+
 // Calls function(marker, segment) for each segment before the compressed pixels, without its
 // marker and length, until it returns false.
 template <class Function>
@@ -376,11 +399,13 @@ void for_each_segment(Bytes jpeg, const Function& function) {
 
 }  // namespace
 
-int exif_orientation(Bytes jpeg) {
+int exif_orientation(Bytes file) {
+  if (is_webp(file)) return webp_orientation(file);
+  if (!is_jpeg(file)) return 1;
   int orientation = 1;
-  for_each_segment(jpeg, [&](unsigned char marker, Bytes segment) {
-    const bool found = marker == 0xe1 && segment.size() >= 6 && has(segment, 0, "Exif\0", 6);
-    if (found) orientation = tiff_orientation(segment.subspan(6));
+  for_each_segment(file, [&](unsigned char marker, Bytes segment) {
+    const bool found = marker == 0xe1 && has(segment, 0, exif_mark, exif_mark_bytes);
+    if (found) orientation = tiff_orientation(segment.subspan(exif_mark_bytes));
     return !found;
   });
   return orientation;

@@ -66,7 +66,8 @@ struct JpegForm {
 };
 [[nodiscard]] JpegForm jpeg_form(Bytes jpeg);
 
-// A JPEG's EXIF Orientation tag, 1 to 8; 1 if there is none or it is invalid.
-[[nodiscard]] int exif_orientation(Bytes jpeg);
+// The EXIF Orientation tag of a JPEG or WebP, 1 to 8; 1 if there is none or it is invalid, and for
+// other formats.
+[[nodiscard]] int exif_orientation(Bytes file);
 
 }  // namespace tandem::image_folder

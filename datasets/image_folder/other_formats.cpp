@@ -117,11 +117,14 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
   const cv::Mat bytes(1, static_cast<int>(file.size()), CV_8U,
                       const_cast<unsigned char*>(file.data()));
   const bool drops_bits = drops_lower_bits(file);
+  int flags = gray ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR;
+  if (!drops_bits) flags |= cv::IMREAD_ANYDEPTH;
+  // Only later versions of OpenCV read the orientation of a WebP.
+  if (is_webp(file)) flags |= cv::IMREAD_IGNORE_ORIENTATION;
   cv::Mat image;
   try {
     const Quiet quiet;
-    image = cv::imdecode(bytes, (gray ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR) |
-                                    (drops_bits ? 0 : cv::IMREAD_ANYDEPTH));
+    image = cv::imdecode(bytes, flags);
   } catch (const cv::Exception& failure) {
     if (failure.code == cv::Error::StsNoMem) throw std::bad_alloc();
     throw sdk::skip("damaged: OpenCV says ", failure.err);

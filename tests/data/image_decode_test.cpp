@@ -128,6 +128,51 @@ TEST(ImageDecoding, ASidewaysPhotoIsUpright) {
   EXPECT_LT(largest_difference(sample.pixels, plain(gradient(20, 16))), 25);
 }
 
+TEST(ImageDecoding, EveryExifOrientationOfAWebpIsThatOfAJpeg) {
+  const cv::Mat picture = gradient(20, 16);
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const std::string jpeg = test::with_orientation(encoded(".jpg", picture), orientation);
+    const bool lies = orientation >= 5;
+    const DatasetOptions options = size_of(lies ? 20 : 16, lies ? 16 : 20);
+    const std::vector<float> right = read("a.jpg", jpeg, options).pixels;
+    for (const bool little : {true, false}) {
+      for (const std::string& mark : {std::string(), std::string("Exif\0\0", 6)}) {
+        const std::string exif = mark + test::exif_block(orientation, little);
+        const Sample sample = read("a.webp", test::webp_with_exif(picture, exif), options);
+        ASSERT_EQ(sample.status, SampleStatus::good) << sample.reason;
+        EXPECT_LT(largest_difference(sample.pixels, right), 25) << orientation;
+      }
+    }
+  }
+}
+
+TEST(ImageDecoding, ASidewaysWebpIsDescribedAsItIsShown) {
+  const test::TempFolder folder;
+  DatasetOptions options = size_of(16, 20);
+  options.source =
+      folder.write("a.webp", test::webp_with_exif(gradient(16, 20), test::exif_block(6))).string();
+  options.class_names = {"a", "b"};
+  std::string reason;
+  const auto stored = test::open_images(options).describe(0, &reason);
+  ASSERT_TRUE(stored) << reason;
+  EXPECT_EQ(stored->width, 20);
+  EXPECT_EQ(stored->height, 16);
+}
+
+TEST(ImageDecoding, AWebpWhoseExifDataAreCutOrNonsenseIsNotTurned) {
+  const cv::Mat picture = gradient(20, 16);
+  std::string exif = test::exif_block(3);
+  std::vector<std::string> bad{test::exif_block(77), std::string("Exif\0\0", 6), "II*", ""};
+  for (size_t size = 0; size < 32; ++size) bad.push_back(exif.substr(0, size));
+  bad.push_back(exif.replace(4, 4, "\xff\xff\xff\xff"));
+  for (const std::string& one : bad) {
+    EXPECT_EQ(read("a.webp", test::webp_with_exif(picture, one)).pixels, plain(picture));
+  }
+  std::string long_chunk = test::webp_with_exif(picture, test::exif_block(3));
+  long_chunk.replace(long_chunk.rfind("EXIF") + 4, 4, "\xff\xff\xff\xff");
+  EXPECT_EQ(read("a.webp", long_chunk).pixels, plain(picture));
+}
+
 TEST(ImageDecoding, AnAvifMayHaveItsHeaderBehindItsPixels) {
   const std::string avif =
       test::read_text(test::source_folder() / "tests/reference/images/color.avif");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <turbojpeg.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
@@ -44,25 +45,48 @@ inline std::string encoded(const std::string& extension, const cv::Mat& image) {
   return {bytes.begin(), bytes.end()};
 }
 
+inline std::string number_of(uint64_t value, size_t bytes, bool little = true) {
+  std::string text;
+  for (size_t i = 0; i < bytes; ++i) {
+    text += static_cast<char>(value >> (8 * (little ? i : bytes - 1 - i)));
+  }
+  return text;
+}
+
+// EXIF data, a TIFF block, whose Orientation tag is `value`.
+inline std::string exif_block(int value, bool little = true) {
+  const auto number = [&](unsigned n, size_t bytes) { return number_of(n, bytes, little); };
+  return std::string(little ? "II" : "MM") + number(42, 2) + number(8, 4) +
+         number(2, 2) +  // two tags: ImageWidth, Orientation
+         number(0x0100, 2) + number(3, 2) + number(1, 4) + number(9, 2) + number(0, 2) +
+         number(0x0112, 2) + number(3, 2) + number(1, 4) + number(static_cast<unsigned>(value), 2) +
+         number(0, 2) + number(0, 4);
+}
+
 // The JPEG with an EXIF block whose Orientation tag is `value`.
 inline std::string with_orientation(const std::string& jpeg, int value, bool little = true) {
-  const auto number = [&](unsigned n, size_t bytes) {
-    std::string text;
-    for (size_t i = 0; i < bytes; ++i) {
-      text += static_cast<char>(n >> (8 * (little ? i : bytes - 1 - i)));
-    }
-    return text;
-  };
-  const std::string tiff = std::string(little ? "II" : "MM") + number(42, 2) + number(8, 4) +
-                           number(2, 2) +  // two tags: ImageWidth, Orientation
-                           number(0x0100, 2) + number(3, 2) + number(1, 4) + number(9, 2) +
-                           number(0, 2) + number(0x0112, 2) + number(3, 2) + number(1, 4) +
-                           number(static_cast<unsigned>(value), 2) + number(0, 2) + number(0, 4);
-  const std::string block = std::string("Exif\0\0", 6) + tiff;
+  const std::string block = std::string("Exif\0\0", 6) + exif_block(value, little);
   const size_t length = block.size() + 2;
   const std::string marker{'\xff', '\xe1', static_cast<char>(length >> 8),
                            static_cast<char>(length & 255)};
   return jpeg.substr(0, 2) + marker + block + jpeg.substr(2);
+}
+
+// The image as a lossless WebP in the extended form, with `exif` behind its pixels.
+inline std::string webp_with_exif(const cv::Mat& image, const std::string& exif) {
+  std::vector<uchar> plain;
+  if (!cv::imencode(".webp", image, plain, {cv::IMWRITE_WEBP_QUALITY, 101}))
+    throw std::runtime_error("cannot encode WebP");
+  const auto chunk = [](const std::string& name, const std::string& body) {
+    return name + number_of(body.size(), 4) + body + std::string(body.size() % 2, '\0');
+  };
+  constexpr unsigned has_exif = 0x08;
+  const auto width = static_cast<unsigned>(image.cols), height = static_cast<unsigned>(image.rows);
+  const std::string header =
+      number_of(has_exif, 4) + number_of(width - 1, 3) + number_of(height - 1, 3);
+  const std::string body = "WEBP" + chunk("VP8X", header) +
+                           std::string(plain.begin() + 12, plain.end()) + chunk("EXIF", exif);
+  return "RIFF" + number_of(body.size(), 4) + body;
 }
 
 // A JPEG in four inks; `image` in the inverted C, M, Y, K that such files hold.
