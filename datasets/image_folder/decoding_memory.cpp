@@ -20,7 +20,8 @@ double pixels_of(Bytes file) {
   return static_cast<double>(extent.width) * static_cast<double>(extent.height);
 }
 
-// OpenCV decodes a strip or tile at a time, those of 8 bits by libtiff to R,G,B,A.
+// OpenCV decodes a strip or tile at a time, those of 8 bits by libtiff to R,G,B,A; of some files
+// with alpha from a copy.
 double tiff_bytes(Bytes file) {
   const TiffForm form = tiff_form(file);
   const Extent extent = extent_of(file);
@@ -29,7 +30,8 @@ double tiff_bytes(Bytes file) {
   const double block = form.tile_width > 0 ? form.tile_width * form.tile_rows
                                            : static_cast<double>(extent.width) * rows;
   const double stored = block * form.channels * channel;
-  if (form.bits <= 8) return 3 * pixels + stored + 4 * block;
+  const double copy = is_multiplied(file) ? static_cast<double>(file.size()) : 0;
+  if (form.bits <= 8) return 3 * pixels + stored + 4 * block + copy;
   return 3 * channel * pixels + std::max(stored, 3 * pixels);
 }
 

@@ -114,6 +114,7 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
   if (is_gif(file)) return decode_gif(file, gray);
   std::vector<unsigned char> room;
   if (is_png(file)) file = without_notes(file, room);
+  if (is_tiff(file) && is_multiplied(file)) file = with_colors_kept(file, room);
   const cv::Mat bytes(1, static_cast<int>(file.size()), CV_8U,
                       const_cast<unsigned char*>(file.data()));
   const bool drops_bits = drops_lower_bits(file);

@@ -89,6 +89,78 @@ inline std::string webp_with_exif(const cv::Mat& image, const std::string& exif)
   return "RIFF" + number_of(body.size(), 4) + body;
 }
 
+// How the pixels of tiff_with_alpha() are stored.
+struct TiffWithAlpha {
+  bool little = true, planes = false, tile = false;
+  unsigned mark_type = 3;  // of the tag that says what alpha is: 1, 3 or 4
+  unsigned alpha = 2;      // the value of that tag: 2 is one that colours are not multiplied by
+};
+
+// An uncompressed TIFF of an image with 2 or 4 channels of 8 or 16 bits, the last of which is
+// alpha. A tile has 16x16 pixels, and then the image has as many.
+inline std::string tiff_with_alpha(const cv::Mat& image, const TiffWithAlpha& form = {}) {
+  const auto number = [&](uint64_t n, size_t bytes) { return number_of(n, bytes, form.little); };
+  const int channels = image.channels();
+  const bool is_gray = channels == 2;
+  const size_t bytes = image.elemSize1();
+  const auto sample = [&](int y, int x, int c) {
+    const int stored = is_gray || c == 3 ? c : 2 - c;  // B,G,R,A
+    const int at = x * channels + stored;
+    return number(bytes == 1 ? image.ptr<uchar>(y)[at] : image.ptr<ushort>(y)[at], bytes);
+  };
+  std::string pixels;
+  for (int plane = 0; plane < (form.planes ? channels : 1); ++plane) {
+    for (int y = 0; y < image.rows; ++y) {
+      for (int x = 0; x < image.cols; ++x) {
+        for (int c = 0; c < (form.planes ? 1 : channels); ++c) pixels += sample(y, x, plane + c);
+      }
+    }
+  }
+  struct Tag {
+    unsigned tag, type;
+    std::vector<uint64_t> values;
+  };
+  const uint64_t bits = 8 * bytes, area = image.total() * bytes;
+  const size_t parts = form.planes ? static_cast<size_t>(channels) : 1;
+  std::vector<uint64_t> begins(parts, 8), lengths(parts, pixels.size() / parts);
+  for (size_t i = 0; i < parts; ++i) begins[i] += i * area;
+  std::vector<Tag> tags{{0x100, 4, {static_cast<uint64_t>(image.cols)}},
+                        {0x101, 4, {static_cast<uint64_t>(image.rows)}},
+                        {0x102, 3, std::vector<uint64_t>(static_cast<size_t>(channels), bits)},
+                        {0x103, 3, {1}},
+                        {0x106, 3, {is_gray ? 1U : 2U}}};
+  if (!form.tile) tags.push_back({0x111, 4, begins});
+  tags.push_back({0x115, 3, {static_cast<uint64_t>(channels)}});
+  if (!form.tile) tags.push_back({0x116, 4, {static_cast<uint64_t>(image.rows)}});
+  if (!form.tile) tags.push_back({0x117, 4, lengths});
+  tags.push_back({0x11c, 3, {form.planes ? 2U : 1U}});
+  if (form.tile) {
+    tags.push_back({0x142, 3, {16}});
+    tags.push_back({0x143, 3, {16}});
+    tags.push_back({0x144, 4, begins});
+    tags.push_back({0x145, 4, lengths});
+  }
+  tags.push_back({0x152, form.mark_type, {form.alpha}});
+  const size_t directory = 8 + pixels.size();
+  const size_t behind = directory + 2 + 12 * tags.size() + 4;
+  std::string entries = number(tags.size(), 2), elsewhere;
+  for (const Tag& one : tags) {
+    std::string values;
+    for (const uint64_t value : one.values) {
+      values += number(value, one.type == 1 ? 1 : one.type == 3 ? 2 : 4);
+    }
+    entries += number(one.tag, 2) + number(one.type, 2) + number(one.values.size(), 4);
+    if (values.size() <= 4) {
+      entries += values + std::string(4 - values.size(), '\0');
+    } else {
+      entries += number(behind + elsewhere.size(), 4);
+      elsewhere += values;
+    }
+  }
+  return (form.little ? "II" : "MM") + number(42, 2) + number(directory, 4) + pixels + entries +
+         number(0, 4) + elsewhere;
+}
+
 // A JPEG in four inks; `image` in the inverted C, M, Y, K that such files hold.
 inline std::string cmyk_jpeg(const cv::Mat& image) {
   tjhandle handle = tjInitCompress();
