@@ -24,6 +24,13 @@ std::string field(const std::string& text) {
   return quoted + "\"";
 }
 
+bool holds(const Dataset& dataset, const std::string& name) {
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    if (dataset.sample_name(i) == name) return true;
+  }
+  return false;
+}
+
 void add(const Dataset& dataset, const char* split, std::string& text) {
   const std::vector<std::string> classes = dataset.class_names();
   for (int64_t i = 0; i < dataset.size(); ++i) {
@@ -60,7 +67,11 @@ std::vector<NamedSplit> open_splits(Registry& registry, const std::string& sourc
   const Dataset& val = *splits[1].dataset;
   const bool same = test->size() == val.size() && test->sample_name(0) == val.sample_name(0) &&
                     test->sample_name(test->size() - 1) == val.sample_name(val.size() - 1);
-  if (!same) splits.push_back({"test", std::move(test)});
+  // All of a test file is its test split, also where the others are drawn from it.
+  const Dataset& train = *splits[0].dataset;
+  const bool is_both = train.split_is_drawn() && test->size() == train.size() + val.size() &&
+                       holds(*test, train.sample_name(0));
+  if (!same && !is_both) splits.push_back({"test", std::move(test)});
   return splits;
 }
 

@@ -54,7 +54,8 @@ Cifar10Binary::Cifar10Binary(const tandem_dataset_request& request,
   const std::vector<std::string> names =
       class_names_beside(is_folder ? source : source.parent_path());
   for (const std::string& file : files) read_file(file, names.size());
-  begin(request, attributes, {"CIFAR-10 binary", 3, side, side, true}, names, !has_test);
+  const bool drawn = is_folder ? !has_test : is_drawn_from(source.string(), split);
+  begin(request, attributes, {"CIFAR-10 binary", 3, side, side, true}, names, drawn);
 }
 
 // Checks every class before anything is trained on.

@@ -1,7 +1,9 @@
 // The data set "cifar10_binary": CIFAR-10 in its authors' binary form. Records of 3073 bytes, the
 // class (0 to 9) and 32x32 pixels as planes of R, G, B
 // (https://www.cs.toronto.edu/~kriz/cifar.html). A folder with data_batch_1.bin ... and
-// test_batch.bin, or one such file. Validation pictures are held out of the training ones.
+// test_batch.bin, or one such file. Validation pictures are held out of the training ones, and test
+// pictures are the same if there is no test file. All of a file that is named like a test file is
+// its test split.
 #pragma once
 
 #include "datasets/picture/raw_pictures.h"

@@ -20,7 +20,8 @@ double pixels_of(Bytes file) {
   return static_cast<double>(extent.width) * static_cast<double>(extent.height);
 }
 
-// OpenCV decodes a strip or tile at a time, those of 8 bits by libtiff to R,G,B,A.
+// OpenCV decodes a strip or tile at a time, those of 8 bits by libtiff to R,G,B,A; of some files
+// with alpha from a copy.
 double tiff_bytes(Bytes file) {
   const TiffForm form = tiff_form(file);
   const Extent extent = extent_of(file);
@@ -29,17 +30,19 @@ double tiff_bytes(Bytes file) {
   const double block = form.tile_width > 0 ? form.tile_width * form.tile_rows
                                            : static_cast<double>(extent.width) * rows;
   const double stored = block * form.channels * channel;
-  if (form.bits <= 8) return 3 * pixels + stored + 4 * block;
+  const double copy = is_multiplied(file) ? static_cast<double>(file.size()) : 0;
+  if (form.bits <= 8) return 3 * pixels + stored + 4 * block + copy;
   return 3 * channel * pixels + std::max(stored, 3 * pixels);
 }
 
 // As measured, besides some 10 MB. libwebp decodes to B,G,R or B,G,R,A, of which OpenCV makes gray
 // or B,G,R. Of a lossless picture, and of the alpha of a lossy one, it has all pixels as A,R,G,B
-// before.
+// before. When they are free again, there are two pictures of B,G,R if it is turned.
 double webp_bytes(Bytes file) {
   const WebpForm form = webp_form(file);
   if (form.lossless) return (form.alpha ? 8 : 7) * pixels_of(file);
-  return (form.alpha ? 9 : 4) * pixels_of(file);
+  if (form.alpha) return 9 * pixels_of(file);
+  return (exif_orientation(file) == 1 ? 4 : 6) * pixels_of(file);
 }
 
 }  // namespace

@@ -42,11 +42,26 @@ void for_each_tag(Bytes tiff, const Function& function) {
   }
 }
 
-// The value of a tag that is one number: a byte, or of 16 or 32 bits.
+// A value of a tag that is a byte, or a number of 16 or 32 bits.
+template <class Read>
+size_t value_bytes(const Read& read, size_t at) {
+  const uint64_t type = read(at + 2, 2);
+  return type == 1 ? 1 : type == 3 ? 2 : 4;
+}
+
+// The value of a tag that is one number.
 template <class Read>
 uint64_t tag_value(const Read& read, size_t at) {
-  const uint64_t type = read(at + 2, 2);
-  return read(at + 8, type == 1 ? 1 : type == 3 ? 2 : 4);
+  return read(at + 8, value_bytes(read, at));
+}
+
+// What the fourth channel is: 0 something, 1 alpha that the colours are multiplied by, 2 alpha that
+// they are not (and 999, of Corel Draw).
+constexpr uint64_t extra_samples = 0x0152, multiplied = 1;
+
+template <class Read>
+bool says_own_alpha(const Read& read, uint64_t tag, size_t at) {
+  return tag == extra_samples && read(at + 4, 4) == 1 && tag_value(read, at) > multiplied;
 }
 
 // libtiff also reads sizes of other types, which are elsewhere in the file.
@@ -292,10 +307,11 @@ TiffForm tiff_form(Bytes file) {
     if (tag == 0x0116) strip_rows = std::max(strip_rows, value);
     if (tag == 0x0142) form.tile_width = std::max(form.tile_width, value);
     if (tag == 0x0143) form.tile_rows = std::max(form.tile_rows, value);
+    if (says_own_alpha(read, tag, at)) form.own_alpha = true;
     if (tag != 0x0102) return;
     // A value for each channel; what has no room in the tag is where it says.
     constexpr uint64_t most_channels = 4;
-    const uint64_t type = read(at + 2, 2), length = type == 1 ? 1 : type == 3 ? 2 : 4;
+    const uint64_t length = value_bytes(read, at);
     const uint64_t count = std::min(read(at + 4, 4), most_channels);
     const size_t begin = read(at + 4, 4) * length <= 4 ? at + 8 : read(at + 8, 4);
     for (uint64_t i = 0; i < count && begin + length * (i + 1) <= file.size(); ++i) {
@@ -353,7 +369,48 @@ Bytes without_notes(Bytes png, std::vector<unsigned char>& room) {
   return room;
 }
 
+// OpenCV reads up to 8 bits as R,G,B,A from libtiff, more as they are stored. Gray is left as it
+// is.
+bool is_multiplied(Bytes tiff) {
+  const TiffForm form = tiff_form(tiff);
+  return form.own_alpha && form.bits <= 8 && form.channels >= 4;
+}
+
+Bytes with_colors_kept(Bytes tiff, std::vector<unsigned char>& room) {
+  room.assign(tiff.begin(), tiff.end());
+  for_each_tag(tiff, [&](const auto& read, uint64_t tag, size_t at) {
+    if (!says_own_alpha(read, tag, at)) return;
+    const size_t begin = at + 8, bytes = value_bytes(read, at);
+    std::fill_n(room.begin() + static_cast<std::ptrdiff_t>(begin), bytes, 0);
+    room[tiff[0] == 'I' ? begin : begin + bytes - 1] = multiplied;
+  });
+  return room;
+}
+
 namespace {
+
+constexpr const char* exif_mark = "Exif\0";
+constexpr size_t exif_mark_bytes = 6;
+
+// Of the first chunk EXIF, if the header says that there is one, as libwebp and browsers read it.
+// The chunk is a TIFF block; some programs write the mark of JPEG before it.
+int webp_orientation(Bytes webp) {
+  constexpr size_t around = 8;  // name and length of a chunk
+  constexpr unsigned has_exif = 0x08;
+  if (!has(webp, 12, "VP8X", 4) || (webp[20] & has_exif) == 0) return 1;
+  const Bytes file = webp.first(std::min<size_t>(webp.size(), little_endian(webp, 4, 4) + around));
+  for (size_t at = 12; at + around <= file.size();) {
+    const uint64_t length = little_endian(file, at + 4, 4);
+    if (length > file.size() - at - around) return 1;
+    if (has(file, at, "EXIF", 4)) {
+      const Bytes exif = file.subspan(at + around, length);
+      const bool is_marked = has(exif, 0, exif_mark, exif_mark_bytes);
+      return tiff_orientation(is_marked ? exif.subspan(exif_mark_bytes) : exif);
+    }
+    at += around + length + length % 2;
+  }
+  return 1;
+}
 
 // Calls function(marker, segment) for each segment before the compressed pixels, without its
 // marker and length, until it returns false.
@@ -376,11 +433,13 @@ void for_each_segment(Bytes jpeg, const Function& function) {
 
 }  // namespace
 
-int exif_orientation(Bytes jpeg) {
+int exif_orientation(Bytes file) {
+  if (is_webp(file)) return webp_orientation(file);
+  if (!is_jpeg(file)) return 1;
   int orientation = 1;
-  for_each_segment(jpeg, [&](unsigned char marker, Bytes segment) {
-    const bool found = marker == 0xe1 && segment.size() >= 6 && has(segment, 0, "Exif\0", 6);
-    if (found) orientation = tiff_orientation(segment.subspan(6));
+  for_each_segment(file, [&](unsigned char marker, Bytes segment) {
+    const bool found = marker == 0xe1 && has(segment, 0, exif_mark, exif_mark_bytes);
+    if (found) orientation = tiff_orientation(segment.subspan(exif_mark_bytes));
     return !found;
   });
   return orientation;

@@ -38,6 +38,7 @@ struct TiffForm {
   double channels = 1;                   // of a pixel
   double strip_rows = 4294967295.0;      // all, if it says nothing
   double tile_width = 0, tile_rows = 0;  // 0: strips
+  bool own_alpha = false;                // colours are not multiplied by alpha ("unassociated")
 };
 [[nodiscard]] TiffForm tiff_form(Bytes file);
 
@@ -59,6 +60,12 @@ struct WebpForm {
 // they are read here: libpng writes to stderr about colour profiles and texts that it dislikes.
 [[nodiscard]] Bytes without_notes(Bytes png, std::vector<unsigned char>& room);
 
+// Whether libtiff multiplies the colours of this TIFF by its alpha where OpenCV decodes it.
+[[nodiscard]] bool is_multiplied(Bytes tiff);
+// A TIFF for which is_multiplied() holds in `room`, marked as if that were done: then its colours
+// are decoded as they are stored.
+[[nodiscard]] Bytes with_colors_kept(Bytes tiff, std::vector<unsigned char>& room);
+
 // Of a JPEG, as stored; zeros where it has no frame before its pixels.
 struct JpegForm {
   Extent extent;
@@ -66,7 +73,8 @@ struct JpegForm {
 };
 [[nodiscard]] JpegForm jpeg_form(Bytes jpeg);
 
-// A JPEG's EXIF Orientation tag, 1 to 8; 1 if there is none or it is invalid.
-[[nodiscard]] int exif_orientation(Bytes jpeg);
+// The EXIF Orientation tag of a JPEG or WebP, 1 to 8; 1 if there is none or it is invalid, and for
+// other formats.
+[[nodiscard]] int exif_orientation(Bytes file);
 
 }  // namespace tandem::image_folder

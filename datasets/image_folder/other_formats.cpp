@@ -114,14 +114,18 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
   if (is_gif(file)) return decode_gif(file, gray);
   std::vector<unsigned char> room;
   if (is_png(file)) file = without_notes(file, room);
+  if (is_tiff(file) && is_multiplied(file)) file = with_colors_kept(file, room);
   const cv::Mat bytes(1, static_cast<int>(file.size()), CV_8U,
                       const_cast<unsigned char*>(file.data()));
   const bool drops_bits = drops_lower_bits(file);
+  int flags = gray ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR;
+  if (!drops_bits) flags |= cv::IMREAD_ANYDEPTH;
+  // Only later versions of OpenCV read the orientation of a WebP.
+  if (is_webp(file)) flags |= cv::IMREAD_IGNORE_ORIENTATION;
   cv::Mat image;
   try {
     const Quiet quiet;
-    image = cv::imdecode(bytes, (gray ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR) |
-                                    (drops_bits ? 0 : cv::IMREAD_ANYDEPTH));
+    image = cv::imdecode(bytes, flags);
   } catch (const cv::Exception& failure) {
     if (failure.code == cv::Error::StsNoMem) throw std::bad_alloc();
     throw sdk::skip("damaged: OpenCV says ", failure.err);

@@ -16,7 +16,8 @@ using picture::Bytes;
 // which were checked.
 using BeforePixels = std::function<void(double bytes, int64_t width, int64_t height)>;
 
-// 8 bits, gray or B,G,R. Throws a Refusal (TANDEM_SKIP).
+// 8 bits, gray or B,G,R; upright, except a WebP, which exif_orientation() says how to turn. Throws
+// a Refusal (TANDEM_SKIP).
 [[nodiscard]] cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels);
 
 // Refusal (TANDEM_SKIP) for a picture without pixels or over 100 megapixels.

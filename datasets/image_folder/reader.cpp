@@ -104,7 +104,8 @@ picture::Size Reader::open(Bytes file, bool known_whole) {
       if (is_large_decoding(bytes, format, width, height)) take_turn();
     };
     other_ = decode_other(file, gray_, before_pixels);
-    size_ = {other_.cols, other_.rows};
+    orientation_ = exif_orientation(file);
+    size_ = shown({other_.cols, other_.rows}, orientation_);
     return size_;
   }
   jpeg_ = std::make_unique<Jpeg>(file, known_whole);
@@ -118,8 +119,9 @@ picture::Size Reader::open(Bytes file, bool known_whole) {
 
 picture::View Reader::decode(int shrink, const picture::Part& part) {
   if (jpeg_ == nullptr) {
-    return {other_.data, other_.cols, other_.rows, other_.channels(),
-            static_cast<std::ptrdiff_t>(other_.step)};
+    const picture::View stored{other_.data, other_.cols, other_.rows, other_.channels(),
+                               static_cast<std::ptrdiff_t>(other_.step)};
+    return orientation_ == 1 ? stored : turned(stored, orientation_, turned_);
   }
   const auto [width, height] = jpeg_->size();
   const bool is_turned = orientation_ != 1;
@@ -148,7 +150,8 @@ StoredForm stored_form(Bytes file) {
     return {"JPEG", jpeg.channels(), shown(jpeg.size(), exif_orientation(file))};
   }
   const Extent extent = extent_of(file);
-  return {format_name(file), 0, {static_cast<int>(extent.width), static_cast<int>(extent.height)}};
+  const picture::Size size{static_cast<int>(extent.width), static_cast<int>(extent.height)};
+  return {format_name(file), 0, shown(size, exif_orientation(file))};
 }
 
 }  // namespace tandem::image_folder

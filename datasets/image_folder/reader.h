@@ -46,7 +46,7 @@ class Reader {
   std::unique_ptr<Jpeg> jpeg_;
   int orientation_ = 1;
   picture::Size size_;
-  cv::Mat other_;                      // a picture that is not a JPEG
+  cv::Mat other_;                      // a picture that is not a JPEG; a WebP as it is stored
   std::unique_lock<std::mutex> turn_;  // held while a large file or picture is open
 };
 

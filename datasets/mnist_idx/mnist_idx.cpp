@@ -91,6 +91,8 @@ MnistIdx::MnistIdx(const tandem_dataset_request& request, const sdk::Attributes&
     drawn = std::string(request.split) != "test" || test.empty();
     pictures = drawn ? find_pictures(source, true) : test;
     if (pictures.empty()) throw sdk::invalid("has no train-images-idx3-ubyte");
+  } else {
+    drawn = is_drawn_from(pictures, request.split);
   }
   const picture::RawForm form = read_pictures(pictures);
   read_labels(labels_of(pictures));

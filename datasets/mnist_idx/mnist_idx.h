@@ -1,7 +1,8 @@
 // The data set "mnist_idx": gray pictures in IDX files, as MNIST and its kin come
 // (http://yann.lecun.com/exdb/mnist). A folder with train-images-idx3-ubyte and
 // train-labels-idx1-ubyte (and t10k-... or test-...), or the file of pictures with that of labels
-// beside it. Validation pictures are held out of the training ones.
+// beside it. Validation pictures are held out of the training ones, and test pictures are the same
+// if there is no test file. All of a file that is named like a test file is its test split.
 #pragma once
 
 #include "datasets/picture/raw_pictures.h"

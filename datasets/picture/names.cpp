@@ -97,6 +97,17 @@ std::string lower_case(std::string_view text) {
   return result;
 }
 
+bool has_word(std::string_view name, std::string_view word) {
+  const std::string text = lower_case(name);
+  const auto is_inside = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'z'); };
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    const bool begins = at == 0 || !is_inside(text[at - 1]);
+    if (begins && (end == text.size() || !is_inside(text[end]))) return true;
+  }
+  return false;
+}
+
 bool natural_less(std::string_view a, std::string_view b) {
   size_t i = 0, j = 0;
   while (i < a.size() && j < b.size()) {

@@ -22,6 +22,8 @@ namespace tandem::picture {
                                        const std::vector<std::string>& known);
 // The name itself; if its bytes are not UTF-8, they are read as Latin-1.
 [[nodiscard]] std::string as_utf8(const std::string& name);
+// Whether the letters and digits of a name have this word, in any case: "a_Test-1.b" has "test".
+[[nodiscard]] bool has_word(std::string_view name, std::string_view word);
 // At most 60 bytes of a text for messages, without control characters.
 [[nodiscard]] std::string beginning_of(std::string_view text);
 // "a, b, c and 5 more"

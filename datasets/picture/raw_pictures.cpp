@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 #include "datasets/picture/bytes.h"
 #include "datasets/picture/classes.h"
+#include "datasets/picture/names.h"
 #include "datasets/picture/recolor.h"
 
 namespace tandem::picture {
@@ -80,6 +82,15 @@ void move_pixels(const std::vector<unsigned char>& stored, const RawForm& form,
 
 }  // namespace
 
+bool RawPictures::is_drawn_from(const std::string& file, const std::string& split) {
+  const std::string name = std::filesystem::path(file).filename().string();
+  if (!has_word(name, "t10k") && !has_word(name, "test")) return true;
+  const std::string what = sdk::text("'", as_utf8(name), "' is a test file by its name");
+  if (split == "train") notes_ = what + ", all of which is tested; ";
+  if (split == "test") notes_ = what + ": tested on all pictures";
+  return split != "test";
+}
+
 std::vector<sdk::Parameter> RawPictures::parameters_of(const char* block) {
   std::vector<sdk::Parameter> parameters = transform_parameters(block);
   parameters.push_back(sdk::number(block, "val_fraction")
@@ -141,9 +152,19 @@ void RawPictures::take_part(const tandem_dataset_request& request, double fracti
     throw sdk::invalid("val_fraction ", fraction, " leaves no picture ",
                        training ? "to train on" : "for validation");
   }
-  if (training) {
-    notes_ = sdk::text(std::round(fraction * 1000) / 10, " % of every class are held out (seed ",
-                       request.seed, ")");
+  note_part(request, fraction);
+}
+
+void RawPictures::note_part(const tandem_dataset_request& request, double fraction) {
+  const std::string share = sdk::text(std::round(fraction * 1000) / 10, " % of every class");
+  const std::string split = request.split;
+  if (split == "train") {
+    notes_ += sdk::text(share, " are held out (seed ", request.seed, ")");
+  } else if (split == "test" && fraction == 1) {
+    notes_ = "no test file: tested on all pictures";
+  } else if (split == "test") {
+    notes_ = sdk::text("no test file: tested on the ", share, " that training holds out (seed ",
+                       request.seed, "); --data-option val_fraction=1 tests all pictures");
   }
 }
 

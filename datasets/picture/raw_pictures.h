@@ -56,6 +56,9 @@ class RawPictures : public sdk::DatasetType {
   // the randomly drawn part of the samples that is the request's split.
   void begin(const tandem_dataset_request& request, const sdk::Attributes& attributes,
              const RawForm& form, std::vector<std::string> class_names, bool drawn);
+  // Whether the split is drawn from a file that was named itself. All of a test file, by its name,
+  // is its test split; this is noted, and so is training on it.
+  [[nodiscard]] bool is_drawn_from(const std::string& file, const std::string& split);
   [[nodiscard]] static std::vector<sdk::Parameter> parameters_of(const char* block);
 
   std::vector<DataFile> files_;
@@ -65,6 +68,7 @@ class RawPictures : public sdk::DatasetType {
   void require_two_classes() const;
   void adopt_classes(const char* model_classes);
   void take_part(const tandem_dataset_request& request, double fraction);
+  void note_part(const tandem_dataset_request& request, double fraction);
   void read_pixels(const Sample& sample, std::vector<unsigned char>& pixels) const;
 
   RawForm form_;

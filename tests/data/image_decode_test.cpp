@@ -94,6 +94,72 @@ TEST(ImageDecoding, AlphaIsDropped) {
   EXPECT_EQ(read("a.png", encoded(".png", with_alpha)).pixels, plain(gradient(20, 16)));
 }
 
+// Noise with every value of alpha.
+cv::Mat transparent(int depth, int channels) {
+  cv::Mat image(16, 16, CV_MAKETYPE(depth, channels));
+  cv::RNG random(7);
+  random.fill(image, cv::RNG::UNIFORM, 0, depth == CV_8U ? 256 : 65536);
+  const int last = channels - 1;
+  for (int i = 0; i < 256; ++i) {
+    if (depth == CV_8U) {
+      image.ptr<uchar>(i / 16)[i % 16 * channels + last] = static_cast<uchar>(i);
+    } else {
+      image.ptr<ushort>(i / 16)[i % 16 * channels + last] = static_cast<ushort>(257 * i);
+    }
+  }
+  return image;
+}
+
+cv::Mat without_alpha(const cv::Mat& image) {
+  cv::Mat result;
+  if (image.channels() == 2) {
+    cv::extractChannel(image, result, 0);
+  } else {
+    cv::cvtColor(image, result, cv::COLOR_BGRA2BGR);
+  }
+  return result;
+}
+
+TEST(ImageDecoding, ColoursOfATiffAreNotMultipliedByItsAlpha) {
+  for (const int depth : {CV_8U, CV_16U}) {
+    for (const int channels : {2, 4}) {
+      const cv::Mat image = transparent(depth, channels);
+      const std::string png = encoded(".png", without_alpha(image));
+      for (const int64_t read_channels : {1, 3}) {
+        const DatasetOptions options = size_of(16, 16, read_channels);
+        const std::vector<float> right = read("a.png", png, options).pixels;
+        for (const bool little : {true, false}) {
+          const Sample sample =
+              read("a.tif", test::tiff_with_alpha(image, {.little = little}), options);
+          ASSERT_EQ(sample.status, SampleStatus::good) << sample.reason;
+          EXPECT_LE(largest_difference(sample.pixels, right), 1)
+              << depth << ' ' << channels << ' ' << read_channels << ' ' << little;
+        }
+      }
+    }
+  }
+}
+
+TEST(ImageDecoding, ColoursOfATiffAreNotMultipliedByAlphaHoweverItIsStored) {
+  const cv::Mat image = transparent(CV_8U, 4);
+  const std::vector<float> right = plain(without_alpha(image));
+  const test::TiffWithAlpha forms[] = {{.planes = true},
+                                       {.tile = true},
+                                       {.mark_type = 1},
+                                       {.mark_type = 4},
+                                       {.alpha = 999},
+                                       {.little = false, .planes = true},
+                                       {.little = false, .mark_type = 4},
+                                       {.little = false, .mark_type = 1},
+                                       {.alpha = 1},
+                                       {.alpha = 0}};
+  for (const test::TiffWithAlpha& form : forms) {
+    const Sample sample = read("a.tif", test::tiff_with_alpha(image, form), size_of(16, 16));
+    ASSERT_EQ(sample.status, SampleStatus::good) << sample.reason;
+    EXPECT_EQ(sample.pixels, right) << form.planes << form.tile << form.mark_type << form.alpha;
+  }
+}
+
 TEST(ImageDecoding, SixteenBitsAreScaledTo8) {
   cv::Mat deep;
   gradient(20, 16).convertTo(deep, CV_16U, 257);
@@ -126,6 +192,51 @@ TEST(ImageDecoding, ASidewaysPhotoIsUpright) {
   cv::rotate(gradient(20, 16), stored, cv::ROTATE_90_COUNTERCLOCKWISE);
   const Sample sample = read("a.jpg", test::with_orientation(encoded(".jpg", stored), 6));
   EXPECT_LT(largest_difference(sample.pixels, plain(gradient(20, 16))), 25);
+}
+
+TEST(ImageDecoding, EveryExifOrientationOfAWebpIsThatOfAJpeg) {
+  const cv::Mat picture = gradient(20, 16);
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const std::string jpeg = test::with_orientation(encoded(".jpg", picture), orientation);
+    const bool lies = orientation >= 5;
+    const DatasetOptions options = size_of(lies ? 20 : 16, lies ? 16 : 20);
+    const std::vector<float> right = read("a.jpg", jpeg, options).pixels;
+    for (const bool little : {true, false}) {
+      for (const std::string& mark : {std::string(), std::string("Exif\0\0", 6)}) {
+        const std::string exif = mark + test::exif_block(orientation, little);
+        const Sample sample = read("a.webp", test::webp_with_exif(picture, exif), options);
+        ASSERT_EQ(sample.status, SampleStatus::good) << sample.reason;
+        EXPECT_LT(largest_difference(sample.pixels, right), 25) << orientation;
+      }
+    }
+  }
+}
+
+TEST(ImageDecoding, ASidewaysWebpIsDescribedAsItIsShown) {
+  const test::TempFolder folder;
+  DatasetOptions options = size_of(16, 20);
+  options.source =
+      folder.write("a.webp", test::webp_with_exif(gradient(16, 20), test::exif_block(6))).string();
+  options.class_names = {"a", "b"};
+  std::string reason;
+  const auto stored = test::open_images(options).describe(0, &reason);
+  ASSERT_TRUE(stored) << reason;
+  EXPECT_EQ(stored->width, 20);
+  EXPECT_EQ(stored->height, 16);
+}
+
+TEST(ImageDecoding, AWebpWhoseExifDataAreCutOrNonsenseIsNotTurned) {
+  const cv::Mat picture = gradient(20, 16);
+  std::string exif = test::exif_block(3);
+  std::vector<std::string> bad{test::exif_block(77), std::string("Exif\0\0", 6), "II*", ""};
+  for (size_t size = 0; size < 32; ++size) bad.push_back(exif.substr(0, size));
+  bad.push_back(exif.replace(4, 4, "\xff\xff\xff\xff"));
+  for (const std::string& one : bad) {
+    EXPECT_EQ(read("a.webp", test::webp_with_exif(picture, one)).pixels, plain(picture));
+  }
+  std::string long_chunk = test::webp_with_exif(picture, test::exif_block(3));
+  long_chunk.replace(long_chunk.rfind("EXIF") + 4, 4, "\xff\xff\xff\xff");
+  EXPECT_EQ(read("a.webp", long_chunk).pixels, plain(picture));
 }
 
 TEST(ImageDecoding, AnAvifMayHaveItsHeaderBehindItsPixels) {

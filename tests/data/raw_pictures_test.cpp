@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/random.h"
+#include "core/data/splits.h"
 #include "tests/data/data_sets.h"
 #include "tests/data/idx_bytes.h"
 #include "tests/support/temp_folder.h"
@@ -87,6 +88,24 @@ TEST(Cifar10Binary, AFolderOfBatchesIsRecognizedWithItsClasses) {
     for (int64_t i = 0; i < data->size(); ++i) names.insert(data->sample_name(i));
   }
   EXPECT_EQ(names.size(), 60U);
+}
+
+TEST(Cifar10Binary, AllOfATestFileIsItsTestSplit) {
+  const TempFolder folder;
+  const auto file = folder.write("test_batch.bin", cifar_records(0, 50));
+  EXPECT_EQ(open(raw_options(file, "test")).size(), 50);
+  EXPECT_EQ(open(raw_options(file)).size(), 40);
+}
+
+TEST(Cifar10Binary, ATestOfTrainingPicturesIsOfThoseHeldOutAndSaysSo) {
+  const TempFolder folder;
+  const auto file = folder.write("data_batch_1.bin", cifar_records(0, 50));
+  for (const auto& source : {file, folder.path()}) {
+    const Dataset data = open(raw_options(source, "test"));
+    EXPECT_EQ(data.size(), 10);
+    EXPECT_THAT(data.notes(),
+                AllOf(HasSubstr("tested on the 20 % of every class"), HasSubstr("val_fraction=1")));
+  }
 }
 
 TEST(Cifar10Binary, PixelsAreInTheOrderBlueGreenRed) {
@@ -184,6 +203,60 @@ TEST(MnistIdx, TheFileOfPicturesMayBeNamedItself) {
   EXPECT_THAT(refusal(pictures), HasSubstr("emnist-labels-idx1-ubyte: cannot be read"));
   (void)folder.write("emnist-labels-idx1-ubyte", idx_labels(30));
   EXPECT_EQ(open(raw_options(pictures)).size(), 20);
+}
+
+TEST(MnistIdx, AllOfATestFileIsItsTestSplit) {
+  for (const char* name : {"t10k-%-idx#-ubyte", "T10K-%.idx#-ubyte", "kmnist_test_%-idx#"}) {
+    const TempFolder folder;
+    const auto named = [&](const char* kind, const char* dimensions) {
+      std::string text = name;
+      text.replace(text.find('#'), 1, dimensions);
+      return text.replace(text.find('%'), 1, kind);
+    };
+    const auto pictures = folder.write(named("images", "3"), idx_pictures(30));
+    (void)folder.write(named("labels", "1"), idx_labels(30));
+    const Dataset test = open(raw_options(pictures, "test"));
+    EXPECT_EQ(test.size(), 30) << name;
+    EXPECT_THAT(test.notes(), HasSubstr("is a test file by its name: tested on all pictures"));
+  }
+}
+
+TEST(MnistIdx, TrainingOnATestFileHoldsOutAPartAndSaysWhatItIs) {
+  const TempFolder folder;
+  const auto pictures = folder.write("t10k-images-idx3-ubyte", idx_pictures(50));
+  (void)folder.write("t10k-labels-idx1-ubyte", idx_labels(50));
+  const Dataset train = open(raw_options(pictures));
+  EXPECT_EQ(train.size(), 40);
+  EXPECT_EQ(open(raw_options(pictures, "val")).size(), 10);
+  EXPECT_EQ(train.notes(),
+            "'t10k-images-idx3-ubyte' is a test file by its name, all of which is tested; 20 % of "
+            "every class are held out (seed 1)");
+}
+
+TEST(MnistIdx, AnAuditOfATestFileDoesNotCountItsPicturesTwice) {
+  const TempFolder folder;
+  const auto pictures = folder.write("t10k-images-idx3-ubyte", idx_pictures(50));
+  (void)folder.write("t10k-labels-idx1-ubyte", idx_labels(50));
+  const std::vector<NamedSplit> splits =
+      open_splits(test::data_registry(), pictures.string(), {}, 1, {1, 0, 0, 0});
+  ASSERT_EQ(splits.size(), 2U);
+  EXPECT_EQ(splits[1].name, "val");
+}
+
+TEST(MnistIdx, ATestOfAPartSaysSoAndHowToTestAll) {
+  const TempFolder folder;
+  const auto pictures = folder.write("latest-images-idx3-ubyte", idx_pictures(50));
+  (void)folder.write("latest-labels-idx1-ubyte", idx_labels(50));
+  DatasetOptions options = raw_options(pictures, "test");
+  const Dataset part = open(options);
+  EXPECT_EQ(part.size(), 10);
+  EXPECT_EQ(part.notes(),
+            "no test file: tested on the 20 % of every class that training holds out (seed 1); "
+            "--data-option val_fraction=1 tests all pictures");
+  options.parameters["val_fraction"] = "1";
+  const Dataset all = open(options);
+  EXPECT_EQ(all.size(), 50);
+  EXPECT_EQ(all.notes(), "no test file: tested on all pictures");
 }
 
 TEST(MnistIdx, MistakesAreReportedWithTheirByte) {
