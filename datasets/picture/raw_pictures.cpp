@@ -93,10 +93,7 @@ bool RawPictures::is_drawn_from(const std::string& file, const std::string& spli
 
 std::vector<sdk::Parameter> RawPictures::parameters_of(const char* block) {
   std::vector<sdk::Parameter> parameters = transform_parameters(block);
-  parameters.push_back(sdk::number(block, "val_fraction")
-                           .by_default("0.2")
-                           .range(0, 1)
-                           .help("share of each class held out for validation"));
+  parameters.push_back(held_out_parameter(block));
   return parameters;
 }
 

@@ -97,9 +97,8 @@ TEST_F(SolverRun, KeepsSnapshotsByTheirPrefixAndReportsWhere) {
 
 TEST_F(SolverRun, KeepsSnapshotsInTheRunFolderWhateverTheNetIsCalled) {
   Watch watch;
-  TrainOptions o = with_solver("");
-  o.solver.clear();
-  o.steps = o.snapshot = 2;
+  TrainOptions o = options(2);
+  o.snapshot = 2;
   NetDefinition net = test::small_net();
   net.name = "../../stolen";
   o.net_text = write_net(net);
