@@ -128,15 +128,6 @@ void add_graphs_option(Command& command, GraphUse& graphs) {
       "that captures them)");
 }
 
-std::map<std::string, std::string> shared_by_ranks(const Command& command) {
-  std::map<std::string, std::string> values = command.given_values();
-  for (const char* own : {"--watchdog", "--check-plugins", "--test-delays", "--test-delay-ms",
-                          "--json", "--display", "--no-report", "--ranks"}) {
-    values.erase(own);
-  }
-  return values;
-}
-
 void add_watchdog_option(Command& command, const std::string& what, double& seconds) {
   command
       .option(

@@ -56,9 +56,6 @@ void add_graphs_option(Command& command, GraphUse& graphs);
 void add_watchdog_option(Command& command, const std::string& what, double& seconds);
 // --devices, of commands that compute.
 void add_devices_option(Command& command, std::string& devices);
-// The options of a command that all ranks of a job must have alike, with their values. Each may
-// have its own of the others.
-[[nodiscard]] std::map<std::string, std::string> shared_by_ranks(const Command& command);
 void add_json_option(Command& command, bool& as_json);
 
 // Splits name=value texts. Throws Error, with `example`, for one without '='.

@@ -276,7 +276,7 @@ int run_profile(ProfileArguments& a, const Command& command) {
     options.costs = CostTable::read(a.paced, Roofline{}, a.precision);
   }
   const std::unique_ptr<Communicator> ranks =
-      open_measuring_ranks(registry, watchdog_seconds, shared_by_ranks(command), options);
+      open_measuring_ranks(registry, watchdog_seconds, command.given_values(), options);
   return as_rank(ranks.get(), [&] { return measure_and_print(a, registry, definition, options); });
 }
 

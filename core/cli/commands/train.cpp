@@ -80,7 +80,7 @@ int run_train(TrainArguments& arguments, const Command& command) {
                                                       : "\ntandem: stopping after this step, whose "
                                                         "weights are saved (Ctrl-\\ ends without "
                                                         "saving)\n");
-  options.given = shared_by_ranks(command);
+  options.given = command.given_values();
   if (arguments.finds_rate) return run_find_rate(options);
   Progress progress(options.display > 0 ? options.display : 20);
   const TrainResult result = train(options, progress);
