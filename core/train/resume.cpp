@@ -36,6 +36,7 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
   refuse(options.batch != 0 && options.batch != chosen.batch, "--batch");
   refuse(options.seed && options.seed != chosen.seed, "--seed");
   refuse(!options.solver_type.empty(), "--solver-type");
+  refuse(options.solver_fields.contains("weights"), "--weights");
   refuse(!options.solver_fields.empty(), "--solver-option");
   refuse(options.rate && *options.rate != setup.solver.base_rate, "--lr");
   refuse(!options.data_parameters.empty(), "--data-option");

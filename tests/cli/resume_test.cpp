@@ -194,6 +194,15 @@ TEST_F(Resume, WithTheDefaultOfAnOptionThatMayChangeTakesIt) {
                     HasSubstr("\"test_interval\": 0")));
 }
 
+TEST_F(Resume, WithOtherWeightsOrFieldsOfTheSolverNamesTheirOption) {
+  expect_success(train_to("run", 5));
+  const std::string resume = "train --out run --resume --steps 7 ";
+  EXPECT_THAT(desk_.refusal(resume + "--weights run"),
+              HasSubstr("--weights cannot change when run 'run' is resumed"));
+  EXPECT_THAT(desk_.refusal(resume + "--solver-option momentum=0.5"),
+              HasSubstr("--solver-option cannot change when run 'run' is resumed"));
+}
+
 // Files of the same names, and here of the same sizes.
 TEST_F(Resume, WithReplacedPicturesSaysSoOnce) {
   expect_success(train_to("run", 5));
