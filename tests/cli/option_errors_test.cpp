@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/cli/program.h"
 
 namespace tandem {
@@ -151,6 +153,16 @@ TEST(OptionErrors, ALossThatIsNotFiniteNamesStepAndLayer) {
       desk.refusal("train --net tiny.prototxt --data synthetic --steps 50 --lr 1e30 --out run"),
       AllOf(HasSubstr("step "), HasSubstr("not finite"),
             AnyOf(HasSubstr("layer '"), HasSubstr("weights '")), HasSubstr("--lr")));
+}
+
+TEST(OptionErrors, ANumberOfDecoderThreadsThatCannotBeIsRefusedBeforeTheRunFolderIsMade) {
+  const Desk desk;
+  const std::string train = "train --net tiny.prototxt --data synthetic --steps 2 --out run";
+  for (const std::string option : {"--decode-threads -1", "--decode-threads 100000"}) {
+    EXPECT_THAT(desk.refusal(train + " " + option), HasSubstr(option + ": from 1 to 1024, or 0"));
+    EXPECT_FALSE(std::filesystem::exists(desk / "run"));
+  }
+  EXPECT_EQ(desk.tandem(train + " --decode-threads 2").code, 0);
 }
 
 TEST(OptionErrors, ARunFolderThatCannotBeWrittenIsNamed) {
