@@ -9,6 +9,7 @@
 #include "core/cli/process.h"
 #include "core/cli/strategy_arguments.h"
 #include "core/device/find_topology.h"
+#include "core/schedule/cost/costs_of_net.h"
 #include "core/schedule/cost/topology_file.h"
 #include "core/schedule/plan/dependencies.h"
 #include "core/schedule/report/svg.h"
@@ -114,6 +115,7 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   options.models_large_plans = true;
   options.costs =
       a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
+  require_costs_of(a.net.net, definition, *options.costs, a.costs);
   // Simulated devices use the form of the devices that they stand for, or that were measured.
   const bool were_bytes = is_simulated && options.costs->find("convert") != nullptr;
   choose_made_up_pixels(
