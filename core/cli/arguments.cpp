@@ -1,5 +1,6 @@
 #include "core/cli/arguments.h"
 
+#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -181,8 +182,10 @@ void add_device_options(Command& command, DeviceOptions& options) {
 }
 
 void RooflineArguments::apply(Roofline& roofline) const {
-  if (flops < 0) throw error("--flops {}: a device does more than 0 a second, e.g. 4.3e12", flops);
-  if (flops > 0) roofline.flops = flops;
+  if (flops && !(std::isfinite(*flops) && *flops > 0)) {
+    throw error("--flops {}: a finite number above 0 of operations a second, e.g. 4.3e12", *flops);
+  }
+  if (flops) roofline.flops = *flops;
   if (!bandwidth.empty()) roofline.bandwidth = parse_bandwidth(bandwidth, "--memory-bandwidth");
 }
 
@@ -201,7 +204,7 @@ void add_net_options(Command& command, NetChoice& choice) {
 
 void add_net_size_options(Command& command, NetChoice& choice) {
   command.option("--batch N", &choice.batch, "Images in the global batch (default: the net's)")
-      .range(1);
+      .range(1, most_images);
   command.option("--classes N", &choice.classes, "Classes (default: as the net's file has them)")
       .range(1);
   command

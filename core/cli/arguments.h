@@ -2,8 +2,10 @@
 // function that declares them.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,8 @@ struct SessionOptions;
 
 namespace tandem::cli {
 
+constexpr int64_t most_images = 1'000'000'000;  // of a global batch, as when training
+
 void add_device_options(Command& command, DeviceOptions& options);
 
 // A net's state, for the include and exclude rules of its layers: `--level 1 --stage a,b`. `prefix`
@@ -27,9 +31,9 @@ void add_state_options(Command& command, const std::string& prefix, const std::s
 
 // What stands in for costs that were never measured: `--flops 4.3e12 --memory-bandwidth 200GB/s`.
 struct RooflineArguments {
-  double flops = 0;
+  std::optional<double> flops;
   std::string bandwidth;
-  // Replaces what was given. Throws Error for a value that is not above 0.
+  // Replaces what was given. Throws Error for a value that is not a finite number above 0.
   void apply(Roofline& roofline) const;
 };
 void add_roofline_options(Command& command, RooflineArguments& arguments);

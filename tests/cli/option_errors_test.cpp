@@ -71,6 +71,50 @@ TEST(OptionErrors, AValueThatIsNotANumberIsQuoted) {
   EXPECT_THAT(refusal_of_options("--batch many"), AllOf(HasSubstr("--batch"), HasSubstr("many")));
 }
 
+TEST(OptionErrors, AWholeNumberIsDecimalAlsoWithZerosBeforeIt) {
+  const Desk desk;
+  const test::Outcome outcome =
+      desk.tandem("train --net tiny.prototxt --data synthetic --steps 010 --seed 009 --out run");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr(" 10 steps, "), HasSubstr("seed 9")));
+}
+
+TEST(OptionErrors, AWholeNumberThatDoesNotFitIsRefusedWithTheLimits) {
+  EXPECT_THAT(refusal_of_options("--seed 99999999999999999999999"),
+              HasSubstr("--seed: '99999999999999999999999' is not from 0 to 18446744073709551615"));
+  EXPECT_THAT(refusal_of_options("--seed -1"), HasSubstr("--seed: '-1' is not from 0 to "));
+  EXPECT_THAT(refusal_of_options("--epochs 99999999999999999999"),
+              HasSubstr("--epochs: '99999999999999999999' is not from -9223372036854775808 to "));
+  EXPECT_THAT(refusal_of_options("--threads 3000000000"),
+              HasSubstr("--threads: '3000000000' is not from -2147483648 to 2147483647"));
+}
+
+TEST(OptionErrors, AnIntervalBelowZeroIsRefused) {
+  for (const std::string option : {"--display", "--snapshot", "--test-interval"}) {
+    EXPECT_THAT(refusal_of_options(option + " -1"),
+                HasSubstr(option + ": '-1' is not a whole number of at least 0"));
+  }
+}
+
+TEST(OptionErrors, ABatchOfAPlanThatIsTooLargeIsRefused) {
+  const Desk desk;
+  const std::string plan = "plan --net tiny.prototxt --devices sim:4 ";
+  EXPECT_THAT(desk.refusal(plan + "--batch-per-device 9223372036854775807"),
+              HasSubstr("'9223372036854775807' is not a whole number from 1 to 1000000000"));
+  EXPECT_THAT(desk.refusal(plan + "--batch-per-device 1000000000"),
+              HasSubstr("--batch-per-device 1000000000 on 4 devices: too large"));
+  EXPECT_THAT(desk.refusal(plan + "--batch 9223372036854775807"),
+              HasSubstr("'9223372036854775807' is not a whole number from 1 to 1000000000"));
+}
+
+TEST(OptionErrors, ARooflineMustBeAFiniteNumberAboveZero) {
+  const Desk desk;
+  for (const std::string flops : {"nan", "inf", "0", "-1"}) {
+    EXPECT_THAT(desk.refusal("plan --net tiny.prototxt --flops " + flops),
+                HasSubstr("--flops " + flops + ": a finite number above 0"));
+  }
+}
+
 TEST(OptionErrors, AZeroOrNegativeBatchIsRefused) {
   EXPECT_THAT(refusal_of_options("--batch 0"),
               HasSubstr("--batch 0: the batch must have at least 1 image"));

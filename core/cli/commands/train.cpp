@@ -196,12 +196,15 @@ void add_train(CommandLine& line) {
   add_state_options(command, "test-", "testing net (default: the solver's)", a.test_state);
 
   command.experts_group("Evaluation and files");
-  command.option(
-      "--test-interval N", &o.test_interval,
-      "Steps between evaluations (default: that of the file of --solver, else every epoch)");
-  command.option("--display N", &o.display,
-                 "Steps between lines of metrics (default: the solver's, else 20)");
-  command.option("--snapshot N", &o.snapshot, "Steps between extra checkpoints");
+  command
+      .option("--test-interval N", &o.test_interval,
+              "Steps between evaluations (default: that of the file of --solver, else every epoch)")
+      .range(0);
+  command
+      .option("--display N", &o.display,
+              "Steps between lines of metrics (default: the solver's, else 20)")
+      .range(0);
+  command.option("--snapshot N", &o.snapshot, "Steps between extra checkpoints").range(0);
 
   command.experts_group("Reading data");
   command
