@@ -149,6 +149,10 @@ bool parse_integer(std::string_view text, int64_t* value) {
   return parse_whole(text, value);
 }
 
+bool parse_integer(std::string_view text, uint64_t* value) {
+  return parse_whole(text, value);
+}
+
 bool parse_number(std::string_view text, double* value) {
   return parse_whole(text, value);
 }

@@ -26,6 +26,7 @@ namespace tandem {
 // Each reads the whole text, or returns false and leaves `value` as it is. Booleans are those of
 // protobuf's text format: true, True, t, 1, false, False, f, 0.
 [[nodiscard]] bool parse_integer(std::string_view text, int64_t* value);
+[[nodiscard]] bool parse_integer(std::string_view text, uint64_t* value);
 [[nodiscard]] bool parse_number(std::string_view text, double* value);
 [[nodiscard]] bool parse_boolean(std::string_view text, bool* value);
 

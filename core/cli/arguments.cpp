@@ -1,5 +1,6 @@
 #include "core/cli/arguments.h"
 
+#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -128,15 +129,6 @@ void add_graphs_option(Command& command, GraphUse& graphs) {
       "that captures them)");
 }
 
-std::map<std::string, std::string> shared_by_ranks(const Command& command) {
-  std::map<std::string, std::string> values = command.given_values();
-  for (const char* own : {"--watchdog", "--check-plugins", "--test-delays", "--test-delay-ms",
-                          "--json", "--display", "--no-report", "--ranks"}) {
-    values.erase(own);
-  }
-  return values;
-}
-
 void add_watchdog_option(Command& command, const std::string& what, double& seconds) {
   command
       .option(
@@ -190,8 +182,10 @@ void add_device_options(Command& command, DeviceOptions& options) {
 }
 
 void RooflineArguments::apply(Roofline& roofline) const {
-  if (flops < 0) throw error("--flops {}: a device does more than 0 a second, e.g. 4.3e12", flops);
-  if (flops > 0) roofline.flops = flops;
+  if (flops && !(std::isfinite(*flops) && *flops > 0)) {
+    throw error("--flops {}: a finite number above 0 of operations a second, e.g. 4.3e12", *flops);
+  }
+  if (flops) roofline.flops = *flops;
   if (!bandwidth.empty()) roofline.bandwidth = parse_bandwidth(bandwidth, "--memory-bandwidth");
 }
 
@@ -210,7 +204,7 @@ void add_net_options(Command& command, NetChoice& choice) {
 
 void add_net_size_options(Command& command, NetChoice& choice) {
   command.option("--batch N", &choice.batch, "Images in the global batch (default: the net's)")
-      .range(1);
+      .range(1, most_images);
   command.option("--classes N", &choice.classes, "Classes (default: as the net's file has them)")
       .range(1);
   command

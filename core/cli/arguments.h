@@ -2,8 +2,10 @@
 // function that declares them.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,8 @@ struct SessionOptions;
 
 namespace tandem::cli {
 
+constexpr int64_t most_images = 1'000'000'000;  // of a global batch, as when training
+
 void add_device_options(Command& command, DeviceOptions& options);
 
 // A net's state, for the include and exclude rules of its layers: `--level 1 --stage a,b`. `prefix`
@@ -27,9 +31,9 @@ void add_state_options(Command& command, const std::string& prefix, const std::s
 
 // What stands in for costs that were never measured: `--flops 4.3e12 --memory-bandwidth 200GB/s`.
 struct RooflineArguments {
-  double flops = 0;
+  std::optional<double> flops;
   std::string bandwidth;
-  // Replaces what was given. Throws Error for a value that is not above 0.
+  // Replaces what was given. Throws Error for a value that is not a finite number above 0.
   void apply(Roofline& roofline) const;
 };
 void add_roofline_options(Command& command, RooflineArguments& arguments);
@@ -56,9 +60,6 @@ void add_graphs_option(Command& command, GraphUse& graphs);
 void add_watchdog_option(Command& command, const std::string& what, double& seconds);
 // --devices, of commands that compute.
 void add_devices_option(Command& command, std::string& devices);
-// The options of a command that all ranks of a job must have alike, with their values. Each may
-// have its own of the others.
-[[nodiscard]] std::map<std::string, std::string> shared_by_ranks(const Command& command);
 void add_json_option(Command& command, bool& as_json);
 
 // Splits name=value texts. Throws Error, with `example`, for one without '='.

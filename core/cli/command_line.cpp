@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/error.h"
@@ -174,6 +175,29 @@ std::vector<OptionEntry> entries_of(const CLI::App& app) {
   return entries;
 }
 
+// CLI11 reads whole numbers that begin with 0 as octal, and takes the nearest one for those that do
+// not fit: it gets them in decimal, and those only that the target can hold.
+template <class Integer>
+void read_as_decimal(CLI::Option* option) {
+  option->transform(CLI::Validator(
+      [](std::string& text) {
+        using Limits = std::numeric_limits<Integer>;
+        using Wide = std::conditional_t<std::is_signed_v<Integer>, int64_t, uint64_t>;
+        Wide value = 0;
+        if (parse_integer(text, &value) && value >= Limits::min() && value <= Limits::max()) {
+          text = fmt::format("{}", value);
+          return std::string();
+        }
+        const size_t sign = text.find_first_of("+-") == 0 ? 1 : 0;
+        const bool is_whole =
+            text.size() > sign && text.find_first_not_of("0123456789", sign) == std::string::npos;
+        return is_whole
+                   ? fmt::format("'{}' is not from {} to {}", text, Limits::min(), Limits::max())
+                   : fmt::format("'{}' is not a whole number", text);
+      },
+      ""));
+}
+
 }  // namespace
 
 Option& Option::required() {
@@ -225,20 +249,27 @@ void Command::experts_group(const std::string& title) {
   for_experts_ = true;
 }
 
-void Command::show_all() {
-  for (const auto& [option, title] : hidden_) option->group(title);
+// Only before help is printed: CLI11's messages do not name hidden options.
+void Command::hide_options_for_experts() {
+  for (CLI::Option* option : options_for_experts_) option->group("");
 }
 
 Option Command::grouped(CLI::Option* option) {
-  if (for_experts_) hidden_.emplace_back(option, group_);
-  if (!group_.empty()) option->group(for_experts_ ? "" : group_);
+  if (for_experts_) options_for_experts_.push_back(option);
+  if (!group_.empty()) option->group(group_);
   return Option(option);
 }
 
 Option Command::option(const std::string& name, const Target& target, const std::string& help) {
   const auto [first, value] = name_and_value(name);
   CLI::Option* option = std::visit(
-      [&, first = first](auto* place) { return app_->add_option(first, *place, help); }, target);
+      [&, first = first](auto* place) {
+        using Value = std::remove_pointer_t<decltype(place)>;
+        CLI::Option* added = app_->add_option(first, *place, help);
+        if constexpr (std::is_integral_v<Value>) read_as_decimal<Value>(added);
+        return added;
+      },
+      target);
   if (!value.empty()) option->type_name(value);
   return grouped(option);
 }
@@ -318,10 +349,10 @@ int CommandLine::run(int argc, char** argv) {
   try {
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForAllHelp&) {
-    for (Command& command : commands_) command.show_all();
     fmt::print("{}", app_->get_subcommands().front()->help(app_->get_name()));
     return 0;
   } catch (const CLI::Success& asked) {  // --help, --version
+    for (Command& command : commands_) command.hide_options_for_experts();
     return app_->exit(asked);
   } catch (const CLI::ParseError& failure) {
     const std::vector<CLI::App*> given = app_->get_subcommands();
@@ -335,7 +366,6 @@ int CommandLine::run(int argc, char** argv) {
 }
 
 CommandTable CommandLine::table() {
-  for (Command& command : commands_) command.show_all();
   CommandTable table{app_->get_name(), version_, app_->get_description(), entries_of(*app_), {}};
   for (const CLI::App* command : app_->get_subcommands({})) {
     table.commands.push_back(

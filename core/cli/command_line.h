@@ -79,12 +79,12 @@ class Command {
  private:
   friend class CommandLine;
   Option grouped(CLI::Option* option);
-  void show_all();
+  void hide_options_for_experts();
 
   CLI::App* app_;
   std::string group_;
   bool for_experts_ = false;
-  std::vector<std::pair<CLI::Option*, std::string>> hidden_;  // with their titles
+  std::vector<CLI::Option*> options_for_experts_;
   std::function<int()> action_;
 };
 

@@ -200,12 +200,17 @@ void Loader::State::account(const Slot& slot) {
   if (slot.failure) std::rethrow_exception(slot.failure);
 }
 
+void require_decode_threads(int threads) {
+  constexpr int most = 1024;  // far more than cores; a system may refuse so many
+  if (threads >= 0 && threads <= most) return;
+  throw error("--decode-threads {}: from 1 to {}, or 0: by the number of cores", threads, most);
+}
+
 Loader::Loader(const Dataset& dataset, const LoaderOptions& options, const Allocator& allocator) {
   if (options.batch < 1) throw error("batch {} must be at least 1", options.batch);
   if (options.slots < 1)
     throw error("{} prefetched batches: there must be at least 1", options.slots);
-  if (options.threads < 0)
-    throw error("{} decoder threads: 0 chooses, else at least 1", options.threads);
+  require_decode_threads(options.threads);
   if (options.first_batch < 0) throw error("first batch {} is below 0", options.first_batch);
   state_ = std::make_unique<State>(dataset, options, allocator);
   state_->reserve();

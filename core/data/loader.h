@@ -36,6 +36,9 @@ struct BatchLayout {
 
 constexpr int ring_slots = 3;
 
+// Throws Error for a number of threads that cannot be (--decode-threads).
+void require_decode_threads(int threads);
+
 struct LoaderOptions {
   int64_t batch = 1;
   int64_t first_batch = 0;   // after resuming: the next one

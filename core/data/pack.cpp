@@ -1,5 +1,7 @@
 #include "core/data/pack.h"
 
+#include <set>
+
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/data/splits.h"
@@ -34,6 +36,22 @@ void check_options(const PackOptions& options) {
   }
 }
 
+// The samples of each split that are in the pack.
+std::vector<std::pair<std::string, int64_t>> packed_sizes(const std::vector<NamedSplit>& splits,
+                                                          const std::vector<BadSample>& left_out) {
+  std::set<std::string> missing;
+  for (const BadSample& sample : left_out) missing.insert(sample.name);
+  std::vector<std::pair<std::string, int64_t>> sizes;
+  for (const NamedSplit& split : splits) {
+    int64_t size = split.dataset->size();
+    for (int64_t i = split.dataset->size() - 1; i >= 0 && !missing.empty(); --i) {
+      if (missing.contains(split.dataset->sample_name(i))) --size;
+    }
+    sizes.emplace_back(split.name, size);
+  }
+  return sizes;
+}
+
 }  // namespace
 
 PackResult pack(Registry& registry, const PackOptions& options) {
@@ -53,7 +71,6 @@ PackResult pack(Registry& registry, const PackOptions& options) {
   for (const NamedSplit& split : splits) {
     handles.push_back(split.dataset->handle());
     names.push_back(split.name.c_str());
-    result.splits.emplace_back(split.name, split.dataset->size());
   }
   Listener listener{options, result};
   tandem_pack_request request{};
@@ -70,6 +87,7 @@ PackResult pack(Registry& registry, const PackOptions& options) {
   request.left_out = &on_left_out;
   request.user = &listener;
   check(type.pack(&request), fmt::format("pack of '{}'", options.source));
+  result.splits = packed_sizes(splits, result.left_out);
   return result;
 }
 

@@ -26,7 +26,7 @@ struct PackOptions {
 
 struct PackResult {
   std::string type;                                     // of the data set
-  std::vector<std::pair<std::string, int64_t>> splits;  // with the samples of each
+  std::vector<std::pair<std::string, int64_t>> splits;  // with the packed samples of each
   std::vector<BadSample> left_out;                      // damaged
 };
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 #include <set>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -195,10 +196,25 @@ Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const 
   return report;
 }
 
+// The optimizer's state of a checkpoint, which is beside the weights.
+void refuse_state(const SafetensorsFile& file, const fs::path& path, const Net& net) {
+  constexpr std::string_view ending = ".state.safetensors";
+  const std::string name = path.filename().string();
+  const bool has_weights =
+      std::any_of(net.weights.begin(), net.weights.end(),
+                  [&](const WeightArray& weight) { return file.arrays.contains(weight.name); });
+  if (!name.ends_with(ending) || has_weights) return;
+  const std::string weights = name.substr(0, name.size() - ending.size()) + ".safetensors";
+  throw error(
+      "weight file '{}' holds the state of a run's optimizer and no weights: those are in '{}'",
+      path.string(), (path.parent_path() / weights).string());
+}
+
 }  // namespace
 
 Pretrained copy_arrays(const SafetensorsFile& file, const fs::path& path, const Net& net,
                        std::vector<float>* values) {
+  refuse_state(file, path, net);
   return copy(sources_of(file, net), path, net, true, values);
 }
 

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/schedule/cost/bounds.h"
+#include "core/schedule/cost/costs_of_net.h"
 #include "core/schedule/report/report.h"
 #include "core/schedule/report/svg.h"
 #include "core/train/device_options.h"
@@ -85,10 +86,15 @@ struct Profiler::State {
     if (!given.paced.empty()) {
       options.machine.paced = true;
       options.costs = CostTable::read(given.paced, Roofline{}, given.precision);
+      require_costs_of(net_name(), net, *options.costs, given.paced);
     }
     options.strategy = "sequential";
     ranks = open_measuring_ranks(registry, watchdog_seconds, inputs(), options);
     if (ranks != nullptr) devices *= ranks->size();
+  }
+
+  [[nodiscard]] const std::string& net_name() const {
+    return given.net_text.empty() ? given.net : net.name;
   }
 
   // Under the names that programs give these options.
@@ -180,7 +186,7 @@ Profile Profiler::State::measure(const std::string& strategy,
   details->costs = costs_of(session, session.net(), own, measured.events);
   const tandem_device_info info = session.machine().device_info(0);
   details->measured_on = {
-      fmt::format("net {} batch {} devices {} strategy {} precision {}", given.net,
+      fmt::format("net {} batch {} devices {} strategy {} precision {}", net_name(),
                   details->options.batch, details->options.devices, strategy, given.precision),
       fmt::format("{}, {} cores a device", info.name, info.threads)};
   if (!options.costs) options.costs = details->costs;

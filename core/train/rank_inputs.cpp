@@ -20,6 +20,11 @@ namespace {
 constexpr std::string_view file_options[] = {"--class-weights", "--data",    "--net",     "--paced",
                                              "--solver",        "--weights", "--topology"};
 
+// Options of which each rank may have its own.
+constexpr const char* own_options[] = {"--watchdog",      "--check-plugins", "--test-delays",
+                                       "--test-delay-ms", "--json",          "--display",
+                                       "--no-report",     "--ranks"};
+
 std::string option_text(const RankInputs& inputs, const std::string& name) {
   const auto found = inputs.options.find(name);
   if (found == inputs.options.end()) return "without it";
@@ -71,6 +76,7 @@ std::string file_contents(const std::string& path) {
 
 RankInputs inputs_of(const std::string& host, const GivenOptions& options) {
   RankInputs inputs{host, options, {}};
+  for (const char* own : own_options) inputs.options.erase(own);
   for (const auto& [name, value] : options) {
     if (std::find(std::begin(file_options), std::end(file_options), name) ==
         std::end(file_options)) {

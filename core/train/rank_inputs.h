@@ -8,8 +8,7 @@
 
 namespace tandem {
 
-// Options as they were given, by name: {"--batch", "64"}. Those of which each rank may have its own
-// are left out.
+// Options as they were given, by name: {"--batch", "64"}.
 using GivenOptions = std::map<std::string, std::string>;
 
 struct RankInputs {
@@ -18,7 +17,7 @@ struct RankInputs {
   std::map<std::string, std::string> files;  // of options that name one here: what is in it
 };
 
-// With the files that the options name.
+// Without options of which each rank may have its own, and with the files that the others name.
 [[nodiscard]] RankInputs inputs_of(const std::string& host, const GivenOptions& options);
 
 // "120 bytes, checksum 0badcafe"

@@ -12,6 +12,13 @@
 namespace tandem {
 namespace {
 
+// Whether the user gives an option: as another value than the default, or, on a command line, with
+// its name, also as the default.
+template <class Value>
+bool gives(const TrainOptions& options, Value TrainOptions::*field, const char* name) {
+  return options.*field != TrainOptions{}.*field || options.given.contains(name);
+}
+
 void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
                     const std::filesystem::path& folder) {
   const TrainOptions& chosen = setup.record.options;
@@ -20,12 +27,16 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
       throw error("{} cannot change when run '{}' is resumed: begin a new run for that", option,
                   folder.string());
   };
+  const auto refuse_another = [&](auto TrainOptions::*field, const char* name) {
+    refuse(gives(options, field, name) && options.*field != chosen.*field, name);
+  };
   refuse(!options.net.empty() && options.net != chosen.net, "--net");
   refuse(!options.solver.empty() && options.solver != chosen.solver, "--solver");
   refuse(options.image_size != 0 && options.image_size != chosen.image_size, "--image-size");
   refuse(options.batch != 0 && options.batch != chosen.batch, "--batch");
   refuse(options.seed && options.seed != chosen.seed, "--seed");
   refuse(!options.solver_type.empty(), "--solver-type");
+  refuse(options.solver_fields.contains("weights"), "--weights");
   refuse(!options.solver_fields.empty(), "--solver-option");
   refuse(options.rate && *options.rate != setup.solver.base_rate, "--lr");
   refuse(!options.data_parameters.empty(), "--data-option");
@@ -33,18 +44,17 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
          "--pixels");
   refuse(options.train_state || options.test_state, "the stage or level");
   refuse(options.balance && !chosen.balance, "--balance");
-  refuse(options.mixup != 0 && options.mixup != chosen.mixup, "--mixup");
-  refuse(options.cutmix != 0 && options.cutmix != chosen.cutmix, "--cutmix");
+  refuse_another(&TrainOptions::mixup, "--mixup");
+  refuse_another(&TrainOptions::cutmix, "--cutmix");
   refuse(!options.class_weights.empty() && options.class_weights != chosen.class_weights,
          "--class-weights");
-  refuse(options.label_smoothing != 0 && options.label_smoothing != chosen.label_smoothing,
-         "--label-smoothing");
+  refuse_another(&TrainOptions::label_smoothing, "--label-smoothing");
   refuse(!options.recipe.empty() && options.recipe != chosen.recipe, "--recipe");
   refuse(!options.augment.empty() && options.augment != chosen.augment, "--augment");
   refuse(!options.freeze.empty() && options.freeze != chosen.freeze, "--freeze");
   refuse(options.freeze_batch_norm && !chosen.freeze_batch_norm, "--freeze-bn");
-  refuse(options.head_rate != 1 && options.head_rate != chosen.head_rate, "--head-lr");
-  refuse(options.average_decay != 0 && options.average_decay != chosen.average_decay, "--ema");
+  refuse_another(&TrainOptions::head_rate, "--head-lr");
+  refuse_another(&TrainOptions::average_decay, "--ema");
 }
 
 // What the strategy was given or has chosen stays, unless it is given anew. On other devices, or
@@ -96,30 +106,32 @@ bool choose_devices_and_strategy(TrainSetup& setup, const TrainOptions& options,
   return same_devices;
 }
 
-void choose_machine(MachineOptions& chosen, const MachineOptions& given, bool other_devices,
+void choose_machine(MachineOptions& chosen, const TrainOptions& options, bool other_devices,
                     bool same_devices) {
+  const MachineOptions given = machine_options(options.machine);
+  const bool gives_threads = given.threads > 0 || options.given.contains("--threads");
   const bool other_link = given.link.bandwidth > 0 || given.link.latency > 0;
   if (other_link) chosen.link = given.link;
   if (other_link || other_devices || given.topology != nullptr) chosen.topology = given.topology;
-  if (given.threads > 0) chosen.threads = given.threads;
-  if (!same_devices && given.threads == 0) chosen.threads = 0;
+  if (gives_threads || !same_devices) chosen.threads = given.threads;
   chosen.delay_seed = given.delay_seed;
   chosen.delay_seconds = given.delay_seconds;
 }
 
 void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
-  if (options.decode_threads > 0) chosen.decode_threads = options.decode_threads;
-  if (options.bad_share_limit != TrainOptions{}.bad_share_limit) {
-    chosen.bad_share_limit = options.bad_share_limit;
-  }
+  const auto take = [&](auto TrainOptions::*field, const char* name) {
+    if (gives(options, field, name)) chosen.*field = options.*field;
+  };
+  take(&TrainOptions::decode_threads, "--decode-threads");
+  take(&TrainOptions::bad_share_limit, "--bad-limit");  // --strict is another than the default
   if (options.steps > 0 || options.epochs > 0) {
     chosen.steps = options.steps;
     chosen.epochs = options.epochs;
   }
-  if (options.patience > 0) chosen.patience = options.patience;
-  if (options.test_interval > 0) chosen.test_interval = options.test_interval;
-  if (options.snapshot > 0) chosen.snapshot = options.snapshot;
-  if (options.display > 0) chosen.display = options.display;
+  take(&TrainOptions::patience, "--patience");
+  take(&TrainOptions::test_interval, "--test-interval");
+  take(&TrainOptions::snapshot, "--snapshot");
+  take(&TrainOptions::display, "--display");
   if (options.tune) chosen.tune = true;
   if (options.recompute) chosen.recompute = options.recompute;  // the bits are the same
   chosen.stop = options.stop;
@@ -176,8 +188,7 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, cons
     if (!note.empty()) setup.messages.push_back(note);
   }
   choose_precision(setup, options);
-  choose_machine(setup.record.machine, machine_options(options.machine), other_devices,
-                 same_devices);
+  choose_machine(setup.record.machine, options, other_devices, same_devices);
   setup.finds_links = other_devices;
   choose_amounts(chosen, options);
   chosen.out = folder.path();

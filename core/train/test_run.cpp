@@ -1,3 +1,4 @@
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -27,6 +28,20 @@ std::unique_ptr<Dataset> training_data_of(LoadedRun& run) {
   }
 }
 
+// The training images among those that the run has left out, whose list has both splits.
+std::vector<BadSample> left_out_of(const Dataset& training, const LoadedRun& run) {
+  // Names are from where the run began, or, as those of the data may be, from here.
+  const auto key = [&](const std::string& name) { return (run.record.folder / name).string(); };
+  std::map<std::string, BadSample> left_out;
+  for (BadSample& sample : run.folder.skipped()) left_out[key(sample.name)] = std::move(sample);
+  std::vector<BadSample> found;
+  for (int64_t i = 0; i < training.size() && !left_out.empty(); ++i) {
+    auto one = left_out.extract(key(training.sample_name(i)));
+    if (!one.empty()) found.push_back(std::move(one.mapped()));
+  }
+  return found;
+}
+
 // Writes the run's page again, with what the test has found in place of what the last validation
 // has. Whether it could.
 bool write_report(LoadedRun& run, const TestOptions& options, std::unique_ptr<Dataset> tested,
@@ -54,7 +69,9 @@ bool write_report(LoadedRun& run, const TestOptions& options, std::unique_ptr<Da
                fmt::format("test of the {} weights on the split '{}' of '{}'", run.name,
                            options.split, source),
                bad, note);
-  return report.write(run.session->weights(), folder.skipped(), ReportMoment::end);
+  const std::vector<BadSample> training_bad =
+      setup.training_data ? left_out_of(*setup.training_data, run) : std::vector<BadSample>();
+  return report.write(run.session->weights(), training_bad, ReportMoment::end);
 }
 
 // What several ranks test, as rank 0 tells the others: what it has read, and how it was asked to.

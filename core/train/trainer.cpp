@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/data/fingerprint.h"
+#include "core/data/loader.h"
 #include "core/data/splits.h"
 #include "core/device/parse.h"
 #include "core/schedule/execution/guarded_pass.h"
@@ -317,6 +318,7 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
   const std::unique_ptr<Communicator> ranks =
       open_ranks(registry, options.ranks, options.watchdog_seconds, options.given);
   return as_rank(ranks.get(), [&] {
+    require_decode_threads(options.decode_threads);  // before there is a run folder
     TrainOptions present = options;
     present.ranks = ranks == nullptr ? 1 : ranks->size();
     if (ranks != nullptr && ranks->rank() > 0) return follow(registry, present, strategies, *ranks);

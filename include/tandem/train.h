@@ -81,8 +81,10 @@ struct TrainOptions {
   bool check_plugins = false;
   bool timeline = true;  // write the timeline of a few early steps to the run folder
   const std::atomic<bool>* stop = nullptr;  // becomes true: save, and return
-  // The options of the command line by name, as "--batch" to "64", and files that they name must be
-  // the same on all ranks. A program without a command line leaves it empty.
+  // The options of the command line by name, as "--batch" to "64". They, but for those of which
+  // each rank may have its own, and the files that they name must be the same on all ranks. A
+  // resumed run takes the default of a field ("--mixup" to "0") as given if its option is here. A
+  // program without a command line leaves it empty.
   std::map<std::string, std::string> given;
 };
 

@@ -116,6 +116,19 @@ TEST(PackCommand, WritesAPackThatTrainsLikeItsFolder) {
   EXPECT_THAT(desk.refusal("pack images --out nowhere/a.pack"), HasSubstr("cannot be written"));
 }
 
+TEST(PackCommand, CountsInEachSplitTheImagesThatThePackHolds) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  for (const char* file : {"train/red/a.png", "train/red/b.png", "val/blue/a.png"}) {
+    desk.write("images/" + std::string(file), "no picture");
+  }
+  const Outcome packed = desk.tandem("pack images --out images.pack");
+  EXPECT_THAT(packed.output, AllOf(HasSubstr("left out: 3 x "),
+                                   HasSubstr("16 images (12 train, 4 val) in 'images.pack'")));
+  EXPECT_THAT(desk.tandem("data images.pack").output,
+              AllOf(HasSubstr("train: 12 images"), HasSubstr("val: 4 images")));
+}
+
 TEST(TrainingData, KeepsADrawnSplitThatCanBeUsedAgain) {
   const Desk desk;
   desk.draw("images/red", 10, 200, 0, 0);

@@ -48,6 +48,13 @@ TEST_F(FineTuningCommand, WhatIsFrozenIsToldAndKept) {
               HasSubstr("--freeze cannot change"));
 }
 
+TEST_F(FineTuningCommand, TheStateOfAnOptimizerInPlaceOfWeightsNamesTheWeights) {
+  EXPECT_THAT(desk_.refusal("train --data images --net tiny.prototxt --out run --weights "
+                            "first/last.state.safetensors"),
+              HasSubstr("weight file 'first/last.state.safetensors' holds the state of a run's "
+                        "optimizer and no weights: those are in 'first/last.safetensors'"));
+}
+
 TEST_F(FineTuningCommand, NamesThatNoLayerHasAreRefused) {
   EXPECT_THAT(desk_.refusal(std::string(tuned) + "--freeze conv9 --out run"),
               AllOf(HasSubstr("--freeze conv9"), HasSubstr("conv1, score")));

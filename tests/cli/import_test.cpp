@@ -231,6 +231,9 @@ TEST_F(PublishedWeights, ImportedAreTestedOnGivenDataAndCannotBeResumed) {
   EXPECT_THAT(desk_.read("imported/report.html"),
               AllOf(HasSubstr("imported: 2 classes"), HasSubstr("of 'images'"),
                     HasSubstr("imported, not trained here")));
+  EXPECT_THAT(refusal("compare imported imported"),
+              HasSubstr("run 'imported' was imported and has not been trained, so it has no "
+                        "metrics to compare"));
 }
 
 TEST_F(PublishedWeights, ThatLackAnArrayAreRefused) {

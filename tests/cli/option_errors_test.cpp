@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/cli/program.h"
 
 namespace tandem {
@@ -67,6 +69,50 @@ TEST(OptionErrors, StepsAndEpochsTogetherAreRefused) {
 
 TEST(OptionErrors, AValueThatIsNotANumberIsQuoted) {
   EXPECT_THAT(refusal_of_options("--batch many"), AllOf(HasSubstr("--batch"), HasSubstr("many")));
+}
+
+TEST(OptionErrors, AWholeNumberIsDecimalAlsoWithZerosBeforeIt) {
+  const Desk desk;
+  const test::Outcome outcome =
+      desk.tandem("train --net tiny.prototxt --data synthetic --steps 010 --seed 009 --out run");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr(" 10 steps, "), HasSubstr("seed 9")));
+}
+
+TEST(OptionErrors, AWholeNumberThatDoesNotFitIsRefusedWithTheLimits) {
+  EXPECT_THAT(refusal_of_options("--seed 99999999999999999999999"),
+              HasSubstr("--seed: '99999999999999999999999' is not from 0 to 18446744073709551615"));
+  EXPECT_THAT(refusal_of_options("--seed -1"), HasSubstr("--seed: '-1' is not from 0 to "));
+  EXPECT_THAT(refusal_of_options("--epochs 99999999999999999999"),
+              HasSubstr("--epochs: '99999999999999999999' is not from -9223372036854775808 to "));
+  EXPECT_THAT(refusal_of_options("--threads 3000000000"),
+              HasSubstr("--threads: '3000000000' is not from -2147483648 to 2147483647"));
+}
+
+TEST(OptionErrors, AnIntervalBelowZeroIsRefused) {
+  for (const std::string option : {"--display", "--snapshot", "--test-interval"}) {
+    EXPECT_THAT(refusal_of_options(option + " -1"),
+                HasSubstr(option + ": '-1' is not a whole number of at least 0"));
+  }
+}
+
+TEST(OptionErrors, ABatchOfAPlanThatIsTooLargeIsRefused) {
+  const Desk desk;
+  const std::string plan = "plan --net tiny.prototxt --devices sim:4 ";
+  EXPECT_THAT(desk.refusal(plan + "--batch-per-device 9223372036854775807"),
+              HasSubstr("'9223372036854775807' is not a whole number from 1 to 1000000000"));
+  EXPECT_THAT(desk.refusal(plan + "--batch-per-device 1000000000"),
+              HasSubstr("--batch-per-device 1000000000 on 4 devices: too large"));
+  EXPECT_THAT(desk.refusal(plan + "--batch 9223372036854775807"),
+              HasSubstr("'9223372036854775807' is not a whole number from 1 to 1000000000"));
+}
+
+TEST(OptionErrors, ARooflineMustBeAFiniteNumberAboveZero) {
+  const Desk desk;
+  for (const std::string flops : {"nan", "inf", "0", "-1"}) {
+    EXPECT_THAT(desk.refusal("plan --net tiny.prototxt --flops " + flops),
+                HasSubstr("--flops " + flops + ": a finite number above 0"));
+  }
 }
 
 TEST(OptionErrors, AZeroOrNegativeBatchIsRefused) {
@@ -151,6 +197,16 @@ TEST(OptionErrors, ALossThatIsNotFiniteNamesStepAndLayer) {
       desk.refusal("train --net tiny.prototxt --data synthetic --steps 50 --lr 1e30 --out run"),
       AllOf(HasSubstr("step "), HasSubstr("not finite"),
             AnyOf(HasSubstr("layer '"), HasSubstr("weights '")), HasSubstr("--lr")));
+}
+
+TEST(OptionErrors, ANumberOfDecoderThreadsThatCannotBeIsRefusedBeforeTheRunFolderIsMade) {
+  const Desk desk;
+  const std::string train = "train --net tiny.prototxt --data synthetic --steps 2 --out run";
+  for (const std::string option : {"--decode-threads -1", "--decode-threads 100000"}) {
+    EXPECT_THAT(desk.refusal(train + " " + option), HasSubstr(option + ": from 1 to 1024, or 0"));
+    EXPECT_FALSE(std::filesystem::exists(desk / "run"));
+  }
+  EXPECT_EQ(desk.tandem(train + " --decode-threads 2").code, 0);
 }
 
 TEST(OptionErrors, ARunFolderThatCannotBeWrittenIsNamed) {

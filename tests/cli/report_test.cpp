@@ -37,6 +37,21 @@ TEST(Report, IsInTheRunFolder) {
                     EndsWith("</html>\n")));
 }
 
+TEST(Report, OfATestHasTheDamagedImagesOfTheSplitThatTheyAreIn) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  for (const char* file : {"train/red/a.png", "train/blue/b.png", "val/red/a.png"}) {
+    desk.write("images/" + std::string(file), "no picture");
+  }
+  ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--epochs 2 --bad-limit 50 --out run").code, 0);
+  const auto has_both = AllOf(HasSubstr("train: 2 &times; "), HasSubstr("val: 1 &times; "));
+  ASSERT_THAT(desk.read("run/report.html"), has_both);
+  ASSERT_EQ(desk.tandem("test --run run --split val").code, 0);
+  EXPECT_THAT(desk.read("run/report.html"), has_both);
+  ASSERT_EQ(desk.tandem("test --run ../run --split val", "cd images &&").code, 0);
+  EXPECT_THAT(desk.read("run/report.html"), has_both);
+}
+
 TEST(Report, OfAResumedRunKeepsItsFindingsUntilTheNextEvaluation) {
   const Desk desk;
   desk.draw_two_classes("images");

@@ -163,6 +163,46 @@ TEST_F(Resume, WithOtherDataOrAnotherBatchIsRefused) {
               AllOf(HasSubstr("have changed"), HasSubstr("12 training images then, 14 now")));
 }
 
+TEST_F(Resume, WithTheDefaultOfAnOptionThatMayNotChangeIsRefused) {
+  expect_success(train_to("run", 5) +
+                 " --mixup 0.4 --cutmix 1 --label-smoothing 0.1 --head-lr 0.5 --ema 0.9");
+  for (const std::string option :
+       {"--mixup 0", "--cutmix 0", "--label-smoothing 0", "--head-lr 1", "--ema 0"}) {
+    EXPECT_THAT(
+        desk_.refusal("train --out run --resume --steps 7 " + option),
+        HasSubstr(option.substr(0, option.find(' ')) + " cannot change when run 'run' is resumed"));
+  }
+  expect_success(
+      "train --out run --resume --steps 7 --mixup 0.4 --cutmix 1 --label-smoothing 0.1 "
+      "--head-lr 0.5 --ema 0.9");
+}
+
+TEST_F(Resume, WithTheDefaultOfAnOptionThatMayChangeTakesIt) {
+  expect_success(train_to("run", 5) +
+                 " --bad-limit 50 --decode-threads 2 --display 3 --test-interval 4");
+  expect_success("train --out run --resume --steps 7 --devices cpu:2");
+  EXPECT_THAT(desk_.read("run/run.json"),
+              AllOf(HasSubstr("\"bad_share_limit\": 0.5,"), HasSubstr("\"decode_threads\": 2,"),
+                    HasSubstr("\"display\": 3,"), HasSubstr("\"snapshot\": 5,"),
+                    HasSubstr("\"test_interval\": 4")));
+  expect_success(
+      "train --out run --resume --steps 9 --bad-limit 5 --decode-threads 0 --display 0 "
+      "--snapshot 0 --test-interval 0");
+  EXPECT_THAT(desk_.read("run/run.json"),
+              AllOf(HasSubstr("\"bad_share_limit\": 0.05,"), HasSubstr("\"decode_threads\": 0,"),
+                    HasSubstr("\"display\": 20,"), HasSubstr("\"snapshot\": 0,"),
+                    HasSubstr("\"test_interval\": 0")));
+}
+
+TEST_F(Resume, WithOtherWeightsOrFieldsOfTheSolverNamesTheirOption) {
+  expect_success(train_to("run", 5));
+  const std::string resume = "train --out run --resume --steps 7 ";
+  EXPECT_THAT(desk_.refusal(resume + "--weights run"),
+              HasSubstr("--weights cannot change when run 'run' is resumed"));
+  EXPECT_THAT(desk_.refusal(resume + "--solver-option momentum=0.5"),
+              HasSubstr("--solver-option cannot change when run 'run' is resumed"));
+}
+
 // Files of the same names, and here of the same sizes.
 TEST_F(Resume, WithReplacedPicturesSaysSoOnce) {
   expect_success(train_to("run", 5));

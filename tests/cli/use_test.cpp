@@ -274,6 +274,32 @@ TEST(Use, ProfileWritesCostsThatThePlanIsPredictedFrom) {
   EXPECT_TRUE(json::accept(desk.read("plan.json")));
 }
 
+TEST(Use, CostsOfAnotherNetAreRefused) {
+  const Desk desk;
+  const std::string profile = "profile --steps 1 --warm-up 1 --batch 2 --net ";
+  ASSERT_EQ(desk.tandem(profile + "tiny.prototxt --costs tiny.csv").code, 0);
+  for (const std::string command :
+       {"plan --net lenet --costs tiny.csv", "profile --net lenet --paced tiny.csv"}) {
+    EXPECT_THAT(desk.refusal(command),
+                HasSubstr("costs file 'tiny.csv' is of net 'tiny.prototxt', not of net 'lenet': "
+                          "measure this one with `tandem profile --net lenet --costs FILE`"))
+        << command;
+  }
+  // They have most layers' names in common.
+  ASSERT_EQ(desk.tandem(profile + "lenet --costs lenet.csv").code, 0);
+  EXPECT_THAT(desk.refusal("plan --net alexnet --costs lenet.csv"),
+              HasSubstr("is of net 'lenet', not of net 'alexnet'"));
+}
+
+TEST(Use, CostsOfANetAreThoseOfItsCopyWithAChangedLayerAndOfAnotherBatch) {
+  const Desk desk;
+  const std::string profile = "profile --steps 1 --warm-up 1 --batch 2 --net tiny.prototxt ";
+  ASSERT_EQ(desk.tandem(profile + "--costs tiny.csv").code, 0);
+  desk.write("copy.prototxt", test::replaced(test::tiny_net(), "num_output: 4", "num_output: 5"));
+  const Outcome planned = desk.tandem("plan --net copy.prototxt --batch 4 --costs tiny.csv");
+  EXPECT_EQ(planned.code, 0) << planned.errors;
+}
+
 TEST(Use, AFusedLayerIsShownAsFused) {
   const Desk desk;
   const std::string scale =

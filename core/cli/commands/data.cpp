@@ -133,7 +133,8 @@ void add_data(CommandLine& line) {
   command.option("--preview FILE", &a.preview,
                  "Instead of inspecting, write a PNG with images as a net receives them");
   command.option("--net FILE", &a.net, "For --preview: the net (default: resnet18)");
-  command.option("--image-size N", &a.image_size, "For --preview: as of 'tandem train'");
+  command.option("--image-size N", &a.image_size, "For --preview: as of 'tandem train'")
+      .range(1, 16384);
   command.option("--augment none|light|photos|strong", &a.augment,
                  "For --preview: as of 'tandem train'");
   command.option("--recipe plain|photos|caffe", &a.recipe, "For --preview: as of 'tandem train'");

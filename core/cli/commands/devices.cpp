@@ -176,7 +176,7 @@ int measure_all(const Command& command, const std::string& text, const std::stri
   constexpr double watchdog_seconds = 600;
   const Registry registry = Registry::with_defaults();
   const std::unique_ptr<Communicator> ranks =
-      open_ranks(registry, 0, watchdog_seconds, shared_by_ranks(command));
+      open_ranks(registry, 0, watchdog_seconds, command.given_values());
   return as_rank(ranks.get(), [&] {
     if (ranks == nullptr || ranks->rank() == 0) require_absent(file);
     if (ranks == nullptr) return measure_devices(registry, text, file, options);

@@ -40,8 +40,7 @@ int run_pack(PackArguments& arguments) {
   for (const ReasonCount& one : by_reason(result.left_out)) {
     print_names("left out: {} x {} (as {})\n", one.count, one.reason, one.example);
   }
-  print_names("{} images ({}) in '{}', {}; use it as --data\n",
-              all - static_cast<int64_t>(result.left_out.size()), splits, options.file,
+  print_names("{} images ({}) in '{}', {}; use it as --data\n", all, splits, options.file,
               human_bytes(static_cast<int64_t>(std::filesystem::file_size(options.file))));
   return 0;
 }

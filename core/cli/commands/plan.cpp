@@ -9,6 +9,7 @@
 #include "core/cli/process.h"
 #include "core/cli/strategy_arguments.h"
 #include "core/device/find_topology.h"
+#include "core/schedule/cost/costs_of_net.h"
 #include "core/schedule/cost/topology_file.h"
 #include "core/schedule/plan/dependencies.h"
 #include "core/schedule/report/svg.h"
@@ -96,8 +97,9 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   if (!(a.variation >= 0 && a.variation <= 10)) {
     throw error("--variation {}: a standard deviation from 0 to 10, as 0.1", a.variation);
   }
-  if (a.batch_per_device < 0) {
-    throw error("--batch-per-device {}: there must be at least 1 image", a.batch_per_device);
+  if (a.batch_per_device > most_images / devices.count()) {
+    throw error("--batch-per-device {} on {} devices: too large; the global batch is at most {}",
+                a.batch_per_device, devices.count(), most_images);
   }
   SessionOptions options;
   options.devices = simulated_devices(devices.count());
@@ -114,6 +116,7 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   options.models_large_plans = true;
   options.costs =
       a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
+  require_costs_of(a.net.net, definition, *options.costs, a.costs);
   // Simulated devices use the form of the devices that they stand for, or that were measured.
   const bool were_bytes = is_simulated && options.costs->find("convert") != nullptr;
   choose_made_up_pixels(
@@ -299,9 +302,10 @@ void add_plan(CommandLine& line) {
                  "Let every task's time vary from step to step, with this standard deviation as a "
                  "share of it, e.g. 0.1");
   command.option("--variation-seed N", &a.variation_seed, "Seed of that variation").show_default();
-  command.option("--batch-per-device N", &a.batch_per_device,
-                 "Images per device, instead of --batch; the one device to compare with takes as "
-                 "many");
+  command
+      .option("--batch-per-device N", &a.batch_per_device,
+              "Images per device, instead of --batch; the one device to compare with takes as many")
+      .range(1, most_images);
   command.option("--hosts N", &a.hosts,
                  "Hosts that the devices are divided among: --link is the speed of copies in a "
                  "host, --network that between hosts");

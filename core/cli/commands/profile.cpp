@@ -9,6 +9,7 @@
 #include "core/cli/process.h"
 #include "core/cli/strategy_arguments.h"
 #include "core/model/net_report.h"
+#include "core/schedule/cost/costs_of_net.h"
 #include "core/schedule/strategies/data_parallel/alexnet_like.h"
 #include "core/schedule/strategies/data_parallel/two_phase.h"
 #include "core/train/choose_strategy.h"
@@ -274,9 +275,10 @@ int run_profile(ProfileArguments& a, const Command& command) {
   if (!a.paced.empty()) {
     options.machine.paced = true;
     options.costs = CostTable::read(a.paced, Roofline{}, a.precision);
+    require_costs_of(a.net.net, definition, *options.costs, a.paced);
   }
   const std::unique_ptr<Communicator> ranks =
-      open_measuring_ranks(registry, watchdog_seconds, shared_by_ranks(command), options);
+      open_measuring_ranks(registry, watchdog_seconds, command.given_values(), options);
   return as_rank(ranks.get(), [&] { return measure_and_print(a, registry, definition, options); });
 }
 

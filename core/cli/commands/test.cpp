@@ -121,7 +121,7 @@ void add_test(CommandLine& line) {
     arguments->options.writes_report = !arguments->no_report;
     arguments->options.data_parameters =
         read_pairs(arguments->data_options, "--data-option", "val_fraction=1");
-    arguments->options.given = shared_by_ranks(command);
+    arguments->options.given = command.given_values();
     const TestResult result = test_run(arguments->options, messages);
     if (result.rank > 0) return 0;
     if (arguments->as_json) {

@@ -80,7 +80,7 @@ int run_train(TrainArguments& arguments, const Command& command) {
                                                       : "\ntandem: stopping after this step, whose "
                                                         "weights are saved (Ctrl-\\ ends without "
                                                         "saving)\n");
-  options.given = shared_by_ranks(command);
+  options.given = command.given_values();
   if (arguments.finds_rate) return run_find_rate(options);
   Progress progress(options.display > 0 ? options.display : 20);
   const TrainResult result = train(options, progress);
@@ -196,12 +196,15 @@ void add_train(CommandLine& line) {
   add_state_options(command, "test-", "testing net (default: the solver's)", a.test_state);
 
   command.experts_group("Evaluation and files");
-  command.option(
-      "--test-interval N", &o.test_interval,
-      "Steps between evaluations (default: that of the file of --solver, else every epoch)");
-  command.option("--display N", &o.display,
-                 "Steps between lines of metrics (default: the solver's, else 20)");
-  command.option("--snapshot N", &o.snapshot, "Steps between extra checkpoints");
+  command
+      .option("--test-interval N", &o.test_interval,
+              "Steps between evaluations (default: that of the file of --solver, else every epoch)")
+      .range(0);
+  command
+      .option("--display N", &o.display,
+              "Steps between lines of metrics (default: the solver's, else 20)")
+      .range(0);
+  command.option("--snapshot N", &o.snapshot, "Steps between extra checkpoints").range(0);
 
   command.experts_group("Reading data");
   command

@@ -113,6 +113,14 @@ std::string precision_of(const std::string& comment) try {
   return "";
 }
 
+// "# net lenet batch 64 ..." -> "lenet"; "" of another comment.
+std::string net_of(const std::string& comment) {
+  constexpr std::string_view key = "# net ";
+  const size_t end = comment.find(" batch ");
+  if (!comment.starts_with(key) || end == std::string::npos || end < key.size()) return "";
+  return comment.substr(key.size(), end - key.size());
+}
+
 void require_precision(const std::string& comment, const std::string& wanted,
                        const Location& where) {
   const std::string found = precision_of(comment);
@@ -221,6 +229,16 @@ const MeasuredCost* CostTable::find_pass(const Net& net, int layer, LayerPass pa
 const MeasuredCost* CostTable::find(const std::string& key) const {
   const auto found = measured_.find(key);
   return found == measured_.end() ? nullptr : &found->second;
+}
+
+std::set<std::string> CostTable::layers() const {
+  std::set<std::string> names;
+  for (const auto& [key, cost] : measured_) {
+    // All passes are named so (to_string(LayerPass)).
+    const size_t end = std::min(key.rfind(" forward"), key.rfind(" backward"));
+    if (end != std::string::npos) names.insert(key.substr(0, end));
+  }
+  return names;
 }
 
 const tandem_layer_cost& LayerWorks::of(int layer, int64_t rows) {
@@ -353,7 +371,10 @@ CostTable CostTable::parse(const std::string& text, const std::string& source,
   for (std::string line; std::getline(file, line);) {
     ++where.line;
     if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.starts_with('#')) require_precision(line, precision, where);
+    if (line.starts_with('#')) {
+      require_precision(line, precision, where);
+      if (table.net_.empty()) table.net_ = net_of(line);
+    }
     if (line.empty() || line.front() == '#') continue;
     if (!has_header) {
       if (line != header) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -55,6 +56,10 @@ class CostTable {
   [[nodiscard]] const MeasuredCost* find_pass(const Net& net, int layer, LayerPass pass,
                                               int32_t activation) const;
   [[nodiscard]] bool empty() const { return measured_.empty(); }
+  // The net that the comments of a file name: what --net was when it was written; "": none.
+  [[nodiscard]] const std::string& net() const { return net_; }
+  // The layers of which a pass was measured.
+  [[nodiscard]] std::set<std::string> layers() const;
 
   // Seconds of a task (a copy between devices: 0; links time it).
   [[nodiscard]] double seconds(const Net& net, const Plan& plan, const Task& task) const;
@@ -92,6 +97,7 @@ class CostTable {
                                     int64_t rows) const;
 
   Roofline roofline_;
+  std::string net_;
   std::map<std::string, MeasuredCost> measured_;
 };
 

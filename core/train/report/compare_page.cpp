@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/chart.h"
+#include "core/base/error.h"
 #include "core/base/page.h"
 #include "core/base/strings.h"
 #include "core/train/progress.h"
@@ -109,6 +110,12 @@ ComparedRun read_compared_run(const std::filesystem::path& path) {
   run.name = path.string();
   while (run.name.size() > 1 && run.name.back() == '/') run.name.pop_back();
   run.record = folder.record();
+  if (is_imported(run.record)) {
+    throw error(
+        "run '{}' was imported and has not been trained, so it has no metrics to compare: leave it "
+        "out",
+        run.name);
+  }
   run.epochs_per_step = epochs_per_step(run.record, folder.solver());
   run.metrics = read_metrics(folder.metrics_file());
   return run;
