@@ -34,6 +34,9 @@ std::string dataset_of(Registry& registry, const std::string& source, const std:
   if (source != folder_dataset && std::count(names.begin(), names.end(), source) > 0) return source;
   std::error_code ignored;
   if (!std::filesystem::exists(source, ignored)) {
+    if (source == folder_dataset) {
+      throw error("data '{}': that data set reads a folder; give the folder itself", source);
+    }
     throw error("data '{}': there is no such folder, nor a data set of that name; data sets: {}{}",
                 source, fmt::join(names, ", "), did_you_mean(source, names));
   }

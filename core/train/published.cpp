@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <sstream>
 
 #include "core/base/error.h"
@@ -252,6 +253,26 @@ void read_preparation(TimmFields fields, PublishedWeights& published) {
                  "\"center\": other ways to crop are not supported");
 }
 
+// What would make another net of the architecture. Its arrays may have the same names and shapes,
+// so that only the config tells.
+void require_plain_architecture(const TimmFields& fields) {
+  const json* pool = fields.find("global_pool");
+  fields.require("global_pool", pool == nullptr || *pool == "avg" || *pool == "",
+                 "\"avg\": other pooling before the classifier is not supported");
+  const json* arguments = fields.find("model_args");
+  if (arguments == nullptr || arguments->is_null()) return;
+  fields.require("model_args", arguments->is_object(), "an object");
+  static const std::set<std::string> harmless{"drop_path_rate", "drop_rate", "img_size",
+                                              "num_classes"};
+  for (const auto& [name, value] : arguments->items()) {
+    const bool is_plain = harmless.contains(name) || (name == "global_pool" && value == "avg") ||
+                          (name == "in_chans" && value == 3);
+    fields.require(
+        "model_args", is_plain,
+        fmt::format("without '{}', which makes another net than the installed one", name));
+  }
+}
+
 // The file's arrays under the net's names.
 SafetensorsFile arrays_of(const PublishedWeights& published) {
   SafetensorsFile file = read_safetensors(published.file, Integers::left_out);
@@ -318,6 +339,7 @@ PublishedWeights read_timm_folder(const fs::path& folder) {
   fields.read_line("architecture", architecture);
   fields.require("architecture", !architecture.empty(), "the name of a net, as \"resnet50\"");
   published.architecture = without_tag(architecture);
+  require_plain_architecture(fields);
   read_preparation(fields, published);
   if (const json* own = fields.find("pretrained_cfg")) {
     fields.require("pretrained_cfg", own->is_object(), "an object with 'mean', 'std' and others");

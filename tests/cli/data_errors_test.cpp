@@ -14,6 +14,11 @@ std::string refusal_of(const Desk& desk, const std::string& data) {
   return desk.refusal("train --net tiny.prototxt --steps 2 --out run --data " + data);
 }
 
+TEST(DataErrors, TheNameOfTheReaderOfFoldersIsNotAFolder) {
+  const Desk desk;
+  EXPECT_THAT(refusal_of(desk, "image_folder"), HasSubstr("give the folder itself"));
+}
+
 TEST(DataErrors, AMissingFolderIsNamed) {
   const Desk desk;
   EXPECT_THAT(refusal_of(desk, "nowhere"),

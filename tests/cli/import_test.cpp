@@ -408,6 +408,17 @@ TEST_F(PublishedWeights, WhoseConfigHasAFieldOutOfRangeAreRefusedByFieldAndValue
               AllOf(HasSubstr("'num_classes' 5000000"), HasSubstr("has 3 outputs")));
 }
 
+TEST_F(PublishedWeights, WhoseConfigMakesAnotherNetAreRefused) {
+  configure({{"global_pool", "max"}});
+  EXPECT_THAT(refusal("import timm --out run"),
+              AllOf(HasSubstr("'global_pool' \"max\""), HasSubstr("other pooling")));
+  configure({{"global_pool", "avg"}, {"model_args", {{"act_layer", "silu"}}}});
+  EXPECT_THAT(refusal("import timm --out run"),
+              AllOf(HasSubstr("'model_args'"), HasSubstr("without 'act_layer'")));
+  configure({{"global_pool", "avg"}, {"model_args", {{"num_classes", 3}, {"drop_rate", 0.1}}}});
+  EXPECT_EQ(tandem("import timm --out run").code, 0);
+}
+
 TEST_F(PublishedWeights, WithClassNamesThatTrainRefusesAreRefused) {
   desk_.write("names.txt", "cat\ndog\ncat\n");
   EXPECT_THAT(refusal("import timm --classes names.txt --out run"),

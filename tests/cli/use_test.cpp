@@ -17,6 +17,17 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
+TEST(Use, ATestOfAClassWithoutImagesHasNoRecallOfIt) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem("train --net tiny.prototxt --data images --steps 1 --out run").code, 0);
+  std::filesystem::remove_all(desk / "images/val/red");
+  const Outcome text = desk.tandem("test --run run --split val");
+  EXPECT_THAT(text.output, testing::ContainsRegex("red +0 +[0-9.%-]+ ?%? +-\n"));
+  const auto tree = nlohmann::json::parse(desk.tandem("test --run run --split val --json").output);
+  EXPECT_TRUE(tree.at("classes").at(1).at("recall").is_null());
+}
+
 TEST(Use, TrainTestAndPredictOnAFolderOfImages) {
   const Desk desk;
   desk.draw_two_classes("images");

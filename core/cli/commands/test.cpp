@@ -27,10 +27,11 @@ json result_json(const TestResult& result) {
   const std::vector<ClassScore> scores = Confusion(e.confusion).scores();
   for (size_t c = 0; c < scores.size(); ++c) {
     const ClassScore& score = scores[c];
-    tree["classes"].push_back({{"name", result.class_names[c]},
-                               {"images", score.count},
-                               {"precision", score.precision()},
-                               {"recall", score.recall()}});
+    tree["classes"].push_back(
+        {{"name", result.class_names[c]},
+         {"images", score.count},
+         {"precision", score.predicted > 0 ? json(score.precision()) : json()},
+         {"recall", score.count > 0 ? json(score.recall()) : json()}});
   }
   tree["confusion"] = e.confusion;
   for (const TestResult::Mistake& m : result.worst) {
@@ -39,6 +40,11 @@ json result_json(const TestResult& result) {
     tree["worst_mistakes"].push_back(std::move(one));
   }
   return tree;
+}
+
+// "-" of no images.
+std::string percent(double share, int64_t images) {
+  return images == 0 ? "-" : fmt::format("{:.2f} %", 100 * share);
 }
 
 void print(const TestResult& result) {
@@ -56,8 +62,9 @@ void print(const TestResult& result) {
     const std::vector<ClassScore> scores = Confusion(e.confusion).scores();
     for (size_t c = 0; c < scores.size(); ++c) {
       const ClassScore& score = scores[c];
-      print_names("{:<20} {:>8} {:>8.2f} % {:>6.2f} %\n", result.class_names[c], score.count,
-                  100 * score.precision(), 100 * score.recall());
+      print_names("{:<20} {:>8} {:>10} {:>8}\n", result.class_names[c], score.count,
+                  percent(score.precision(), score.predicted),
+                  percent(score.recall(), score.count));
     }
   }
   if (!result.worst.empty()) {
