@@ -124,11 +124,14 @@ TEST(NetErrors, ANetThatCannotBeTrainedIsShownForTesting) {
 
 TEST(NetErrors, SizesOfANetAreAtLeastOne) {
   const Desk desk;
-  for (const char* option : {"--batch 0", "--classes 0", "--size 0", "--size x"}) {
+  EXPECT_THAT(desk.refusal("net lenet --batch 0"),
+              HasSubstr("--batch: '0' is not a whole number from 1 to 1000000000"));
+  for (const char* option : {"--classes 0", "--size 0"}) {
     EXPECT_THAT(desk.refusal("net lenet " + std::string(option)),
-                HasSubstr("is not a whole number of at least 1"))
+                HasSubstr("'0' is not a whole number of at least 1"))
         << option;
   }
+  EXPECT_THAT(desk.refusal("net lenet --size x"), HasSubstr("'x' is not a whole number"));
 }
 
 }  // namespace
