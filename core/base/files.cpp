@@ -5,13 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/strings.h"
 
 namespace tandem {
 
@@ -232,10 +232,7 @@ void make_folders(const fs::path& path, const std::string& what) {
 
 std::string as_file_name(const std::string& text) {
   constexpr size_t most = 100;
-  const auto is_inside_character = [&](size_t at) { return (text[at] & 0xC0) == 0x80; };  // UTF-8
-  size_t end = std::min(text.size(), most);
-  while (end < text.size() && end > 0 && is_inside_character(end)) --end;
-  std::string name = text.substr(0, end);
+  std::string name = first_bytes(text, most);
   for (char& c : name) {
     if (c == '/' || static_cast<unsigned char>(c) < ' ' || c == 127) c = '_';
   }

@@ -111,9 +111,7 @@ std::string html_table(const HtmlRow& heading, const std::vector<HtmlRow>& rows,
 std::string shown(const std::string& text) {
   constexpr size_t longest = 80;
   if (text.size() <= longest) return escape_xml(text);
-  size_t end = longest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
-  return escape_xml(text.substr(0, end)) + "&hellip;";
+  return escape_xml(first_bytes(text, longest)) + "&hellip;";
 }
 
 std::string html_bar(double share, const std::string& text) {

@@ -164,6 +164,13 @@ bool parse_boolean(std::string_view text, bool* value) {
   return yes || no;
 }
 
+std::string first_bytes(const std::string& text, size_t most) {
+  if (text.size() <= most) return text;
+  size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end);
+}
+
 bool is_utf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);

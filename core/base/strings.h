@@ -22,6 +22,8 @@ namespace tandem {
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 // Whether the bytes are well-formed UTF-8 (RFC 3629).
 [[nodiscard]] bool is_utf8(std::string_view text);
+// The beginning of a text, of at most so many bytes, that ends with a whole character of UTF-8.
+[[nodiscard]] std::string first_bytes(const std::string& text, size_t most);
 
 // Each reads the whole text, or returns false and leaves `value` as it is. Booleans are those of
 // protobuf's text format: true, True, t, 1, false, False, f, 0.

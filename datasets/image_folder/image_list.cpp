@@ -17,7 +17,6 @@ namespace tandem::image_folder {
 namespace {
 
 using picture::as_utf8;
-using picture::choose_held_out;
 using picture::did_you_mean;
 using picture::extension_of;
 using picture::list_of;
@@ -132,8 +131,8 @@ class FileLister {
       listing_.note("no test list: tested on the val list");
     } else if (fraction < 1) {
       listing_.note("no test or val list: tested on the ", std::round(fraction * 1000) / 10,
-                    " % of every class that training on this list holds out; the data option ",
-                    "val_fraction=1 tests on all");
+                    " % of every class that training holds out (seed ", options_.common.seed,
+                    "); --data-option val_fraction=1 tests all images");
     }
   }
 
@@ -203,17 +202,12 @@ class FileLister {
 
   void take_part(const ListFile& list, bool held_out) {
     listing_.split_is_drawn = true;
-    std::vector<std::vector<const ListEntry*>> by_class(listing_.class_names.size());
-    for (const ListEntry& entry : list.entries) {
-      by_class[static_cast<size_t>(label_of(entry))].push_back(&entry);
-    }
+    std::vector<int64_t> labels;
+    for (const ListEntry& entry : list.entries) labels.push_back(label_of(entry));
     const double fraction = options_.common.val_fraction;
-    for (size_t c = 0; c < by_class.size(); ++c) {
-      const std::vector<bool> held = choose_held_out(listing_.class_names[c], by_class[c].size(),
-                                                     fraction, options_.common.seed);
-      for (size_t i = 0; i < held.size(); ++i) {
-        if (held[i] == held_out) take_one(*by_class[c][i]);
-      }
+    for (const size_t i :
+         picture::part_of(labels, listing_.class_names, fraction, options_.common.seed, held_out)) {
+      take_one(list.entries[i]);
     }
     if (!held_out) {
       listing_.note("no list of validation images: ", std::round(fraction * 1000) / 10,

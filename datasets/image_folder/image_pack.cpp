@@ -57,16 +57,15 @@ void ImagePack::take_split(const PackIndex& index, const tandem_dataset_request&
 void ImagePack::take_part(const PackIndex& index, const tandem_dataset_request& request,
                           double fraction, bool held_out) {
   split_is_drawn_ = true;
-  std::vector<std::vector<const PackedPicture*>> by_class(class_names_.size());
+  std::vector<PackedPicture> train;
+  std::vector<int64_t> labels;
   for (const PackedPicture& one : index.pictures) {
-    if (index.splits.at(one.split) == "train") by_class.at(one.label).push_back(&one);
+    if (index.splits.at(one.split) != "train") continue;
+    train.push_back(one);
+    labels.push_back(one.label);
   }
-  for (size_t c = 0; c < by_class.size(); ++c) {
-    const std::vector<bool> held =
-        picture::choose_held_out(class_names_[c], by_class[c].size(), fraction, request.seed);
-    for (size_t i = 0; i < held.size(); ++i) {
-      if (held[i] == held_out) pictures_.push_back(*by_class[c][i]);
-    }
+  for (const size_t i : picture::part_of(labels, class_names_, fraction, request.seed, held_out)) {
+    pictures_.push_back(train[i]);
   }
   if (pictures_.empty()) {
     throw sdk::invalid("val_fraction ", fraction, " leaves no image ",
@@ -77,9 +76,9 @@ void ImagePack::take_part(const PackIndex& index, const tandem_dataset_request& 
     notes_ = sdk::text("the pack has no validation images: ", share, " are held out (seed ",
                        request.seed, ")");
   } else if (std::string(request.split) == "test" && fraction < 1) {
-    notes_ =
-        sdk::text("the pack has no test or validation images: tested on the ", share,
-                  " that training on it holds out; the data option val_fraction=1 tests on all");
+    notes_ = sdk::text("the pack has no test or validation images: tested on the ", share,
+                       " that training holds out (seed ", request.seed,
+                       "); --data-option val_fraction=1 tests all images");
   }
 }
 

@@ -42,6 +42,23 @@ std::vector<bool> choose_held_out(const std::string& class_name, size_t count, d
   return result;
 }
 
+std::vector<size_t> part_of(const std::vector<int64_t>& labels,
+                            const std::vector<std::string>& class_names, double fraction,
+                            uint64_t seed, bool held_out) {
+  std::vector<std::vector<size_t>> by_class(class_names.size());
+  for (size_t i = 0; i < labels.size(); ++i)
+    by_class.at(static_cast<size_t>(labels[i])).push_back(i);
+  std::vector<size_t> part;
+  for (size_t c = 0; c < by_class.size(); ++c) {
+    const std::vector<bool> held =
+        choose_held_out(class_names[c], by_class[c].size(), fraction, seed);
+    for (size_t i = 0; i < held.size(); ++i) {
+      if (held[i] == held_out) part.push_back(by_class[c][i]);
+    }
+  }
+  return part;
+}
+
 sdk::Parameter held_out_parameter(const char* block) {
   return sdk::number(block, "val_fraction")
       .by_default("0.2")

@@ -17,6 +17,11 @@ namespace tandem::picture {
 [[nodiscard]] std::vector<bool> choose_held_out(const std::string& class_name, size_t count,
                                                 double fraction, uint64_t seed);
 
+// Which of the samples with these classes are held out, or, with `held_out` false, are not: their
+// numbers by class, and within a class in their order.
+[[nodiscard]] std::vector<size_t> part_of(const std::vector<int64_t>& labels,
+                                          const std::vector<std::string>& class_names,
+                                          double fraction, uint64_t seed, bool held_out);
 // The parameter val_fraction, the share that choose_held_out() takes.
 [[nodiscard]] sdk::Parameter held_out_parameter(const char* block);
 

@@ -132,17 +132,12 @@ void RawPictures::adopt_classes(const char* model_classes) {
 
 void RawPictures::take_part(const tandem_dataset_request& request, double fraction) {
   const bool training = std::strcmp(request.split, "train") == 0;
-  std::vector<std::vector<Sample>> by_class(class_names_.size());
-  for (const Sample& sample : samples_) {
-    by_class[static_cast<size_t>(sample.label)].push_back(sample);
-  }
+  std::vector<int64_t> labels;
+  for (const Sample& sample : samples_) labels.push_back(sample.label);
+  const std::vector<Sample> all = std::move(samples_);
   samples_.clear();
-  for (size_t c = 0; c < by_class.size(); ++c) {
-    const std::vector<bool> held =
-        choose_held_out(class_names_[c], by_class[c].size(), fraction, request.seed);
-    for (size_t i = 0; i < held.size(); ++i) {
-      if (held[i] != training) samples_.push_back(by_class[c][i]);
-    }
+  for (const size_t i : part_of(labels, class_names_, fraction, request.seed, !training)) {
+    samples_.push_back(all[i]);
   }
   split_is_drawn_ = true;
   if (samples_.empty()) {
