@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,6 +40,16 @@ int open_device(const fs::path& path) {
 bool is_regular(int descriptor) {
   struct stat status {};
   return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// Whether another process holds the file of this name: it is being written. A file system without
+// locks says no.
+bool is_being_written(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool is_held = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);
+  return is_held;
 }
 
 bool is_folder(const std::string& path) {
@@ -120,30 +131,47 @@ std::string read_text_file(const fs::path& path, const std::string& what, uint64
 
 OutputFile::OutputFile(const fs::path& path, const fs::path& shown, OutputMode mode)
     : path_(path), shown_(shown.empty() ? path : shown), mode_(mode) {
-  if (mode == OutputMode::create) {
-    std::error_code ignored;
-    const fs::file_type type = fs::symlink_status(path, ignored).type();
-    if (type == fs::file_type::regular || type == fs::file_type::symlink) {
-      ::unlink(path.c_str());
-    } else if (type != fs::file_type::not_found) {
-      mode_ = OutputMode::directly;
-    }
-  }
   switch (mode_) {
     case OutputMode::create:
-      descriptor_ = open_for_writing(path, O_CREAT | O_EXCL | O_NOFOLLOW);
-      break;
+      create();
+      return;
     case OutputMode::append:
       descriptor_ = open_for_writing(path, O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK);
       break;
     case OutputMode::directly:
       descriptor_ = open_device(path);
   }
-  if (descriptor_ < 0)
-    fail(mode_ == OutputMode::create ? "cannot be created" : "cannot be written");
+  if (descriptor_ < 0) fail("cannot be written");
   if (mode_ == OutputMode::append && !is_regular(descriptor_)) {
-    ::close(descriptor_);
+    close();
     throw error("file '{}' cannot be written: it is not a regular file", shown_.string());
+  }
+}
+
+// The lock tells other processes that the file is not one that a kill has left.
+void OutputFile::create() {
+  std::error_code ignored;
+  const fs::file_type type = fs::symlink_status(path_, ignored).type();
+  const bool is_new = type == fs::file_type::not_found;
+  const auto in_use = [&] {
+    return error("file '{}' cannot be created: another process is writing it", shown_.string());
+  };
+  if (type == fs::file_type::regular || type == fs::file_type::symlink) {
+    if (type == fs::file_type::regular && is_being_written(path_)) throw in_use();
+    ::unlink(path_.c_str());
+  } else if (!is_new) {
+    mode_ = OutputMode::directly;
+    descriptor_ = open_device(path_);
+    if (descriptor_ < 0) fail("cannot be written");
+    return;
+  }
+  descriptor_ = open_for_writing(path_, O_CREAT | O_EXCL | O_NOFOLLOW);
+  if (descriptor_ < 0 && errno == EEXIST) throw in_use();  // made since it was looked for
+  if (descriptor_ < 0) fail("cannot be created");
+  const bool is_taken = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (is_taken || !is_at(descriptor_, path_)) {
+    close();  // it is another's now, or nobody's
+    throw in_use();
   }
 }
 
@@ -169,9 +197,22 @@ bool OutputFile::is_in_place() const {
 }
 
 void OutputFile::finish() {
+  sync();
+  close();
+}
+
+void OutputFile::finish_as(const fs::path& target) {
+  sync();
+  replace_file(path_, target);  // with the lock, so that it is this file that gets the name
+  close();
+}
+
+void OutputFile::sync() {
   if (mode_ != OutputMode::directly && ::fsync(descriptor_) != 0) fail("cannot be written");
-  const int closed = ::close(descriptor_);
-  descriptor_ = -1;
+}
+
+void OutputFile::close() {
+  const int closed = ::close(std::exchange(descriptor_, -1));
   if (closed != 0) fail("cannot be written");
 }
 
@@ -247,8 +288,11 @@ void write_text_file(const fs::path& path, const std::string& text) {
   OutputFile file(is_plain ? pending_file(path) : path, path,
                   is_plain ? OutputMode::create : OutputMode::directly);
   file.write(text.data(), text.size());
-  file.finish();
-  if (is_plain) replace_file(pending_file(path), path);
+  if (is_plain) {
+    file.finish_as(path);
+  } else {
+    file.finish();
+  }
 }
 
 }  // namespace tandem

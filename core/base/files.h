@@ -39,7 +39,8 @@ constexpr uint64_t most_line_bytes = uint64_t{1} << 32;
                                          uint64_t most_bytes = most_text_bytes);
 
 enum class OutputMode {
-  create,    // a new file; one of this name, or a link, is removed first
+  // A new file; one of this name, or a link, is removed first. Error if another process writes it.
+  create,
   append,    // at the end of a regular file, which is created if there is none
   directly,  // into a device or a pipe (/dev/stdout)
 };
@@ -58,11 +59,16 @@ class OutputFile {
   void write(const void* data, size_t bytes);
   // False once its name was removed or given to another file.
   [[nodiscard]] bool is_in_place() const;
-  // Syncs and closes the file. Without it a created file is removed.
+  // Syncs and closes the file. Without it, or the next, a created file is removed.
   void finish();
+  // As finish(), and gives the file the name `target`, whatever had it.
+  void finish_as(const std::filesystem::path& target);
 
  private:
   [[noreturn]] void fail(const char* what) const;
+  void create();
+  void sync();
+  void close();
 
   std::filesystem::path path_, shown_;
   OutputMode mode_;

@@ -37,6 +37,10 @@ std::string dataset_of(Registry& registry, const std::string& source, const std:
     if (source == folder_dataset) {
       throw error("data '{}': that data set reads a folder; give the folder itself", source);
     }
+    if (std::filesystem::is_symlink(source, ignored)) {
+      throw error("data '{}': it is a link to '{}', which is missing", source,
+                  std::filesystem::read_symlink(source, ignored).string());
+    }
     throw error("data '{}': there is no such folder, nor a data set of that name; data sets: {}{}",
                 source, fmt::join(names, ", "), did_you_mean(source, names));
   }
@@ -159,7 +163,7 @@ DeclaredParameters declared_parameters(Registry& registry, const std::string& so
   return declared;
 }
 
-Dataset::Dataset(Registry& registry, const DatasetOptions& options) {
+Dataset::Dataset(Registry& registry, const DatasetOptions& options) : source_(options.source) {
   type_ = &registry.dataset(dataset_of(registry, options.source, options.split));
   // The parameters of a run may be of another data set than the one that reads single files.
   attributes_ = read_parameters(*type_, options.parameters, options.split == "predict");
@@ -223,7 +227,16 @@ std::string Dataset::sample_name(int64_t index) const {
 }
 
 std::string Dataset::notes() const {
-  return text_of(*type_, type_->notes(handle_), "notes");
+  std::string notes = text_of(*type_, type_->notes(handle_), "notes");
+  std::error_code ignored;
+  const bool is_name = source_ == type_->name && source_ != folder_dataset;
+  if (is_name && std::filesystem::exists(source_, ignored)) {
+    notes += fmt::format(
+        "{}note: data '{}' is the data set of that name, not the file or folder of that name here "
+        "(./{})",
+        notes.empty() ? "" : "\n", source_, source_);
+  }
+  return notes;
 }
 
 std::optional<int64_t> Dataset::label(int64_t index) const {

@@ -103,6 +103,7 @@ class Dataset {
   SampleStatus status_of(tandem_status status, int64_t index, float* label,
                          std::string* reason) const;
 
+  std::string source_;
   const tandem_dataset_type* type_ = nullptr;
   Attributes attributes_;
   void* handle_ = nullptr;

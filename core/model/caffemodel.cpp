@@ -213,8 +213,7 @@ void write_caffemodel(const fs::path& path, const Net& net, const std::vector<fl
   const std::string bytes = message.SerializeAsString();
   OutputFile file(pending_file(path), path);
   file.write(bytes.data(), bytes.size());
-  file.finish();
-  replace_file(pending_file(path), path);
+  file.finish_as(path);
 }
 
 }  // namespace tandem

@@ -368,8 +368,7 @@ ExportResult export_onnx(const ExportOptions& options) {
   metadata["checks"] = check(run, runners, pending, model, wanted, result);
   const std::string end = OnnxGraph::metadata_bytes(metadata);
   file.write(end.data(), end.size());
-  file.finish();
-  replace_file(pending, options.file);
+  file.finish_as(options.file);
   result.weights = run.name;
   result.note = run.note;
   return result;

@@ -79,6 +79,16 @@ TransformDefinition transform_of(const NetDefinition& net) {
   return {};
 }
 
+// The record of the run whose net this file is; its transform_param does not have all of how the
+// run prepares images.
+std::optional<RunRecord> record_beside(const fs::path& net) {
+  const std::string name = net.filename().string();
+  if (name != "net.prototxt" && name != "untuned_net.prototxt") return std::nullopt;
+  const fs::path folder = net.has_parent_path() ? net.parent_path() : fs::path(".");
+  if (!RunFolder::holds_run(folder)) return std::nullopt;
+  return RunFolder::open(folder).record();
+}
+
 RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
                     const std::optional<PublishedWeights>& published) {
   RunRecord record;
@@ -98,31 +108,43 @@ RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
   if (published) {
     record.data_parameters = published->data_parameters();
     record.data_parameters["resize"] = fmt::format("{}", published->resize_for(record.data.h));
+  } else if (const auto beside = record_beside(options.net)) {
+    record.data_parameters = preparation_of(*beside);
+    if (record.data.h == 0) record.data = beside->data;
   } else {
     record.data_parameters = image_parameters(transform_of(net));
   }
   return record;
 }
 
-// How the run's images are prepared, as the net's transform_param says.
+// How the run's images are prepared, and what says so.
 std::string preparation_text(const NetDefinition& net, const RunRecord& record) {
   const TransformDefinition transform = transform_of(net);
-  std::string text;
-  for (const char* name : {"mean", "scale", "resize"}) {
-    const auto found = record.data_parameters.find(name);
-    if (found == record.data_parameters.end()) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, found->second);
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : preparation_of(record)) {
+    parts.push_back(fmt::format("{} {}", name, value));
   }
-  if (transform.crop_size > 0) text += fmt::format(", crop {}", transform.crop_size);
+  const bool is_of_run = record_beside(record.options.net).has_value();
+  if (transform.crop_size > 0) parts.push_back(fmt::format("crop {}", transform.crop_size));
+  const std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  if (is_of_run) {
+    return fmt::format("images: {} (of the run in whose folder the net is)",
+                       text.empty() ? "pixels as they are, from 0 to 255" : text);
+  }
   if (transform.has_mean_file) {
     return fmt::format(
         "images: {}; the net's mean_file is not read: write its channel means as mean_value in the "
         "prototxt file, or predictions are wrong",
         text.empty() ? "no transform_param" : text);
   }
-  if (!text.empty()) return fmt::format("images: {} (the net's transform_param)", text);
-  return "images: unknown preparation: the net has no transform_param, so pixels are taken as they "
-         "are, from 0 to 255";
+  if (text.empty()) {
+    return "images: unknown preparation: the net has no transform_param, so pixels are taken as "
+           "they are, from 0 to 255";
+  }
+  return fmt::format("images: {} (the net's transform_param{})", text,
+                     record.data_parameters.contains("mean")
+                         ? ""
+                         : "; it has no mean_value, so no mean is subtracted");
 }
 
 void require_weights_and_net(const ImportOptions& options) {

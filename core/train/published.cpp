@@ -297,10 +297,8 @@ PublishedWeights read_run_folder(const fs::path& folder) {
   published.net = run.net_before_tuning(record);
   published.image_size = record.data.h;
   published.image_width = record.data.w;
-  for (const char* one : {"mean", "scale", "color", "interpolation", "resampling"}) {
-    const auto found = record.data_parameters.find(one);
-    if (found != record.data_parameters.end()) published.run_parameters.insert(*found);
-  }
+  published.run_parameters = preparation_of(record);
+  published.run_parameters.erase("resize");
   double resize = 0;
   const auto found = record.data_parameters.find("resize");
   published.resizes =

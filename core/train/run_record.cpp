@@ -240,6 +240,15 @@ std::map<std::string, Fingerprint> fingerprints_from(const JsonFields& fields, c
 
 }  // namespace
 
+std::map<std::string, std::string> preparation_of(const RunRecord& record) {
+  std::map<std::string, std::string> preparation;
+  for (const char* name : {"mean", "scale", "color", "resize", "interpolation", "resampling"}) {
+    const auto found = record.data_parameters.find(name);
+    if (found != record.data_parameters.end()) preparation.insert(*found);
+  }
+  return preparation;
+}
+
 std::string to_json(const RunRecord& record) {
   const json tree = {
       {"format", "tandem run 1"},

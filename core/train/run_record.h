@@ -41,6 +41,10 @@ struct RunRecord {
   return record.options.data.empty();
 }
 
+// Of its data_parameters those that say how a picture becomes the net's input: mean, scale, color,
+// resize, interpolation, resampling.
+[[nodiscard]] std::map<std::string, std::string> preparation_of(const RunRecord& record);
+
 [[nodiscard]] std::string to_json(const RunRecord& record);
 [[nodiscard]] RunRecord run_record_from_json(const std::string& text, const std::string& file);
 

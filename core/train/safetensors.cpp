@@ -156,11 +156,7 @@ SafetensorsFile::Array read_array(const InputFile& file, const Header& header,
   return array;
 }
 
-}  // namespace
-
-void write_safetensors_plain(const std::filesystem::path& path,
-                             const std::vector<NamedArray>& arrays,
-                             const std::map<std::string, std::string>& metadata) {
+void write_all(OutputFile& file, const std::vector<NamedArray>& arrays, const Metadata& metadata) {
   json tree = json::object();
   Metadata all = metadata;
   uint64_t offset = 0;
@@ -180,17 +176,26 @@ void write_safetensors_plain(const std::filesystem::path& path,
   std::string header = tree.dump();
   header.resize((header.size() + 7) / 8 * 8, ' ');
   const uint64_t length = header.size();
-  OutputFile file(path);
   file.write(&length, 8);
   file.write(header.data(), header.size());
   for (size_t i = 0; i < arrays.size(); ++i) file.write(arrays[i].values, bytes[i]);
+}
+
+}  // namespace
+
+void write_safetensors_plain(const std::filesystem::path& path,
+                             const std::vector<NamedArray>& arrays,
+                             const std::map<std::string, std::string>& metadata) {
+  OutputFile file(path);
+  write_all(file, arrays, metadata);
   file.finish();
 }
 
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
                        const std::map<std::string, std::string>& metadata) {
-  write_safetensors_plain(pending_file(path), arrays, metadata);
-  replace_file(pending_file(path), path);
+  OutputFile file(pending_file(path), path);
+  write_all(file, arrays, metadata);
+  file.finish_as(path);
 }
 
 namespace {

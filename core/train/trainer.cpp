@@ -74,8 +74,9 @@ void recognize_data(TrainSetup& setup) {
 // Removes what is written before the first step, and the folder if nothing else is in it.
 void remove_unbegun(const std::filesystem::path& run) {
   std::error_code ignored;
-  for (const char* file : {"run.json", "net.prototxt", "solver.prototxt", "plan.txt", "metrics.csv",
-                           "log.txt", "classes.txt", "split.csv", "skipped.txt", report_file}) {
+  for (const char* file :
+       {"run.json", "net.prototxt", "untuned_net.prototxt", "solver.prototxt", "plan.txt",
+        "metrics.csv", "log.txt", "classes.txt", "split.csv", "skipped.txt", report_file}) {
     std::filesystem::remove(run / file, ignored);
   }
   std::vector<std::filesystem::path> events;
@@ -86,6 +87,25 @@ void remove_unbegun(const std::filesystem::path& run) {
   for (const auto& file : events) std::filesystem::remove(file, ignored);
   std::filesystem::remove(run, ignored);  // fails where something is left in it
 }
+
+// The folder of a new run until its first step is done: a failure before removes it, so that the
+// same command can be given again. A list of damaged images, which the failure names, stays.
+class FolderUntilBegun {
+ public:
+  explicit FolderUntilBegun(const RunFolder& folder) : folder_(folder) {}
+  FolderUntilBegun(const FolderUntilBegun&) = delete;
+  FolderUntilBegun& operator=(const FolderUntilBegun&) = delete;
+  ~FolderUntilBegun() {
+    std::error_code ignored;
+    const bool keeps_list = std::filesystem::exists(folder_.skipped_file(), ignored);
+    if (!is_begun_ && !keeps_list && folder_.is_in_place()) remove_unbegun(folder_.path());
+  }
+  void begin() { is_begun_ = true; }
+
+ private:
+  const RunFolder& folder_;
+  bool is_begun_ = false;
+};
 
 // Gives each rank its share of the cores, unless the user has. Returns where the ranks are.
 std::string divide_cores(const Communicator& ranks, TrainSetup& setup) {
@@ -132,7 +152,7 @@ Checkpoint continue_in(const RunFolder& folder, TrainSetup& setup, Session& sess
   return checkpoint;
 }
 
-// A new run: its folder, and its first weights in the session.
+// A new run: its first weights in the session, and its folder.
 RunFolder begin_run(TrainSetup& setup, Session& session) {
   TrainOptions& chosen = setup.record.options;
   if (setup.first_weights.empty()) {
@@ -142,11 +162,13 @@ RunFolder begin_run(TrainSetup& setup, Session& session) {
   }
   record_choices(setup.record, session);
   if (chosen.out.empty()) chosen.out = RunFolder::free_name(setup.record.net_name);
-  RunFolder folder = RunFolder::create(chosen.out);
+  return RunFolder::create(chosen.out);
+}
+
+void write_first_files(TrainSetup& setup, const RunFolder& folder) {
   folder.write_net_before_tuning(setup.record, setup.untuned_net);
   folder.write(setup.record, setup.net, setup.solver);
   keep_split(setup, folder);
-  return folder;
 }
 
 // What is trained, on what, and what was chosen.
@@ -258,10 +280,13 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
         tuning_text(session.options().tuning, known, session.machine().kind()));
   }
   std::optional<Checkpoint> checkpoint;
+  std::optional<FolderUntilBegun> until_begun;
   if (folder) {
     checkpoint = continue_in(*folder, setup, session);
   } else {
     folder.emplace(begin_run(setup, session));
+    until_begun.emplace(*folder);
+    write_first_files(setup, *folder);
   }
   const int64_t first_step = checkpoint ? checkpoint->step : 0;
   Recorder recorder(*folder, observer, chosen.display, first_step,
@@ -279,7 +304,14 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
     if (!checkpoint) first.checkpoint.weights = std::move(setup.first_weights);
     share_first_state(*ranks, first);
   }
-  TrainResult result = run.go();
+  TrainResult result;
+  try {
+    result = run.go();
+  } catch (...) {
+    if (until_begun && run.steps_done() > 0) until_begun->begin();
+    throw;
+  }
+  if (until_begun) until_begun->begin();
   if (options.check_plugins) recorder.on_message(guards.text());
   conclude(result, !checkpoint, *folder, recorder);
   return result;

@@ -39,6 +39,8 @@ class TrainingRun {
   void complete_names() const;
   // Until the last step, or until options.stop. The streams are idle afterwards, also if it throws.
   TrainResult go();
+  // Those whose loss is known, with the ones before the checkpoint that it began from.
+  [[nodiscard]] int64_t steps_done() const { return result_.steps; }
 
  private:
   // A micro-batch that was issued and not yet reported.

@@ -24,6 +24,8 @@ using picture::natural_less;
 namespace fs = std::filesystem;
 using Identity = std::pair<dev_t, ino_t>;
 
+constexpr const char* broken_link = "broken link";
+
 enum class Kind { folder, file, other, missing };
 
 struct Entry {
@@ -83,7 +85,7 @@ class Walk {
       if (kind == Kind::folder) {
         folder(whole, found);
       } else if (kind == Kind::missing) {
-        ++found.other_files["broken link"];
+        ++found.other_files[broken_link];
       } else if (kind == Kind::file && is_image(name)) {
         found.files.push_back(whole.substr(prefix_));
       } else {
@@ -149,7 +151,8 @@ std::vector<std::string> read_images(const fs::path& folder) {
 std::string text_of(const std::map<std::string, int64_t>& other_files) {
   std::string text;
   for (const auto& [extension, count] : other_files) {
-    text += sdk::text(text.empty() ? "" : ", ", count, " ", extension);
+    const bool is_plural = extension == broken_link && count > 1;
+    text += sdk::text(text.empty() ? "" : ", ", count, " ", extension, is_plural ? "s" : "");
   }
   return text;
 }

@@ -131,8 +131,10 @@ class Lister {
       images += one.files.size();
       for (const auto& [extension, count] : one.other_files) left_out_[extension] += count;
     }
-    if (images == 0) throw sdk::invalid(where, "holds no images; ", expected_layout);
-    return classes;
+    if (images > 0) return classes;
+    const std::string others =
+        left_out_.empty() ? "" : sdk::text(" (only ", text_of(left_out_), ")");
+    throw sdk::invalid(where, "holds no images", others, "; ", expected_layout);
   }
 
   void check_class_count() const {

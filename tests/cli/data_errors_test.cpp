@@ -25,6 +25,18 @@ TEST(DataErrors, AMissingFolderIsNamed) {
               AllOf(HasSubstr("data 'nowhere': there is no such folder"), HasSubstr("synthetic")));
 }
 
+TEST(DataErrors, ALinkToNothingIsNamed) {
+  const Desk desk;
+  std::filesystem::create_symlink("nowhere", desk / "link");
+  EXPECT_THAT(refusal_of(desk, "link"),
+              HasSubstr("data 'link': it is a link to 'nowhere', which is missing"));
+  for (const char* name : {"red", "blue"}) {
+    desk.make_folder(std::string("links/") + name);
+    std::filesystem::create_symlink("nowhere", desk / (std::string("links/") + name + "/1.jpg"));
+  }
+  EXPECT_THAT(refusal_of(desk, "links"), HasSubstr("holds no images (only 2 broken links)"));
+}
+
 TEST(DataErrors, AFileInsteadOfTheFolderIsNamed) {
   const Desk desk;
   EXPECT_THAT(refusal_of(desk, "tiny.prototxt"),

@@ -16,6 +16,7 @@ using test::Desk;
 using test::Outcome;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 namespace fs = std::filesystem;
 
 const std::string train_tiny = "train --net tiny.prototxt --lr 0.01 --batch 4 --data ";
@@ -163,6 +164,29 @@ TEST(Files, APartOfABatchIsTestedWithTheLossOfItsImages) {
   const Outcome outcome = desk.tandem("train --solver solver.prototxt --data images --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("3 images: loss 0.6931"));
+}
+
+TEST(Files, ATrainingThatFailsBeforeItsFirstStepLeavesNoRunFolder) {
+  const Desk desk;
+  const std::string train = train_tiny + "synthetic --steps 2 --out run";
+  EXPECT_THAT(desk.refusal(train, "trap '' XFSZ; ulimit -f 1;"), HasSubstr("File too large"));
+  EXPECT_FALSE(fs::exists(desk / "run"));
+  EXPECT_THAT(desk.refusal(train + " --data-option scale=1e38"),
+              HasSubstr("step 1: the loss is not finite"));
+  EXPECT_FALSE(fs::exists(desk / "run"));
+  // After a step there is something to look at.
+  EXPECT_THAT(desk.refusal("train --net tiny.prototxt --lr 1e30 --batch 4 --data synthetic "
+                           "--steps 2 --out run"),
+              HasSubstr("step 2: the loss is not finite"));
+  EXPECT_TRUE(fs::exists(desk / "run/metrics.csv"));
+}
+
+TEST(Files, AFolderWithTheNameOfADataSetIsNoted) {
+  const Desk desk;
+  const std::string line = "is the data set of that name, not the file or folder of that name here";
+  EXPECT_THAT(desk.tandem(train_tiny + "synthetic --steps 1").output, Not(HasSubstr(line)));
+  desk.draw_two_classes("synthetic");
+  EXPECT_THAT(desk.tandem(train_tiny + "synthetic --steps 1").output, HasSubstr(line));
 }
 
 TEST(Files, ARunGoesOnFromAnotherFolder) {

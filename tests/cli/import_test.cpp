@@ -444,6 +444,16 @@ TEST_F(PublishedWeights, OfWhichTheDiskTakesTooLittleLeaveNoRun) {
   EXPECT_FALSE(fs::exists(desk_ / "run")) << text;
 }
 
+// The probabilities of a picture's classes.
+std::vector<double> class_probabilities(const Desk& desk, const std::string& run) {
+  std::vector<double> found;
+  const Outcome predicted = desk.tandem("predict --run " + run + " images/val/red/1.ppm --json");
+  EXPECT_EQ(predicted.code, 0) << predicted.errors;
+  const json images = json::parse(predicted.output);
+  for (const json& score : images.at(0).at("scores")) found.push_back(score.at("probability"));
+  return found;
+}
+
 TEST(CaffeWeights, AreImportedWithTheTransformOfTheirNet) {
   const Desk desk;
   desk.draw_two_classes("images");
@@ -451,22 +461,43 @@ TEST(CaffeWeights, AreImportedWithTheTransformOfTheirNet) {
   ASSERT_EQ(desk.tandem("export --run base base.caffemodel").code, 0);
   const Outcome outcome = desk.tandem("import base.caffemodel --net tiny.prototxt --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
-  EXPECT_THAT(outcome.output, HasSubstr("images: mean 128, scale 0.01, resize 9, crop 8"));
+  EXPECT_THAT(outcome.output, HasSubstr("images: mean 128, resize 9, scale 0.01, crop 8"));
   const json record = json::parse(desk.read("run/run.json")).at("data_parameters");
   EXPECT_EQ(record.at("mean"), "128");
   EXPECT_EQ(record.at("scale"), "0.01");
-  const std::string picture = " images/val/red/1.ppm --json";
-  const auto scores = [&](const std::string& run) {
-    std::vector<double> found;
-    const Outcome predicted = desk.tandem("predict --run " + run + picture);
-    EXPECT_EQ(predicted.code, 0) << predicted.errors;
-    const json images = json::parse(predicted.output);
-    for (const json& score : images.at(0).at("scores")) {
-      found.push_back(score.at("probability"));
-    }
-    return found;
-  };
-  EXPECT_EQ(scores("run"), scores("base"));
+  EXPECT_EQ(class_probabilities(desk, "run"), class_probabilities(desk, "base"));
+}
+
+TEST(CaffeWeights, AreImportedAsTheRunInWhoseFolderTheNetIsPreparesImages) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem("train --data images --net tiny.prototxt --steps 2 --out base "
+                        "--data-option mean=90,100,110 --data-option resize=12 "
+                        "--data-option color=rgb")
+                .code,
+            0);
+  ASSERT_EQ(desk.tandem("export --run base base.caffemodel").code, 0);
+  const Outcome outcome = desk.tandem("import base.caffemodel --net base/net.prototxt --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              HasSubstr("images: color rgb, mean 90,100,110, resize 12, scale 0.01, crop 8 (of the "
+                        "run in whose folder the net is)"));
+  EXPECT_EQ(class_probabilities(desk, "run"), class_probabilities(desk, "base"));
+}
+
+TEST(CaffeWeights, OfANetWithoutAMeanAreImportedWithALineThatSaysSo) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  std::string net = test::tiny_net();
+  const std::string mean = "mean_value: 128";
+  ASSERT_NE(net.find(mean), std::string::npos) << net;
+  net.erase(net.find(mean), mean.size());
+  desk.write("plain.prototxt", net);
+  ASSERT_EQ(desk.tandem("train --data images --net plain.prototxt --steps 2 --out base").code, 0);
+  const Outcome outcome =
+      desk.tandem("import base/last.safetensors --net plain.prototxt --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("it has no mean_value, so no mean is subtracted"));
 }
 
 TEST(CaffeWeights, OfADeployNetAreImportedWithoutALoss) {
