@@ -6,7 +6,13 @@
  *   io       open, read, write, fsync, rename, link, ftruncate, close and mmap of files (EIO)
  * With FAIL_SLOWLY a write to standard error takes a while, in which other threads fail, too.
  * Writes to standard streams do not count. If FAIL_COUNT names a file, the number of calls is
- * written to it when the program exits. */
+ * written to it when the program exits.
+ *
+ * With FAIL_FORKED and the kind memory every allocation of less than 4 MiB fails, each in a child
+ * of the process that is made for it: it has to end at once, by exit code 1 and one line. (Those
+ * that are larger are left to the program, which goes on; a child has no other threads for that.)
+ * The file of FAIL_COUNT then also has a line "forked N" with the number of children, "left N" for
+ * each call that had none, and "finding N STATUS TEXT" for each child that ended otherwise. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,12 +24,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { unknown, none, memory, map, thread, io };
 static atomic_int kind;
 static atomic_long calls;
-static long fail_at, fail_all, is_slow;
+static long fail_at, fail_all, is_slow, is_forked;
 extern char** environ;
 
 /* The environment is there before any constructor runs, and this may be called before them. */
@@ -35,6 +42,7 @@ static int wanted_kind(void) {
   fail_at = at == NULL ? 0 : atol(at);
   fail_all = getenv("FAIL_ALL") != NULL;
   is_slow = getenv("FAIL_SLOWLY") != NULL;
+  is_forked = getenv("FAIL_FORKED") != NULL;
   int result = none;
   if (name != NULL) {
     result = strcmp(name, "memory") == 0   ? memory
@@ -55,6 +63,78 @@ static int fails(int of_kind, int error) {
   return 1;
 }
 
+/* What children found, in the order in which they ended; written without an allocation. */
+enum { most_notes = 4096, most_text = 200 };
+struct note {
+  long call;
+  int status; /* -1: it had no child */
+  char text[most_text];
+};
+static struct note notes[most_notes];
+static atomic_long note_count, children;
+
+static void add_note(long call, int status, const char* text) {
+  const long index = atomic_fetch_add(&note_count, 1);
+  if (index >= most_notes) return;
+  notes[index].call = call;
+  notes[index].status = status;
+  strncpy(notes[index].text, text, most_text - 1);
+}
+
+static int is_one_line(const char* text) {
+  const char* end = strchr(text, '\n');
+  return strncmp(text, "tandem: ", 8) == 0 && end != NULL && end[1] == '\0';
+}
+
+/* Returns 1 in a child, whose call fails, and 0 in the process that made it. */
+static int is_child_of(long call) {
+  enum { hang_seconds = 20 };
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    add_note(call, -1, "");
+    return 0;
+  }
+  const pid_t child = _Fork(); /* calls no handler of a library, and takes no lock */
+  if (child == 0) {
+    kind = none;
+    dup2(ends[1], STDERR_FILENO);
+    alarm(hang_seconds);
+    return 1;
+  }
+  close(ends[1]);
+  char text[most_text] = "";
+  size_t length = 0;
+  ssize_t count = 0;
+  while (child > 0 && length < sizeof(text) - 1 &&
+         (count = read(ends[0], text + length, sizeof(text) - 1 - length)) != 0) {
+    if (count > 0) length += (size_t)count;
+    if (count < 0 && errno != EINTR) break;
+  }
+  close(ends[0]);
+  int status = -1;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  children += child > 0;
+  const int is_well_ended = WIFEXITED(status) && WEXITSTATUS(status) == 1 && is_one_line(text);
+  if (!is_well_ended) add_note(call, status, text);
+  return 0;
+}
+
+static int fails_memory(size_t bytes) {
+  const size_t large = (size_t)4 << 20; /* as in core/cli/shortage.cpp */
+  if (wanted_kind() != memory || !is_forked) return fails(memory, ENOMEM);
+  const int error = errno;
+  const long call = atomic_fetch_add(&calls, 1) + 1;
+  int is_child = 0;
+  if (bytes == 0 || bytes >= large) {
+    add_note(call, -1, "");
+  } else {
+    is_child = is_child_of(call);
+  }
+  errno = is_child ? ENOMEM : error;
+  return is_child;
+}
+
 __attribute__((destructor)) static void write_count(void) {
   const char* path = getenv("FAIL_COUNT");
   const long count = calls;
@@ -63,6 +143,17 @@ __attribute__((destructor)) static void write_count(void) {
   FILE* file = fopen(path, "w");
   if (file == NULL) return;
   fprintf(file, "%ld\n", count);
+  if (is_forked) fprintf(file, "forked %ld\n", (long)children);
+  for (long i = 0; i < note_count && i < most_notes; ++i) {
+    const struct note* note = &notes[i];
+    if (note->status == -1) {
+      fprintf(file, "left %ld\n", note->call);
+    } else {
+      fprintf(file, "finding %ld %d %.*s\n", note->call, note->status,
+              (int)strcspn(note->text, "\n"), note->text);
+    }
+  }
+  if (note_count > most_notes) fprintf(file, "finding 0 0 more than can be noted\n");
   fclose(file);
 }
 
@@ -78,10 +169,13 @@ static struct {
   void* (*realloc)(void*, size_t);
   void* (*aligned_alloc)(size_t, size_t);
   int (*posix_memalign)(void**, size_t, size_t);
+  /* A child that is made while a library is loaded waits for ever for the lock of dlsym(). */
+  ssize_t (*write)(int, const void*, size_t);
 } allocator;
 
 static void find_allocator(void) {
   if (allocator.malloc != NULL) return;
+  allocator.write = (ssize_t(*)(int, const void*, size_t))dlsym(RTLD_NEXT, "write");
   allocator.calloc = (void* (*)(size_t, size_t))dlsym(RTLD_NEXT, "calloc");
   allocator.realloc = (void* (*)(void*, size_t))dlsym(RTLD_NEXT, "realloc");
   allocator.aligned_alloc = (void* (*)(size_t, size_t))dlsym(RTLD_NEXT, "aligned_alloc");
@@ -91,27 +185,27 @@ static void find_allocator(void) {
 
 void* malloc(size_t bytes) {
   find_allocator();
-  return fails(memory, ENOMEM) ? NULL : allocator.malloc(bytes);
+  return fails_memory(bytes) ? NULL : allocator.malloc(bytes);
 }
 
 void* calloc(size_t count, size_t bytes) {
   find_allocator();
-  return fails(memory, ENOMEM) ? NULL : allocator.calloc(count, bytes);
+  return fails_memory(count * bytes) ? NULL : allocator.calloc(count, bytes);
 }
 
 void* realloc(void* old, size_t bytes) {
   find_allocator();
-  return bytes != 0 && fails(memory, ENOMEM) ? NULL : allocator.realloc(old, bytes);
+  return bytes != 0 && fails_memory(bytes) ? NULL : allocator.realloc(old, bytes);
 }
 
 void* aligned_alloc(size_t alignment, size_t bytes) {
   find_allocator();
-  return fails(memory, ENOMEM) ? NULL : allocator.aligned_alloc(alignment, bytes);
+  return fails_memory(bytes) ? NULL : allocator.aligned_alloc(alignment, bytes);
 }
 
 int posix_memalign(void** target, size_t alignment, size_t bytes) {
   find_allocator();
-  return fails(memory, ENOMEM) ? ENOMEM : allocator.posix_memalign(target, alignment, bytes);
+  return fails_memory(bytes) ? ENOMEM : allocator.posix_memalign(target, alignment, bytes);
 }
 
 void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
@@ -220,9 +314,9 @@ ssize_t __pread64_chk(int file, void* target, size_t count, off64_t offset, size
 }
 
 ssize_t write(int file, const void* source, size_t count) {
-  REAL(ssize_t, "write", int, const void*, size_t);
+  find_allocator();
   if (file == STDERR_FILENO && is_slow) usleep(200000);
-  return file > STDERR_FILENO && fails(io, EIO) ? -1 : real(file, source, count);
+  return file > STDERR_FILENO && fails(io, EIO) ? -1 : allocator.write(file, source, count);
 }
 
 ssize_t pwrite(int file, const void* source, size_t count, off_t offset) {
