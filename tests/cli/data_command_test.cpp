@@ -93,6 +93,19 @@ TEST(DataCommand, DrawsImagesAsANetReceivesThem) {
   EXPECT_THAT(outcome.output, HasSubstr("6 images as net 'tiny' receives them"));
 }
 
+TEST(DataCommand, WritesUtf8OfNamesThatAreInLatin1) {
+  const Desk desk;
+  make_leaky(desk);
+  std::filesystem::rename(desk / "images/train/blue/torn.png", desk / "images/train/blue/\xE9.png");
+  std::filesystem::rename(desk / "images/val/red/copy.ppm", desk / "images/val/red/\xE9.ppm");
+  const Outcome outcome = desk.tandem("data images --json --html page.html");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  for (const std::string& text : {outcome.output, desk.read("page.html")}) {
+    EXPECT_THAT(text, HasSubstr("red/\xEF\xBF\xBD.ppm"));
+    EXPECT_THAT(text, Not(HasSubstr("\xE9")));
+  }
+}
+
 TEST(DataCommand, RefusesWrongInputInOneLine) {
   const Desk desk;
   EXPECT_THAT(desk.refusal("data nowhere"), HasSubstr("data 'nowhere': there is no such folder"));

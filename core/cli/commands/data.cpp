@@ -108,8 +108,7 @@ int run_data(const DataArguments& arguments) {
   if (!arguments.preview.empty() && arguments.html.empty() && !arguments.as_json) return 0;
   const Audit found = inspect(registry, arguments);
   if (arguments.as_json) {
-    fmt::print("{}\n", to_json(found, arguments.source)
-                           .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_json(to_json(found, arguments.source));
   } else {
     print_names("{}", to_text(found, arguments.source, terminal_width(100)));
   }

@@ -174,7 +174,7 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
                  {"estimated_costs", list.estimated_costs},
                  {"strategies", json::array()}};
     for (const Forecast& forecast : list.forecasts) tree["strategies"].push_back(to_json(forecast));
-    fmt::print("{}\n", tree.dump(2));
+    print_json(tree);
     return 0;
   }
   print_names("net {} on {} devices, batch {}{}\n\n{}", a.net.net, list.devices, list.batch,
@@ -251,7 +251,7 @@ int run_plan(PlanArguments& a, const Command& command) {
     for (size_t d = 0; d < memory.persistent_bytes.size(); ++d) {
       tree["memory_bytes"].push_back(memory.persistent_bytes[d] + memory.transient_bytes[d]);
     }
-    fmt::print("{}\n", tree.dump(2));
+    print_json(tree);
     return 0;
   }
   if (a.tasks) print_names("{}\n", to_text(phase.plan));

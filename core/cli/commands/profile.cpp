@@ -226,7 +226,7 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
                                 {"algorithm", row.algorithm}});
       if (!row.fused.empty()) tree["layers"].back()["forward"] = row.fused;
     }
-    fmt::print("{}\n", tree.dump(2));
+    print_json(tree);
     return 0;
   }
   if (!message_path.empty()) fmt::print("{}\n\n", message_path);
