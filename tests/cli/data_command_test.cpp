@@ -93,6 +93,16 @@ TEST(DataCommand, DrawsImagesAsANetReceivesThem) {
   EXPECT_THAT(outcome.output, HasSubstr("6 images as net 'tiny' receives them"));
 }
 
+TEST(DataCommand, DrawsAndPrintsNothingButJson) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const Outcome outcome =
+      desk.tandem("data images --net tiny.prototxt --preview seen.png --images 6 --json");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(desk.read("seen.png"), StartsWith("\x89PNG"));
+  EXPECT_TRUE(nlohmann::json::accept(outcome.output)) << outcome.output;
+}
+
 TEST(DataCommand, WritesUtf8OfNamesThatAreInLatin1) {
   const Desk desk;
   make_leaky(desk);
