@@ -116,7 +116,12 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   options.models_large_plans = true;
   options.costs =
       a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
-  require_costs_of(a.net.net, definition, *options.costs, a.costs);
+  if (!a.costs.empty()) {
+    const Net net =
+        build_net(definition, registry,
+                  {TANDEM_TRAIN, options.batch, options.data, options.kernels, precision});
+    take_costs_of(a.net.net, definition, net, a.costs, *options.costs);
+  }
   // Simulated devices use the form of the devices that they stand for, or that were measured.
   const bool were_bytes = is_simulated && options.costs->find("convert") != nullptr;
   choose_made_up_pixels(

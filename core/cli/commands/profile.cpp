@@ -275,7 +275,9 @@ int run_profile(ProfileArguments& a, const Command& command) {
   if (!a.paced.empty()) {
     options.machine.paced = true;
     options.costs = CostTable::read(a.paced, Roofline{}, a.precision);
-    require_costs_of(a.net.net, definition, *options.costs, a.paced);
+    const Net net = build_net(definition, registry,
+                              {TANDEM_TRAIN, options.batch, options.data, kind, options.precision});
+    take_costs_of(a.net.net, definition, net, a.paced, *options.costs);
   }
   const std::unique_ptr<Communicator> ranks =
       open_measuring_ranks(registry, watchdog_seconds, command.given_values(), options);
