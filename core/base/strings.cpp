@@ -11,6 +11,28 @@ namespace tandem {
 
 namespace {
 
+// The bytes of the well-formed character of UTF-8 at `at`; 0: there is none.
+size_t character_bytes(std::string_view text, size_t at) {
+  const auto lead = static_cast<unsigned char>(text[at]);
+  const size_t more = lead < 0x80   ? 0
+                      : lead < 0xC2 ? 9
+                      : lead < 0xE0 ? 1
+                      : lead < 0xF0 ? 2
+                      : lead < 0xF5 ? 3
+                                    : 9;
+  if (more > 3 || at + more >= text.size()) return 0;
+  for (size_t k = 1; k <= more; ++k) {
+    const auto next = static_cast<unsigned char>(text[at + k]);
+    unsigned char low = 0x80, high = 0xBF;
+    if (k == 1 && lead == 0xE0) low = 0xA0;
+    if (k == 1 && lead == 0xED) high = 0x9F;
+    if (k == 1 && lead == 0xF0) low = 0x90;
+    if (k == 1 && lead == 0xF4) high = 0x8F;
+    if (next < low || next > high) return 0;
+  }
+  return more + 1;
+}
+
 // ASCII only, whatever the locale.
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -172,27 +194,27 @@ std::string first_bytes(const std::string& text, size_t most) {
 }
 
 bool is_utf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t more = lead < 0x80   ? 0
-                        : lead < 0xC2 ? 9
-                        : lead < 0xE0 ? 1
-                        : lead < 0xF0 ? 2
-                        : lead < 0xF5 ? 3
-                                      : 9;
-    if (more > 3 || i + more >= text.size()) return false;
-    for (size_t k = 1; k <= more; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      unsigned char low = 0x80, high = 0xBF;
-      if (k == 1 && lead == 0xE0) low = 0xA0;
-      if (k == 1 && lead == 0xED) high = 0x9F;
-      if (k == 1 && lead == 0xF0) low = 0x90;
-      if (k == 1 && lead == 0xF4) high = 0x8F;
-      if (next < low || next > high) return false;
-    }
-    i += more + 1;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t bytes = character_bytes(text, at);
+    if (bytes == 0) return false;
+    at += bytes;
   }
   return true;
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const size_t bytes = character_bytes(text, at);
+    if (bytes == 0) {
+      result += "\xEF\xBF\xBD";
+    } else {
+      result += text.substr(at, bytes);
+    }
+    at += std::max<size_t>(bytes, 1);
+  }
+  return result;
 }
 
 std::string quote(std::string_view text) {
@@ -212,7 +234,8 @@ std::string quote(std::string_view text) {
   return result + "\"";
 }
 
-std::string escape_xml(std::string_view text) {
+std::string escape_xml(std::string_view bytes) {
+  const std::string text = valid_utf8(bytes);
   static constexpr std::array entities{"&amp;", "&lt;", "&gt;", "&quot;"};
   std::string result;
   for (const char c : text) {

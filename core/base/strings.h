@@ -22,6 +22,8 @@ namespace tandem {
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 // Whether the bytes are well-formed UTF-8 (RFC 3629).
 [[nodiscard]] bool is_utf8(std::string_view text);
+// The text with U+FFFD in place of each byte that is of no well-formed character.
+[[nodiscard]] std::string valid_utf8(std::string_view text);
 // The beginning of a text, of at most so many bytes, that ends with a whole character of UTF-8.
 [[nodiscard]] std::string first_bytes(const std::string& text, size_t most);
 
@@ -34,8 +36,8 @@ namespace tandem {
 
 // A string literal in double quotes with the escapes of C: for prototxt and for DOT.
 [[nodiscard]] std::string quote(std::string_view text);
-// For XML and HTML, in content or between double quotes.
-[[nodiscard]] std::string escape_xml(std::string_view text);
+// For XML and HTML, in content or between double quotes; UTF-8 whatever the bytes are.
+[[nodiscard]] std::string escape_xml(std::string_view bytes);
 // RFC 4648, with padding.
 [[nodiscard]] std::string to_base64(std::string_view bytes);
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.h"
@@ -157,6 +158,10 @@ void add_devices_option(Command& command, std::string& devices) {
 
 void add_json_option(Command& command, bool& as_json) {
   command.flag("--json", as_json, "Print JSON");
+}
+
+void print_json(const nlohmann::json& tree) {
+  fmt::print("{}\n", tree.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 void add_device_options(Command& command, DeviceOptions& options) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,6 +62,8 @@ void add_watchdog_option(Command& command, const std::string& what, double& seco
 // --devices, of commands that compute.
 void add_devices_option(Command& command, std::string& devices);
 void add_json_option(Command& command, bool& as_json);
+// To standard output. Names in it may be in Latin-1: U+FFFD replaces what is no UTF-8.
+void print_json(const nlohmann::json& tree);
 
 // Splits name=value texts. Throws Error, with `example`, for one without '='.
 [[nodiscard]] std::map<std::string, std::string> read_pairs(const std::vector<std::string>& texts,

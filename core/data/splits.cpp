@@ -31,14 +31,17 @@ bool holds(const Dataset& dataset, const std::string& name) {
   return false;
 }
 
-void add(const Dataset& dataset, const char* split, std::string& text) {
+// False if a path has a line break.
+bool add(const Dataset& dataset, const char* split, std::string& text) {
   const std::vector<std::string> classes = dataset.class_names();
   for (int64_t i = 0; i < dataset.size(); ++i) {
     const std::optional<int64_t> label = dataset.label(i);
     const std::string path = fs::absolute(dataset.sample_name(i)).string();
-    if (!label || path.find_first_of("\n\r") != std::string::npos) continue;
+    if (path.find_first_of("\n\r") != std::string::npos) return false;
+    if (!label) continue;
     text += field(path) + "," + field(classes[static_cast<size_t>(*label)]) + "," + split + "\n";
   }
+  return true;
 }
 
 }  // namespace
@@ -84,9 +87,8 @@ bool holds_out_nothing(const std::map<std::string, std::string>& parameters) {
 std::string split_list(const Dataset& training, const Dataset& validation) {
   if (!is_file(training.sample_name(0)) || !is_file(validation.sample_name(0))) return "";
   std::string text = "path,label,split\n";
-  add(training, "train", text);
-  add(validation, "val", text);
-  return text;
+  const bool is_whole = add(training, "train", text) && add(validation, "val", text);
+  return is_whole ? text : "";
 }
 
 }  // namespace tandem

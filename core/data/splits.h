@@ -25,8 +25,8 @@ struct NamedSplit {
 [[nodiscard]] bool holds_out_nothing(const std::map<std::string, std::string>& parameters);
 
 // Every sample of the two with its absolute path, as CSV of path,label,split, which the data set
-// image_list reads. "" if the samples are not files of their own. A path with a line break cannot
-// be written and is left out.
+// image_list reads. "" if the samples are not files of their own, or are in a folder whose path
+// has a line break: a list has one path on each line.
 [[nodiscard]] std::string split_list(const Dataset& training, const Dataset& validation);
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 #include "core/model/results.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/model/fields.h"
 #include "core/model/layer_calls.h"
@@ -74,7 +75,26 @@ void require_result(const Net& net, const Layer& layer, const Tensor& tensor) {
       layer.title(), tensor.name, reader.title(), in_file(layer.location));
 }
 
+// The label whose rows are no part of the layer's mean. A loss that divides by all rows has none:
+// it counts no labels, and declares no statistics for them.
+std::optional<float> ignored_label(const Net& net, int index) {
+  constexpr const char* name = "ignore_label";
+  const Layer& layer = net.layer(index);
+  if (layer.inputs.size() < 2 || net.label < 0 || layer.inputs[1] != net.label) return {};
+  const Attributes& attributes = *layer.attributes;
+  if (attributes.find(name) == nullptr || !attributes.is_set(name)) return {};
+  if (net.statistics(index).forward == 0) return {};
+  return static_cast<float>(attributes.integer(name));
+}
+
 }  // namespace
+
+int64_t rows_of_mean(const Net& net, const Scalar& scalar, std::span<const float> labels) {
+  const std::optional<float> ignored = ignored_label(net, scalar.layer);
+  return std::count_if(labels.begin(), labels.end(), [&](float label) {
+    return has_label(label) && !(ignored && label == *ignored);
+  });
+}
 
 std::shared_ptr<const Attributes> with_axis_of_samples(
     const LayerDefinition& definition, const std::shared_ptr<const Attributes>& attributes) {

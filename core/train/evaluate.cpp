@@ -6,20 +6,17 @@
 
 #include "core/base/error.h"
 #include "core/data/sample_order.h"
+#include "core/model/results.h"
 
 namespace tandem {
 namespace {
 
 constexpr int64_t largest_confusion = 1000;
 
-bool has_label(float label) {
-  return label >= 0;
-}
-
 // Adds up the batches of one evaluation.
 class Tally {
  public:
-  Tally(const Phase& phase, int64_t classes) : phase_(phase), sums_(phase.net.scalars.size(), 0.0) {
+  Tally(const Phase& phase, int64_t classes) : phase_(phase), means_(phase.net.scalars.size()) {
     if (phase.net.prediction >= 0) {
       const Shape& shape = phase.net.tensors[static_cast<size_t>(phase.net.prediction)].shape;
       width_ = shape.c * shape.h * shape.w;
@@ -34,10 +31,11 @@ class Tally {
   void add(int64_t number, const std::vector<float>& labels, int64_t first,
            const SampleOrder& order, const PredictionSink& sink) {
     const std::vector<float> scalars = phase_.scalars(number);
-    // Each is a mean over the samples of its batch.
-    const auto samples = std::count_if(labels.begin(), labels.end(), has_label);
-    for (size_t i = 0; i < scalars.size() && samples > 0; ++i) {
-      sums_[i] += static_cast<double>(scalars[i]) * static_cast<double>(samples);
+    for (size_t i = 0; i < scalars.size(); ++i) {
+      const int64_t rows = rows_of_mean(phase_.net, phase_.net.scalars[i], labels);
+      if (rows == 0) continue;
+      means_[i].sum += static_cast<double>(scalars[i]) * static_cast<double>(rows);
+      means_[i].rows += rows;
     }
     const float* scores = phase_.predictions(number);
     for (size_t row = 0; row < labels.size(); ++row) {
@@ -53,11 +51,12 @@ class Tally {
 
   Evaluation finish(int64_t data_size, bool complete) {
     const double samples = std::max<double>(1, static_cast<double>(result_.samples));
-    for (size_t i = 0; i < sums_.size(); ++i) {
+    for (size_t i = 0; i < means_.size(); ++i) {
       const Scalar& scalar = phase_.net.scalars[i];
-      result_.scalars.emplace_back(scalar.name, sums_[i] / samples);
+      const double mean = means_[i].sum / std::max<double>(1, static_cast<double>(means_[i].rows));
+      result_.scalars.emplace_back(scalar.name, mean);
       result_.has_loss = result_.has_loss || scalar.loss_weight != 0;
-      result_.loss += scalar.loss_weight * sums_[i] / samples;
+      result_.loss += scalar.loss_weight * mean;
     }
     result_.has_accuracy = width_ > 1;
     result_.top1 = static_cast<double>(correct_) / samples;
@@ -67,6 +66,11 @@ class Tally {
   }
 
  private:
+  struct Mean {
+    double sum = 0;
+    int64_t rows = 0;
+  };
+
   void rank(int64_t label, const float* scores) {
     if (label >= width_) return;
     // Among equal scores the lower class comes first, as in a stable sort. A score that is not a
@@ -87,7 +91,7 @@ class Tally {
   }
 
   const Phase& phase_;
-  std::vector<double> sums_;
+  std::vector<Mean> means_;  // of the net's scalars
   Evaluation result_;
   int64_t width_ = 0;
   int64_t correct_ = 0, correct_of_five_ = 0;

@@ -10,11 +10,13 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "core/base/random.h"
 #include "core/base/strings.h"
 #include "core/model/net.h"
+#include "core/schedule/cost/costs_of_net.h"
 #include "core/schedule/cost/step_model.h"
 
 namespace tandem {
@@ -265,6 +267,7 @@ CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
     int64_t count = 0, bytes = 0;
   };
   std::map<std::string, Sum> sums;
+  std::set<int> measured;  // layers
   for (const TraceEvent& event : events) {
     const Task& task = plan.tasks[static_cast<size_t>(event.task)];
     const std::string key = cost_key(net, plan, task);
@@ -274,11 +277,15 @@ CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
     ++sum.count;
     if (const auto* work = std::get_if<LayerWork>(&task.work)) {
       const PlanBinding& binding = plan.bindings[static_cast<size_t>(work->binding)];
+      measured.insert(binding.layer);
       sum.rows += static_cast<double>(binding.rows.count()) * slice_fraction(net, binding);
     }
     sum.bytes += cost_bytes(plan, task);
   }
   CostTable table(session.costs().roofline());
+  for (const int layer : measured) {
+    table.set_extents(net.layer(layer).name, extents_of(net, layer));
+  }
   for (const auto& [key, sum] : sums) {
     const auto count = static_cast<double>(sum.count);
     table.set(key, {sum.seconds / count, static_cast<int64_t>(sum.rows / count),

@@ -47,6 +47,18 @@ MemoryFile as_file(const Picture& picture) {
                              picture.width, picture.channels);
 }
 
+// The absolute path of a file or folder. Throws Error if there is none, or if its path would be two
+// lines of a list or of what is printed.
+fs::path existing(const fs::path& path) {
+  std::error_code code;
+  fs::path absolute = fs::absolute(path, code);
+  if (code || !fs::exists(absolute, code)) throw error("'{}' does not exist", path.string());
+  if (absolute.string().find_first_of("\n\r") != std::string::npos) {
+    throw error("the path '{}' contains a line break: rename it", absolute.string());
+  }
+  return absolute;
+}
+
 // A path that was given, and the absolute one that the data set reads.
 struct GivenPath {
   std::string given, absolute;
@@ -241,11 +253,8 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   std::string source;
   std::vector<GivenPath> given;
   for (const fs::path& path : paths) {
-    std::error_code code;
-    const fs::path absolute = fs::absolute(path, code);
-    if (code || !fs::exists(absolute, code)) throw error("'{}' does not exist", path.string());
-    given.push_back({path.string(), absolute.string()});
-    source += absolute.string() + "\n";
+    given.push_back({path.string(), existing(path).string()});
+    source += given.back().absolute + "\n";
   }
   std::unique_lock opening(state_->opening);
   const auto dataset = run.open_pictures(source);
@@ -289,9 +298,7 @@ void Predictor::predict_video(const fs::path& path, double every, int top,
                               const std::function<void(const Prediction&)>& found) {
   constexpr size_t at_once = 8;
   constexpr int64_t pixels_at_once = 32'000'000;
-  std::error_code code;
-  const fs::path absolute = fs::absolute(path, code);
-  if (code || !fs::exists(absolute, code)) throw error("'{}' does not exist", path.string());
+  const fs::path absolute = existing(path);
   Prediction broken;
   broken.path = path.string();
   std::optional<Video> video;

@@ -86,7 +86,7 @@ struct Profiler::State {
     if (!given.paced.empty()) {
       options.machine.paced = true;
       options.costs = CostTable::read(given.paced, Roofline{}, given.precision);
-      require_costs_of(net_name(), net, *options.costs, given.paced);
+      take_costs_of(net_name(), net, built(), given.paced, *options.costs);
     }
     options.strategy = "sequential";
     ranks = open_measuring_ranks(registry, watchdog_seconds, inputs(), options);
@@ -111,6 +111,13 @@ struct Profiler::State {
   }
 
   Profile measure(const std::string& strategy, const StrategyOptions& strategy_options);
+
+  // The net for the kernels of the devices.
+  [[nodiscard]] Net built() const {
+    const std::string kind = kernel_devices(registry, options.devices, options.precision).kind;
+    return build_net(net, registry,
+                     {TANDEM_TRAIN, options.batch, options.data, kind, options.precision});
+  }
 
   [[nodiscard]] SessionOptions of(const std::string& strategy,
                                   const StrategyOptions& strategy_options) const {
@@ -148,12 +155,7 @@ void Profiler::require(const std::string& strategy, const StrategyOptions& strat
   const SessionOptions& options = state_->options;
   if (strategy == "all") return;
   options.strategies->require_options_of(strategy, strategy_options);
-  NetOptions how;
-  how.batch = options.batch;
-  how.data = options.data;
-  how.precision = options.precision;
-  how.device_kind = kernel_devices(state_->registry, options.devices, options.precision).kind;
-  const Net net = build_net(state_->net, state_->registry, how);
+  const Net net = state_->built();
   const CostTable costs = options.costs.value_or(CostTable());
   StrategyInputs inputs;
   inputs.net = &net;

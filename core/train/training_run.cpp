@@ -7,6 +7,7 @@
 #include "core/base/running_note.h"
 #include "core/model/adapted.h"
 #include "core/model/learning_rate.h"
+#include "core/model/results.h"
 #include "core/model/solver_definition.h"
 #include "core/train/diagnose.h"
 
@@ -174,7 +175,14 @@ void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
     phase_.executor->issue(number, {{phase_.batch_buffer, batch.memory}});
   });
   report_given_up();
-  pending_.push_back({number, step, samples, rate});
+  int64_t judged = 0;
+  if (accuracy_ >= 0) {
+    const auto* labels =
+        reinterpret_cast<const float*>(batch.memory + loader_->layout().label_offset);
+    judged = rows_of_mean(phase_.net, phase_.net.scalars[static_cast<size_t>(accuracy_)],
+                          {labels, static_cast<size_t>(chosen_.batch)});
+  }
+  pending_.push_back({number, step, samples, rate, judged});
   release_held(false);
   held_ = batch;
 }
@@ -207,7 +215,7 @@ void TrainingRun::finish_oldest() {
   note_slow_layers();
   step_loss_ += loss;
   if (accuracy_ >= 0) {
-    progress_.add_accuracy(done.samples, scalars[static_cast<size_t>(accuracy_)]);
+    progress_.add_accuracy(done.judged, scalars[static_cast<size_t>(accuracy_)]);
   }
   skipped_ += chosen_.batch - done.samples;
   if ((done.number + 1) % micro_batches_ != 0) return;

@@ -47,6 +47,7 @@ class TrainingRun {
   struct Pending {
     int64_t number = 0, step = 0, samples = 0;
     double rate = 0;
+    int64_t judged = 0;  // rows that the training accuracy is the mean of
   };
 
   void loop();

@@ -1,5 +1,7 @@
 #include "core/train/training_timeline.h"
 
+#include <set>
+
 #include "core/base/files.h"
 #include "core/schedule/report/slow_passes.h"
 
@@ -7,11 +9,14 @@ namespace tandem {
 namespace {
 
 constexpr int64_t traced_batches = 4;
+// Of these the fastest tells how long a pass takes.
+constexpr size_t batches_to_judge = 3;
 
 }  // namespace
 
 TrainingTimeline::TrainingTimeline(Session& session, int64_t first, int64_t end, std::string file)
     : session_(session),
+      first_(first),
       begin_(first + (end - first > 2 * traced_batches ? traced_batches - 1 : 0)),
       file_(std::move(file)) {}
 
@@ -48,11 +53,25 @@ std::vector<HostSpan> TrainingTimeline::loading_spans(const Loader& loader) cons
   return spans;
 }
 
+void TrainingTimeline::find_slow_passes() {
+  std::vector<TraceEvent> warm;
+  std::set<int64_t> batches;
+  for (const TraceEvent& event : events_) {
+    if (event.micro_batch == first_) continue;
+    warm.push_back(event);
+    batches.insert(event.micro_batch);
+  }
+  if (batches.size() < batches_to_judge) return;
+  const Phase& phase = session_.training();
+  for (const SlowPass& slow : slow_passes(phase.net, phase.plan, warm)) {
+    slow_.push_back(to_text(phase.net, slow));
+  }
+}
+
 void TrainingTimeline::write(const Loader& loader) {
   if (events_.empty()) return;
   const Plan& plan = session_.training().plan;
-  const Net& net = session_.training().net;
-  for (const SlowPass& slow : slow_passes(net, plan, events_)) slow_.push_back(to_text(net, slow));
+  find_slow_passes();
   const std::vector<HostSpan> host = loading_spans(loader);
   std::string text;
   if (const Communicator* ranks = session_.options().ranks) {

@@ -33,14 +33,16 @@ class TrainingTimeline {
   void add(int64_t batch, const Loader& loader);
   // What was traced, if it was not written yet.
   void write(const Loader& loader);
-  // Once after that: a line for each pass of a layer that this process found slow.
+  // Once after that: a line for each pass of a layer that this process found slow. None of a run of
+  // fewer than four batches: the first one warms up, and any of the others may have been disturbed.
   [[nodiscard]] std::vector<std::string> take_slow_passes() { return std::exchange(slow_, {}); }
 
  private:
   [[nodiscard]] std::vector<HostSpan> loading_spans(const Loader& loader) const;
+  void find_slow_passes();
 
   Session& session_;
-  int64_t begin_;
+  int64_t first_, begin_;
   std::string file_;
   std::vector<TraceEvent> events_;
   std::vector<std::string> slow_;

@@ -68,6 +68,12 @@ std::vector<Entry> entries_of(const std::string& folder) {
   return entries;
 }
 
+// What runs and commands write of images has one on each line.
+void require_one_line(const char* what, const std::string& name) {
+  if (name.find_first_of("\n\r") == std::string::npos) return;
+  throw sdk::invalid("the name of ", what, " '", name, "' contains a line break: rename it");
+}
+
 // Walks one class folder and its subfolders.
 class Walk {
  public:
@@ -88,6 +94,7 @@ class Walk {
         ++found.other_files[broken_link];
       } else if (kind == Kind::file && is_image(name)) {
         found.files.push_back(whole.substr(prefix_));
+        require_one_line("image", found.files.back());
       } else {
         ++found.other_files[extension_of(name)];
       }
@@ -129,9 +136,7 @@ Entries read_entries(const fs::path& folder) {
 std::vector<ClassFolder> read_classes(const fs::path& root) {
   std::vector<ClassFolder> classes;
   for (const std::string& name : read_entries(root).folders) {
-    if (name.find('\n') != std::string::npos) {
-      throw sdk::invalid("the name of class folder '", name, "' contains a line break");
-    }
+    require_one_line("class folder", name);
     ClassFolder found;
     found.name = as_utf8(name);
     Walk(root).folder((root / name).string(), found);

@@ -1,6 +1,6 @@
 // Folders of images on disk: train/, val/ and test/ with class folders, or class folders alone, and
 // the images of each class in natural order. Subfolders are read, symbolic links followed, each
-// folder once.
+// folder once. Refusal of an image whose name has a line break.
 #pragma once
 
 #include <filesystem>

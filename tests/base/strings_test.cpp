@@ -110,6 +110,15 @@ TEST(EscapeXml, EscapesMarkup) {
   EXPECT_EQ(escape_xml("a<b & \"c\">\xC3\xA4"), "a&lt;b &amp; &quot;c&quot;&gt;\xC3\xA4");
 }
 
+// The name of a file may be in Latin-1.
+TEST(EscapeXml, ReplacesBytesThatAreNoUtf8) {
+  const std::string replacement = "\xEF\xBF\xBD";
+  EXPECT_EQ(escape_xml("caf\xE9.jpg"), "caf" + replacement + ".jpg");
+  EXPECT_EQ(escape_xml("\xC3\xA9\xC3"), "\xC3\xA9" + replacement);
+  EXPECT_EQ(escape_xml("\xED\xA0\x80"), replacement + replacement + replacement);
+  EXPECT_TRUE(is_utf8(escape_xml("\x80<\xFF\xC0\xAF\xF4\x90\x80\x80")));
+}
+
 TEST(Quote, EscapesQuotesBackslashesAndControlCharacters) {
   EXPECT_EQ(quote("a \"b\" \\ \n\t\x01 c'"), R"("a \"b\" \\ \n\t\001 c'")");
 }

@@ -93,6 +93,29 @@ TEST(DataCommand, DrawsImagesAsANetReceivesThem) {
   EXPECT_THAT(outcome.output, HasSubstr("6 images as net 'tiny' receives them"));
 }
 
+TEST(DataCommand, DrawsAndPrintsNothingButJson) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const Outcome outcome =
+      desk.tandem("data images --net tiny.prototxt --preview seen.png --images 6 --json");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(desk.read("seen.png"), StartsWith("\x89PNG"));
+  EXPECT_TRUE(nlohmann::json::accept(outcome.output)) << outcome.output;
+}
+
+TEST(DataCommand, WritesUtf8OfNamesThatAreInLatin1) {
+  const Desk desk;
+  make_leaky(desk);
+  std::filesystem::rename(desk / "images/train/blue/torn.png", desk / "images/train/blue/\xE9.png");
+  std::filesystem::rename(desk / "images/val/red/copy.ppm", desk / "images/val/red/\xE9.ppm");
+  const Outcome outcome = desk.tandem("data images --json --html page.html");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  for (const std::string& text : {outcome.output, desk.read("page.html")}) {
+    EXPECT_THAT(text, HasSubstr("red/\xEF\xBF\xBD.ppm"));
+    EXPECT_THAT(text, Not(HasSubstr("\xE9")));
+  }
+}
+
 TEST(DataCommand, RefusesWrongInputInOneLine) {
   const Desk desk;
   EXPECT_THAT(desk.refusal("data nowhere"), HasSubstr("data 'nowhere': there is no such folder"));

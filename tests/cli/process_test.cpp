@@ -89,6 +89,19 @@ TEST(Messages, NamesInResultsControlNoTerminal) {
   }
 }
 
+TEST(Messages, AreJsonAlsoWhereANetIsInLatin1) {
+  const Desk desk;
+  desk.write("net.prototxt",
+             test::replaced(desk.read("tiny.prototxt"), "name: \"score\"", "name: \"caf\xE9\""));
+  for (const char* command :
+       {"net net.prototxt --json", "plan --net net.prototxt --devices sim:2 --json",
+        "profile --net net.prototxt --batch 2 --steps 1 --warm-up 1 --json"}) {
+    const Outcome outcome = desk.tandem(command);
+    EXPECT_EQ(outcome.code, 0) << command << outcome.errors;
+    EXPECT_THAT(outcome.output, HasSubstr("caf\xEF\xBF\xBD")) << command;
+  }
+}
+
 TEST(Messages, HoldNoTextOfALibrary) {
   const Desk desk;
   ASSERT_EQ(desk.tandem(train_six_steps + "run").code, 0);

@@ -137,6 +137,22 @@ TEST(Predict, NamesImagesByThePathsThatWereGiven) {
                                     HasSubstr("\nimages/val/blue/"), Not(HasSubstr("//"))));
 }
 
+TEST(Predict, RefusesAPathThatWouldBeTwoLinesOfItsOutput) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--epochs 1 --out run").code, 0);
+  const std::string image = desk.read("images/val/red/1.ppm");
+  desk.write("two\nlines.ppm", image);
+  EXPECT_THAT(desk.refusal("predict --run run 'two\nlines.ppm'"),
+              AllOf(HasSubstr("two\\x0alines.ppm"), HasSubstr("contains a line break: rename it")));
+  desk.write("images/val/red/two\nlines.ppm", image);
+  for (const char* command : {"predict --run run images/val", "test --run run", "data images",
+                              "pack images --out images.pack"}) {
+    EXPECT_THAT(desk.refusal(command), HasSubstr("lines.ppm' contains a line break: rename it"))
+        << command;
+  }
+}
+
 TEST(Predict, ReadsAnImageFromTheStandardInput) {
   const Desk desk;
   desk.draw_two_classes("images");

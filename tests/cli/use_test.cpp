@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/program.h"
 
@@ -306,8 +307,39 @@ TEST(Use, CostsOfANetAreThoseOfItsCopyWithAChangedLayerAndOfAnotherBatch) {
   const Desk desk;
   const std::string profile = "profile --steps 1 --warm-up 1 --batch 2 --net tiny.prototxt ";
   ASSERT_EQ(desk.tandem(profile + "--costs tiny.csv").code, 0);
-  desk.write("copy.prototxt", test::replaced(test::tiny_net(), "num_output: 4", "num_output: 5"));
-  const Outcome planned = desk.tandem("plan --net copy.prototxt --batch 4 --costs tiny.csv");
+  const auto estimated = [&](const std::string& net) {
+    const Outcome planned =
+        desk.tandem("plan --json --devices sim:1 --batch 4 --costs tiny.csv --net " + net);
+    EXPECT_EQ(planned.code, 0) << planned.errors;
+    return json::parse(planned.output).at("estimated_costs").get<int>();
+  };
+  EXPECT_EQ(estimated("tiny.prototxt"), 0);
+  desk.write("copy.prototxt", test::replaced(test::tiny_net(), "num_output: 2", "num_output: 3"));
+  EXPECT_GT(estimated("copy.prototxt"), 0) << "score is another layer";
+}
+
+// Also of files from before the extents were written.
+TEST(Use, CostsOfLayersWithOtherExtentsAreRefusedWhereTheFileHasThem) {
+  const Desk desk;
+  const std::string profile = "profile --steps 1 --warm-up 1 --batch 2 --net tiny.prototxt ";
+  ASSERT_EQ(desk.tandem(profile + "--costs tiny.csv").code, 0);
+  desk.write("larger.prototxt", test::replaced(test::tiny_net(), "crop_size: 8", "crop_size: 16"));
+  for (const std::string command : {"plan --net larger.prototxt --costs tiny.csv",
+                                    "plan --net tiny.prototxt --image-size 16 --costs tiny.csv",
+                                    "profile --net larger.prototxt --paced tiny.csv"}) {
+    EXPECT_THAT(
+        desk.refusal(command),
+        HasSubstr("costs file 'tiny.csv' is of a net 'tiny.prototxt' with other extents: its "
+                  "layer 'conv1' is Convolution 3x8x8 to 4x6x6 by 4x3x3x3 4x1x1x1, that of net"))
+        << command;
+  }
+  std::string old;
+  std::istringstream lines(desk.read("tiny.csv"));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("# layer ")) old += line + "\n";
+  }
+  desk.write("old.csv", old);
+  const Outcome planned = desk.tandem("plan --net larger.prototxt --costs old.csv");
   EXPECT_EQ(planned.code, 0) << planned.errors;
 }
 

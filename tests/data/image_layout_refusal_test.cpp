@@ -89,6 +89,20 @@ TEST(ImageFolder, ValWithoutTrainIsRefusedUnlessThereIsAModel) {
   EXPECT_THAT(refusal(folder, "val"), HasSubstr("has val/ but no train/"));
 }
 
+TEST(ImageFolder, ANameWithALineBreakIsRefused) {
+  for (const char* name : {"cat/two\nlines.jpg", "cat/two\rlines.jpg", "cat/two\nlines/1.jpg"}) {
+    const TempFolder folder;
+    fill_class(folder, "cat", 3);
+    fill_class(folder, "dog", 3);
+    (void)folder.write(name, "x");
+    EXPECT_THAT(refusal(folder), HasSubstr("the name of image '" + std::string(name) +
+                                           "' contains a line break: rename it"));
+  }
+  const TempFolder folder;
+  fill_class(folder, "c\nat", 3);
+  EXPECT_THAT(refusal(folder), HasSubstr("class folder 'c\nat' contains a line break"));
+}
+
 TEST(ImageFolder, AFolderThatCannotBeReadIsNamed) {
   if (geteuid() == 0) GTEST_SKIP() << "root reads everything";
   const TempFolder folder;

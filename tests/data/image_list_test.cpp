@@ -247,6 +247,17 @@ TEST(ImageList, ASplitOfAFolderWrittenAsAListIsTheSame) {
   EXPECT_EQ(names(open_images(list_options(list, "val"))), names(val));
 }
 
+// A list of some of them would be another split.
+TEST(ImageList, ASplitInAFolderWithALineBreakInItsPathIsNotWritten) {
+  const TempFolder folder;
+  test::fill_class(folder, "two\nlines/cat", 4);
+  test::fill_class(folder, "two\nlines/dog", 4);
+  DatasetOptions options = image_options((folder / "two\nlines").string());
+  const Dataset train = open_images(options);
+  options.split = "val";
+  EXPECT_EQ(split_list(train, open_images(options)), "");
+}
+
 TEST(ImageList, RandomBytesAreRefusedOrRead) {
   const TempFolder folder;
   draw_ten(folder);

@@ -1,7 +1,8 @@
-// The loss_weight of layers that are not losses: a SumLoss is inserted.
+// The results of a net. The loss_weight of layers that are not losses: a SumLoss is inserted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/model/results.h"
 #include "tests/model/net_test.h"
 
 namespace tandem::test {
@@ -72,6 +73,25 @@ TEST(LossSum, OfAMetricIsRefused) {
   EXPECT_THAT(build_failure(data_layer + inner_product("ip", "data", "ip") + loss_layer +
                             layer("top1", "Accuracy", "ip", "a", "bottom: 'label' loss_weight: 2")),
               HasSubstr("layer 'top1' (Accuracy): loss_weight is 2, but a metric has no gradient"));
+}
+
+// Of labels 0, 1, 2 and a row without a sample.
+int64_t rows_of(const std::string& type, const std::string& parameters) {
+  const std::string more = "bottom: 'label' " + parameters;
+  const Net net = build_real(data_layer + inner_product("ip", "data", "ip") +
+                             layer("result", type, "ip", "result", more) + loss_layer);
+  const std::vector<float> labels{0, 1, 2, -1};
+  return rows_of_mean(net, net.scalars.at(0), labels);
+}
+
+TEST(RowsOfAMean, AreThoseThatItsDivisorCounts) {
+  EXPECT_EQ(rows_of("Accuracy", ""), 3);
+  EXPECT_EQ(rows_of("Accuracy", "accuracy_param { ignore_label: 1 }"), 2);
+  EXPECT_EQ(rows_of("Accuracy", "accuracy_param { ignore_label: 7 }"), 3);
+  EXPECT_EQ(rows_of("SoftmaxWithLoss", ""), 3);
+  EXPECT_EQ(rows_of("SoftmaxWithLoss", "loss_param { ignore_label: 1 }"), 2);
+  EXPECT_EQ(rows_of("SoftmaxWithLoss", "loss_param { ignore_label: 1 normalization: BATCH_SIZE }"),
+            3);
 }
 
 }  // namespace

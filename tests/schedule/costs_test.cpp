@@ -246,6 +246,19 @@ TEST_F(CostsFile, GivesBackWhatWasWritten) {
   }
 }
 
+TEST_F(CostsFile, GivesBackTheExtentsOfItsLayers) {
+  CostTable written;
+  written.set("a: b forward", {1, 1, 0});
+  written.set_extents("a: b", "ReLU 1x2x2 to 1x2x2");
+  written.write(path(), {"net lenet batch 4"});
+  CostTable read = CostTable::read(path(), {});
+  ASSERT_NE(read.extents("a: b"), nullptr);
+  EXPECT_EQ(*read.extents("a: b"), "ReLU 1x2x2 to 1x2x2");
+  EXPECT_EQ(read.extents("b"), nullptr);
+  read.forget("a: b");
+  EXPECT_EQ(read.find("a: b forward"), nullptr);
+}
+
 TEST_F(CostsFile, BeginsWithItsCommentsAndAHeader) {
   CostTable().write(path(), {"net alexnet"});
   std::ifstream file(path());

@@ -15,7 +15,6 @@ namespace tandem {
 namespace {
 
 using testing::Contains;
-using testing::Field;
 using testing::HasSubstr;
 
 struct Twice : sdk::LayerType {
@@ -44,7 +43,7 @@ TEST_F(ProgramPlugin, IsKnownToEveryRegistry) {
   EXPECT_EQ(Registry::with_defaults().find_layer_type("test.Twice"), nullptr);
   register_plugin(entry);
   EXPECT_NE(Registry::with_defaults().find_layer_type("test.Twice"), nullptr);
-  EXPECT_THAT(plugins(), Contains(Field(&PluginReport::name, "program-test")));
+  EXPECT_THAT(plugins(), Contains(testing::Field(&PluginReport::name, "program-test")));
 }
 
 TEST_F(ProgramPlugin, IsRefusedIfItCannotBeUsed) {

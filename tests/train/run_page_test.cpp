@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "core/base/random.h"
+#include "core/base/strings.h"
 #include "core/train/progress.h"
 #include "core/train/report/compare_page.h"
 #include "core/train/report/confusion_page.h"
@@ -145,6 +146,19 @@ TEST(RunPage, EscapesAllNamesOfTheUser) {
     EXPECT_THAT(compare_page({one, two}),
                 AllOf(Not(HasSubstr("<script>alert")), Not(HasSubstr("<img src=x"))));
   }
+}
+
+TEST(RunPage, IsUtf8WhateverTheNamesOfFilesAre) {
+  const std::string latin = "caf\xE9.jpg";
+  RunFigures run = figures(3);
+  run.name = run.record.options.data = latin;
+  run.record.data_parameters["mean"] = latin;
+  for (std::string& name : run.record.class_names) name += latin;
+  run.data.splits[0].bad = {{latin, latin}};
+  run.mistakes = run.doubts = {judged_picture(latin)};
+  EXPECT_TRUE(is_utf8(run_page(run)));
+  EXPECT_TRUE(is_utf8(confusion_html(run.findings->confusion, run.record.class_names)));
+  EXPECT_TRUE(is_utf8(compare_page({{latin, run.record, 1, run.metrics}})));
 }
 
 TEST(RunPage, IsWholeBeforeTheFirstEvaluation) {

@@ -69,6 +69,16 @@ class SlowLayer : public testing::Test {
   SlowLayer() { register_plugin(entry); }
   ~SlowLayer() override { program_plugins() = before_; }
 
+  [[nodiscard]] TrainOptions idle_run(int64_t steps) const {
+    TrainOptions options = synthetic_run(folder_, steps);
+    const std::string at = "layer {\n  name: \"score";  // renamed for the classes
+    const size_t place = options.net_text.find(at);
+    EXPECT_NE(place, std::string::npos) << options.net_text;
+    options.net_text.insert(
+        place, "layer { name: \"idle\" type: \"test.Idle\" bottom: \"fc3\" top: \"fc3_idle\" }\n");
+    return options;
+  }
+
   TempFolder folder_;
 
  private:
@@ -76,14 +86,18 @@ class SlowLayer : public testing::Test {
 };
 
 TEST_F(SlowLayer, IsNamedByTheRunWithThePassThatIsSlow) {
-  TrainOptions options = synthetic_run(folder_, 10);
-  const std::string at = "layer {\n  name: \"score";  // renamed for the classes
-  const size_t place = options.net_text.find(at);
-  ASSERT_NE(place, std::string::npos) << options.net_text;
-  options.net_text.insert(
-      place, "layer { name: \"idle\" type: \"test.Idle\" bottom: \"fc3\" top: \"fc3_idle\" }\n");
-  EXPECT_THAT(messages_of(options),
-              Contains(HasSubstr("advice: layer 'idle' (test.Idle) is slow: its forward pass")));
+  for (const int64_t steps : {4, 10}) {
+    EXPECT_THAT(messages_of(idle_run(steps)),
+                Contains(HasSubstr("advice: layer 'idle' (test.Idle) is slow: its forward pass")))
+        << steps;
+  }
+}
+
+// One step that something else has disturbed is no slow layer.
+TEST_F(SlowLayer, IsNotNamedAfterFewerThanThreeStepsThatDoNotWarmUp) {
+  for (const int64_t steps : {1, 2, 3}) {
+    EXPECT_THAT(messages_of(idle_run(steps)), Not(Contains(HasSubstr("is slow")))) << steps;
+  }
 }
 
 // A sanitizer slows down our own kernels many times, and oneDNN's not at all.

@@ -98,6 +98,7 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
     }
   }
   write_output(arguments.preview, to_png(width, height, picture));
+  if (arguments.as_json) return;  // the JSON is all of the output
   print_names("{} images as net '{}' receives them: {}\n", count, setup.record.net_name,
               arguments.preview);
 }
@@ -108,8 +109,7 @@ int run_data(const DataArguments& arguments) {
   if (!arguments.preview.empty() && arguments.html.empty() && !arguments.as_json) return 0;
   const Audit found = inspect(registry, arguments);
   if (arguments.as_json) {
-    fmt::print("{}\n", to_json(found, arguments.source)
-                           .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_json(to_json(found, arguments.source));
   } else {
     print_names("{}", to_text(found, arguments.source, terminal_width(100)));
   }
@@ -131,7 +131,8 @@ void add_data(CommandLine& line) {
   add_json_option(command, a.as_json);
   command.option("--html FILE", &a.html, "Write a page with pictures of every class");
   command.option("--preview FILE", &a.preview,
-                 "Instead of inspecting, write a PNG with images as a net receives them");
+                 "Write a PNG with images as a net receives them, and inspect only with --html or "
+                 "--json");
   command.option("--net FILE", &a.net, "For --preview: the net (default: resnet18)");
   command.option("--image-size N", &a.image_size, "For --preview: as of 'tandem train'")
       .range(1, 16384);

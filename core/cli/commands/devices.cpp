@@ -74,7 +74,7 @@ int list_devices(bool as_json) {
     tree.push_back(devices_json(registry, kind));
     if (!as_json) print_devices(tree.back());
   }
-  if (as_json) fmt::print("{}\n", tree.dump(2));
+  if (as_json) print_json(tree);
   return 0;
 }
 

@@ -238,7 +238,7 @@ int list_layers(const std::string& name, bool as_json) {
     fmt::print("{:<18} {} [{}]\n", type->name, type->help, to_text(offers, false));
     if (!name.empty()) print_one(registry, *type, offers);
   }
-  if (as_json) fmt::print("{}\n", tree.dump(2));
+  if (as_json) print_json(tree);
   return 0;
 }
 
@@ -300,7 +300,7 @@ int list_datasets(const std::string& name, bool as_json) {
     fmt::print("{:<18} {}\n", type.name, type.help);
     if (!name.empty()) print_dataset(type, module);
   }
-  if (as_json) fmt::print("{}\n", tree.dump(2));
+  if (as_json) print_json(tree);
   return 0;
 }
 

@@ -110,7 +110,7 @@ int run_models(const ModelsArguments& a) {
     if (!row.refusal.empty()) list.back()["refusal"] = row.refusal;
   }
   if (a.as_json) {
-    fmt::print("{}\n", list.dump(2));
+    print_json(list);
     return 0;
   }
   fmt::print(

@@ -45,7 +45,7 @@ std::string size_text(const Shape& s) {
   return s.h == 1 && s.w == 1 ? fmt::format("{}", s.c) : fmt::format("{}x{}x{}", s.c, s.h, s.w);
 }
 
-void print_json(const Net& net, const std::vector<LayerSummary>& rows, int64_t training_bytes) {
+void print_as_json(const Net& net, const std::vector<LayerSummary>& rows, int64_t training_bytes) {
   json tree = {{"net", net.name}, {"batch", net.batch}, {"layers", json::array()}};
   for (const LayerSummary& row : rows) {
     const Layer& layer = net.layers[static_cast<size_t>(row.layer)];
@@ -78,7 +78,7 @@ void print_json(const Net& net, const std::vector<LayerSummary>& rows, int64_t t
   tree["backward_flops"] = totals.backward;
   tree["output_bytes"] = totals.output_bytes;
   tree["training_bytes"] = training_bytes;
-  fmt::print("{}\n", tree.dump(2));
+  print_json(tree);
 }
 
 void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t training_bytes) {
@@ -159,7 +159,7 @@ int run_net(const NetCommandArguments& a) {
   }
   if (!a.dot.empty()) write_output(a.dot, to_dot(net));
   if (!why.empty() && !a.as_json) fmt::print("shown for testing: {}\n\n", why);
-  a.as_json ? print_json(net, rows, training_bytes) : print_table(net, rows, training_bytes);
+  a.as_json ? print_as_json(net, rows, training_bytes) : print_table(net, rows, training_bytes);
   if (kernels.ordinals.empty() && !a.as_json) {
     fmt::print(
         "as {} devices have it{}\n", kernels.kind,

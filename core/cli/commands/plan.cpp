@@ -116,7 +116,12 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   options.models_large_plans = true;
   options.costs =
       a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
-  require_costs_of(a.net.net, definition, *options.costs, a.costs);
+  if (!a.costs.empty()) {
+    const Net net =
+        build_net(definition, registry,
+                  {TANDEM_TRAIN, options.batch, options.data, options.kernels, precision});
+    take_costs_of(a.net.net, definition, net, a.costs, *options.costs);
+  }
   // Simulated devices use the form of the devices that they stand for, or that were measured.
   const bool were_bytes = is_simulated && options.costs->find("convert") != nullptr;
   choose_made_up_pixels(
@@ -174,7 +179,7 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
                  {"estimated_costs", list.estimated_costs},
                  {"strategies", json::array()}};
     for (const Forecast& forecast : list.forecasts) tree["strategies"].push_back(to_json(forecast));
-    fmt::print("{}\n", tree.dump(2));
+    print_json(tree);
     return 0;
   }
   print_names("net {} on {} devices, batch {}{}\n\n{}", a.net.net, list.devices, list.batch,
@@ -251,7 +256,7 @@ int run_plan(PlanArguments& a, const Command& command) {
     for (size_t d = 0; d < memory.persistent_bytes.size(); ++d) {
       tree["memory_bytes"].push_back(memory.persistent_bytes[d] + memory.transient_bytes[d]);
     }
-    fmt::print("{}\n", tree.dump(2));
+    print_json(tree);
     return 0;
   }
   if (a.tasks) print_names("{}\n", to_text(phase.plan));

@@ -79,7 +79,7 @@ class Printer {
 
   int finish() const {
     if (as_json_) {
-      fmt::print("{}\n", tree_.dump(2));
+      print_json(tree_);
     } else {
       fmt::print("{} promises kept, {} broken\n", kept_, broken_);
     }

@@ -45,7 +45,7 @@ int list_plugins(bool as_json) {
       fmt::print("NOT LOADED: {}\n  {}\n", module.reason, module.path.string());
     }
   }
-  if (as_json) fmt::print("{}\n", tree.dump(2));
+  if (as_json) print_json(tree);
   if (!as_json && registry.modules().empty()) {
     std::string folders;
     for (const auto& folder : Registry::default_folders())

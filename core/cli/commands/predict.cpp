@@ -151,7 +151,7 @@ int run_predict(PredictArguments a) {
   if (!a.as_json && !a.explain.empty()) {
     print_names("pictures in {}: {}\n", a.explain.string(), how);
   }
-  if (a.as_json) fmt::print("{}\n", tree.dump(2, ' ', false, json::error_handler_t::replace));
+  if (a.as_json) print_json(tree);
   return all_good ? 0 : 1;
 }
 

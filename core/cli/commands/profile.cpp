@@ -226,7 +226,7 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
                                 {"algorithm", row.algorithm}});
       if (!row.fused.empty()) tree["layers"].back()["forward"] = row.fused;
     }
-    fmt::print("{}\n", tree.dump(2));
+    print_json(tree);
     return 0;
   }
   if (!message_path.empty()) fmt::print("{}\n\n", message_path);
@@ -275,7 +275,9 @@ int run_profile(ProfileArguments& a, const Command& command) {
   if (!a.paced.empty()) {
     options.machine.paced = true;
     options.costs = CostTable::read(a.paced, Roofline{}, a.precision);
-    require_costs_of(a.net.net, definition, *options.costs, a.paced);
+    const Net net = build_net(definition, registry,
+                              {TANDEM_TRAIN, options.batch, options.data, kind, options.precision});
+    take_costs_of(a.net.net, definition, net, a.paced, *options.costs);
   }
   const std::unique_ptr<Communicator> ranks =
       open_measuring_ranks(registry, watchdog_seconds, command.given_values(), options);

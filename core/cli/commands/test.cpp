@@ -132,7 +132,7 @@ void add_test(CommandLine& line) {
     const TestResult result = test_run(arguments->options, messages);
     if (result.rank > 0) return 0;
     if (arguments->as_json) {
-      fmt::print("{}\n", result_json(result).dump(2, ' ', false, json::error_handler_t::replace));
+      print_json(result_json(result));
     } else {
       print(result);
     }

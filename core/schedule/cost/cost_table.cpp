@@ -121,6 +121,27 @@ std::string net_of(const std::string& comment) {
   return comment.substr(key.size(), end - key.size());
 }
 
+constexpr std::string_view layer_comment = "# layer ";
+
+// "# layer conv1: Convolution ..." -> "conv1", "Convolution ..."; the text after the name has no
+// colon followed by a space.
+std::pair<std::string, std::string> extents_in(const std::string& comment) {
+  const size_t end = comment.rfind(": ");
+  if (!comment.starts_with(layer_comment) || end == std::string::npos ||
+      end < layer_comment.size()) {
+    return {};
+  }
+  return {comment.substr(layer_comment.size(), end - layer_comment.size()),
+          comment.substr(end + 2)};
+}
+
+// The layer whose pass a key names; "": other work.
+std::string layer_of(const std::string& key) {
+  // All passes are named so (to_string(LayerPass)).
+  const size_t end = std::min(key.rfind(" forward"), key.rfind(" backward"));
+  return end == std::string::npos ? "" : key.substr(0, end);
+}
+
 void require_precision(const std::string& comment, const std::string& wanted,
                        const Location& where) {
   const std::string found = precision_of(comment);
@@ -233,12 +254,19 @@ const MeasuredCost* CostTable::find(const std::string& key) const {
 
 std::set<std::string> CostTable::layers() const {
   std::set<std::string> names;
-  for (const auto& [key, cost] : measured_) {
-    // All passes are named so (to_string(LayerPass)).
-    const size_t end = std::min(key.rfind(" forward"), key.rfind(" backward"));
-    if (end != std::string::npos) names.insert(key.substr(0, end));
-  }
+  for (const auto& [key, cost] : measured_) names.insert(layer_of(key));
+  names.erase("");
   return names;
+}
+
+const std::string* CostTable::extents(const std::string& layer) const {
+  const auto found = extents_.find(layer);
+  return found == extents_.end() ? nullptr : &found->second;
+}
+
+void CostTable::forget(const std::string& layer) {
+  std::erase_if(measured_, [&](const auto& one) { return layer_of(one.first) == layer; });
+  extents_.erase(layer);
 }
 
 const tandem_layer_cost& LayerWorks::of(int layer, int64_t rows) {
@@ -334,6 +362,9 @@ bool CostTable::is_measured(const Net& net, const Plan& plan, const Task& task) 
 std::string CostTable::text(const std::vector<std::string>& comments) const {
   std::string text = fmt::format("{}\n", title);
   for (const std::string& comment : comments) text += fmt::format("# {}\n", comment);
+  for (const auto& [layer, extents] : extents_) {
+    text += fmt::format("{}{}: {}\n", layer_comment, layer, extents);
+  }
   text += fmt::format("{}\n", header);
   for (const auto& [key, cost] : measured_) {
     text += fmt::format("{},{},{},{}\n", quoted(key), cost.seconds, cost.rows, cost.bytes);
@@ -374,6 +405,9 @@ CostTable CostTable::parse(const std::string& text, const std::string& source,
     if (line.starts_with('#')) {
       require_precision(line, precision, where);
       if (table.net_.empty()) table.net_ = net_of(line);
+      if (const auto [layer, extents] = extents_in(line); !layer.empty()) {
+        table.set_extents(layer, extents);
+      }
     }
     if (line.empty() || line.front() == '#') continue;
     if (!has_header) {

@@ -60,6 +60,14 @@ class CostTable {
   [[nodiscard]] const std::string& net() const { return net_; }
   // The layers of which a pass was measured.
   [[nodiscard]] std::set<std::string> layers() const;
+  // What was measured under the name of a layer: its extents_of(). nullptr: a file that does not
+  // say, as those of older versions.
+  void set_extents(const std::string& layer, const std::string& extents) {
+    extents_[layer] = extents;
+  }
+  [[nodiscard]] const std::string* extents(const std::string& layer) const;
+  // Removes the costs of a layer.
+  void forget(const std::string& layer);
 
   // Seconds of a task (a copy between devices: 0; links time it).
   [[nodiscard]] double seconds(const Net& net, const Plan& plan, const Task& task) const;
@@ -81,9 +89,9 @@ class CostTable {
   [[nodiscard]] static CostTable parse(const std::string& text, const std::string& source,
                                        const Roofline& roofline, const std::string& precision = "");
   // CSV with the header line key,seconds,rows,bytes and comment lines "# ..." for net, devices,
-  // machine and precision. Errors name file and line. write() replaces an existing cost table
-  // atomically, and refuses to replace any other file. read() refuses a table whose comments name
-  // another precision than this one ("": any).
+  // machine, precision and the extents of layers. Errors name file and line. write() replaces an
+  // existing cost table atomically, and refuses to replace any other file. read() refuses a table
+  // whose comments name another precision than this one ("": any).
   void write(const std::filesystem::path& path, const std::vector<std::string>& comments) const;
   [[nodiscard]] static CostTable read(const std::filesystem::path& path, const Roofline& roofline,
                                       const std::string& precision = "");
@@ -99,6 +107,7 @@ class CostTable {
   Roofline roofline_;
   std::string net_;
   std::map<std::string, MeasuredCost> measured_;
+  std::map<std::string, std::string> extents_;  // by layer
 };
 
 // Operations and memory traffic of a layer's pass over `rows` rows, in bytes of the layer's dtype.
