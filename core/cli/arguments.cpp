@@ -12,6 +12,7 @@
 #include "core/data/pixels.h"
 #include "core/schedule/execution/capture.h"
 #include "core/train/session.h"
+#include "include/tandem/train.h"
 
 namespace tandem::cli {
 namespace {
@@ -209,7 +210,7 @@ void add_net_options(Command& command, NetChoice& choice) {
 
 void add_net_size_options(Command& command, NetChoice& choice) {
   command.option("--batch N", &choice.batch, "Images in the global batch (default: the net's)")
-      .range(1, most_images);
+      .range(1, most_batch_images);
   command.option("--classes N", &choice.classes, "Classes (default: as the net's file has them)")
       .range(1);
   command

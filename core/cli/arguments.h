@@ -21,8 +21,6 @@ struct SessionOptions;
 
 namespace tandem::cli {
 
-constexpr int64_t most_images = 1'000'000'000;  // of a global batch, as when training
-
 void add_device_options(Command& command, DeviceOptions& options);
 
 // A net's state, for the include and exclude rules of its layers: `--level 1 --stage a,b`. `prefix`

@@ -17,6 +17,7 @@
 #include "core/train/forecast.h"
 #include "core/train/rank_links.h"
 #include "core/train/safetensors.h"
+#include "include/tandem/train.h"
 #include "plugins/simulation.h"
 
 namespace tandem::cli {
@@ -110,9 +111,9 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   if (!(a.variation >= 0 && a.variation <= 10)) {
     throw error("--variation {}: a standard deviation from 0 to 10, as 0.1", a.variation);
   }
-  if (a.batch_per_device > most_images / devices.count()) {
+  if (a.batch_per_device > most_batch_images / devices.count()) {
     throw error("--batch-per-device {} on {} devices: too large; the global batch is at most {}",
-                a.batch_per_device, devices.count(), most_images);
+                a.batch_per_device, devices.count(), most_batch_images);
   }
   SessionOptions options;
   options.devices = simulated_devices(devices.count());
@@ -316,7 +317,7 @@ void add_plan(CommandLine& line) {
   command
       .option("--batch-per-device N", &a.batch_per_device,
               "Images per device, instead of --batch; the one device to compare with takes as many")
-      .range(1, most_images);
+      .range(1, most_batch_images);
   command.option("--hosts N", &a.hosts,
                  "Hosts that the devices are divided among: --link is the speed of copies in a "
                  "host, --network that between hosts");
