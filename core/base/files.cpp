@@ -42,14 +42,20 @@ bool is_regular(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-// Whether another process holds the file of this name: it is being written. A file system without
-// locks says no.
-bool is_being_written(const fs::path& path) {
+// Removes a link, or a file that a kill has left. Returns the reason if it cannot; EWOULDBLOCK:
+// another process is writing the file, or has just taken its name. Without locks in the file system
+// no process seems to write it.
+int remove_left(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (descriptor < 0) return false;
-  const bool is_held = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  ::close(descriptor);
-  return is_held;
+  const bool is_held =
+      descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  int reason = EWOULDBLOCK;
+  // While this process holds it no other one removes it, so that the name is still of this file.
+  if (!is_held && (descriptor < 0 || is_at(descriptor, path))) {
+    reason = ::unlink(path.c_str()) == 0 || errno == ENOENT ? 0 : errno;
+  }
+  if (descriptor >= 0) ::close(descriptor);
+  return reason;
 }
 
 bool is_folder(const std::string& path) {
@@ -157,8 +163,10 @@ void OutputFile::create() {
     return error("file '{}' cannot be created: another process is writing it", shown_.string());
   };
   if (type == fs::file_type::regular || type == fs::file_type::symlink) {
-    if (type == fs::file_type::regular && is_being_written(path_)) throw in_use();
-    ::unlink(path_.c_str());
+    const int reason = remove_left(path_);
+    if (reason == EWOULDBLOCK) throw in_use();
+    errno = reason;
+    if (reason != 0) fail("cannot be created");
   } else if (!is_new) {
     mode_ = OutputMode::directly;
     descriptor_ = open_device(path_);
@@ -177,8 +185,9 @@ void OutputFile::create() {
 
 OutputFile::~OutputFile() {
   if (descriptor_ < 0) return;
+  // While it is locked, as the next file of this name is another process's.
+  if (mode_ == OutputMode::create && is_in_place()) ::unlink(path_.c_str());
   ::close(descriptor_);
-  if (mode_ == OutputMode::create) ::unlink(path_.c_str());
 }
 
 void OutputFile::write(const void* data, size_t bytes) {

@@ -188,13 +188,13 @@ Net build_for_weights(const NetDefinition& definition, const Registry& registry,
 }
 
 // What an import that failed has left in its folder.
-void remove_contents(const fs::path& folder, bool keeps_folder) {
+void remove_contents(const RunFolder& folder) {
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.path(), ignored)) {
     const fs::path name = entry.path().filename();
     if (name != "find_lr.csv" && name != "find_lr.svg") fs::remove(entry.path(), ignored);
   }
-  if (!keeps_folder) fs::remove(folder, ignored);
+  if (!folder.was_there()) fs::remove(folder.path(), ignored);
 }
 
 }  // namespace
@@ -227,15 +227,13 @@ ImportResult import_weights(const ImportOptions& options) {
                                       : read_pretrained(options.weights, net, &checkpoint.weights);
   require_all_weights(report, options, net);
   const fs::path out = options.out.empty() ? RunFolder::free_name(net.name) : options.out;
-  std::error_code code;
-  const bool existed = fs::exists(out, code);
   const RunFolder folder = RunFolder::create(out);
   try {
     // The record last: a folder with it is a run.
     write_checkpoint(folder.path(), "last", net, checkpoint, {"best"});
     folder.write(record, definition, default_solver("SGD"));
   } catch (...) {
-    remove_contents(out, existed);
+    remove_contents(folder);
     throw;
   }
   ImportResult result;

@@ -77,7 +77,8 @@ bool holds_others(const fs::path& path) {
 RunFolder RunFolder::create(const fs::path& path) {
   std::error_code code;
   require_no_run(path);
-  if (fs::is_directory(path, code) && holds_others(path)) {
+  const bool was_there = fs::is_directory(path, code);
+  if (was_there && holds_others(path)) {
     throw error(
         "run folder '{}' holds files that are not a run's: choose an empty or a new folder (--out)",
         path.string());
@@ -87,6 +88,7 @@ RunFolder RunFolder::create(const fs::path& path) {
     throw error("run folder '{}' cannot be written: choose another with --out", path.string());
   }
   RunFolder folder(path);
+  folder.was_there_ = was_there;
   folder.lock();
   require_no_run(path);  // another process may have made one meanwhile
   return folder;

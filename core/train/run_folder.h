@@ -40,6 +40,8 @@ class RunFolder {
   [[nodiscard]] static std::filesystem::path free_name(const std::string& net);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  // Whether create() found the folder, empty or with a curve of --find-lr, and did not make it.
+  [[nodiscard]] bool was_there() const { return was_there_; }
   [[nodiscard]] std::filesystem::path metrics_file() const { return path_ / "metrics.csv"; }
   [[nodiscard]] std::filesystem::path log_file() const { return path_ / "log.txt"; }
   [[nodiscard]] std::filesystem::path timeline_file() const { return path_ / "timeline.json"; }
@@ -64,6 +66,7 @@ class RunFolder {
  private:
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
   std::filesystem::path path_;
+  bool was_there_ = false;
   std::shared_ptr<const int> lock_;  // a descriptor of the folder; closing it unlocks
 };
 

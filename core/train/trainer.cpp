@@ -71,12 +71,14 @@ void recognize_data(TrainSetup& setup) {
   }
 }
 
-// Removes what is written before the first step, and the folder if nothing else is in it.
-void remove_unbegun(const std::filesystem::path& run) {
+// Removes what is written before the first step, and the folder that was made for it if nothing
+// else is in it.
+void remove_unbegun(const RunFolder& folder) {
+  const std::filesystem::path& run = folder.path();
   std::error_code ignored;
-  for (const char* file :
-       {"run.json", "net.prototxt", "untuned_net.prototxt", "solver.prototxt", "plan.txt",
-        "metrics.csv", "log.txt", "classes.txt", "split.csv", "skipped.txt", report_file}) {
+  for (const char* file : {"run.json", "net.prototxt", "untuned_net.prototxt", "solver.prototxt",
+                           "plan.txt", "metrics.csv", "log.txt", "timeline.json", "classes.txt",
+                           "split.csv", "skipped.txt", report_file}) {
     std::filesystem::remove(run / file, ignored);
   }
   std::vector<std::filesystem::path> events;
@@ -85,6 +87,7 @@ void remove_unbegun(const std::filesystem::path& run) {
     if (name.starts_with(event_file_prefix)) events.push_back(entry.path());
   }
   for (const auto& file : events) std::filesystem::remove(file, ignored);
+  if (folder.was_there()) return;         // it may be a link, or have rights of its own
   std::filesystem::remove(run, ignored);  // fails where something is left in it
 }
 
@@ -98,7 +101,7 @@ class FolderUntilBegun {
   ~FolderUntilBegun() {
     std::error_code ignored;
     const bool keeps_list = std::filesystem::exists(folder_.skipped_file(), ignored);
-    if (!is_begun_ && !keeps_list && folder_.is_in_place()) remove_unbegun(folder_.path());
+    if (!is_begun_ && !keeps_list && folder_.is_in_place()) remove_unbegun(folder_);
   }
   void begin() { is_begun_ = true; }
 
@@ -243,7 +246,7 @@ void conclude(TrainResult& result, bool is_new, const RunFolder& folder, Observe
     result.run.clear();
   } else if (is_new && result.steps == 0) {
     observer.on_message("stopped before the first step: nothing is kept");
-    remove_unbegun(folder.path());
+    remove_unbegun(folder);
     result.run.clear();
   } else if (result.stopped) {
     observer.on_message(

@@ -1,6 +1,7 @@
 #include "core/base/files.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
@@ -39,6 +40,31 @@ TEST(OutputFile, ReplacesWhatAKillHasLeft) {
   write_as(path, "whole");
   EXPECT_EQ(read_text_file(path), "whole");
   EXPECT_FALSE(std::filesystem::exists(pending_file(path)));
+}
+
+// The next file of its name may be another process's.
+TEST(OutputFile, ThatIsGivenUpRemovesNoFileButItsOwn) {
+  const TempFolder folder;
+  const std::filesystem::path path = folder / "weights";
+  {
+    const OutputFile given_up(path);
+    std::filesystem::remove(path);
+    static_cast<void>(folder.write("weights", "another's"));
+  }
+  EXPECT_EQ(read_text_file(path), "another's");
+  { const OutputFile given_up(path); }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(OutputFile, SaysWhyItCannotReplaceWhatAKillHasLeft) {
+  if (geteuid() == 0) GTEST_SKIP() << "root removes everything";
+  const TempFolder folder;
+  static_cast<void>(folder.write("weights.new", "left"));
+  std::filesystem::permissions(
+      folder.path(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  const std::string message = message_of([&] { write_as(folder / "weights", "text"); });
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+  EXPECT_THAT(message, HasSubstr("cannot be created: Permission denied"));
 }
 
 TEST(OutputFile, LeavesNothingWhereItCannotHaveItsName) {

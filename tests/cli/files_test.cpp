@@ -181,6 +181,18 @@ TEST(Files, ATrainingThatFailsBeforeItsFirstStepLeavesNoRunFolder) {
   EXPECT_TRUE(fs::exists(desk / "run/metrics.csv"));
 }
 
+TEST(Files, ATrainingThatFailsBeforeItsFirstStepKeepsTheFolderThatWasThere) {
+  const Desk desk;
+  const std::string train = train_tiny + "synthetic --steps 2 --data-option scale=1e38 --out ";
+  desk.make_folder("empty");
+  fs::create_directory_symlink("empty", desk / "link");
+  for (const char* name : {"empty", "link"}) {
+    EXPECT_THAT(desk.refusal(train + name), HasSubstr("step 1: the loss is not finite"));
+    EXPECT_TRUE(fs::is_directory(desk / name)) << name;
+    EXPECT_TRUE(fs::is_empty(desk / name)) << name;
+  }
+}
+
 TEST(Files, AFolderWithTheNameOfADataSetIsNoted) {
   const Desk desk;
   const std::string line = "is the data set of that name, not the file or folder of that name here";

@@ -75,6 +75,19 @@ void divide_among_hosts(const PlanArguments& a, int devices, MachineOptions& mac
                                  devices / a.hosts, a.network)));
 }
 
+// What was measured of the net; the roofline estimates the rest.
+CostTable measured_costs(const PlanArguments& a, const Registry& registry,
+                         const NetDefinition& definition, const Roofline& roofline,
+                         const SessionOptions& options) {
+  if (a.costs.empty()) return CostTable(roofline);
+  CostTable costs = CostTable::read(a.costs, roofline, a.precision);
+  const Net net =
+      build_net(definition, registry,
+                {TANDEM_TRAIN, options.batch, options.data, options.kernels, options.precision});
+  take_costs_of(a.net.net, definition, net, a.costs, costs);
+  return costs;
+}
+
 // The options of a session on simulated devices for these arguments.
 SessionOptions session_options(const PlanArguments& a, const Registry& registry,
                                const NetDefinition& definition, ForecastOptions& how) {
@@ -115,14 +128,7 @@ SessionOptions session_options(const PlanArguments& a, const Registry& registry,
   options.data = a.net.data(definition);
   options.testing = false;
   options.models_large_plans = true;
-  options.costs =
-      a.costs.empty() ? CostTable(roofline) : CostTable::read(a.costs, roofline, a.precision);
-  if (!a.costs.empty()) {
-    const Net net =
-        build_net(definition, registry,
-                  {TANDEM_TRAIN, options.batch, options.data, options.kernels, precision});
-    take_costs_of(a.net.net, definition, net, a.costs, *options.costs);
-  }
+  options.costs = measured_costs(a, registry, definition, roofline, options);
   // Simulated devices use the form of the devices that they stand for, or that were measured.
   const bool were_bytes = is_simulated && options.costs->find("convert") != nullptr;
   choose_made_up_pixels(

@@ -69,7 +69,8 @@ void take_costs_of(const std::string& name, const NetDefinition& definition, con
     const std::string& layer = net.layer(others[0]).name;
     throw error(
         "costs file '{}' is of a net '{}' with other extents: its layer '{}' is {}, that of net "
-        "'{}' {}: measure this one with `tandem profile --net {} --costs FILE`",
+        "'{}' {}: measure this one with `tandem profile --net {} --costs FILE` at the same image "
+        "size",
         file, costs.net(), layer, *costs.extents(layer), name, extents_of(net, others[0]), name);
   }
   for (const int layer : others) costs.forget(net.layer(layer).name);
