@@ -54,12 +54,12 @@ bool changes_net(const RunRecord& record) {
 
 void require_no_run(const fs::path& path) {
   std::error_code code;
-  if (fs::exists(record_file(path), code)) {
-    throw error(
-        "run folder '{}' already holds a run: go on with it (--resume), or choose another folder "
-        "(--out)",
-        path.string());
-  }
+  if (!fs::exists(record_file(path), code)) return;
+  const bool has_checkpoint = fs::exists(path / "last.safetensors", code);
+  throw error("run folder '{}' already holds a run{}", path.string(),
+              has_checkpoint ? ": go on with it (--resume), or choose another folder (--out)"
+                             : " that ended before its first checkpoint: remove the folder, or "
+                               "choose another (--out)");
 }
 
 // Whether anything is in the folder besides the curve of --find-lr.

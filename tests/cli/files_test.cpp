@@ -193,6 +193,16 @@ TEST(Files, ATrainingThatFailsBeforeItsFirstStepKeepsTheFolderThatWasThere) {
   }
 }
 
+TEST(Files, ARunWithoutACheckpointIsNotToBeResumed) {
+  const Desk desk;
+  const std::string train = train_tiny + "synthetic --steps 1 --out run";
+  ASSERT_EQ(desk.tandem(train).code, 0);
+  EXPECT_THAT(desk.refusal(train), HasSubstr("already holds a run: go on with it (--resume)"));
+  fs::remove(desk / "run/last.safetensors");
+  EXPECT_THAT(desk.refusal(train), HasSubstr("already holds a run that ended before its first "
+                                             "checkpoint: remove the folder"));
+}
+
 TEST(Files, AFolderWithTheNameOfADataSetIsNoted) {
   const Desk desk;
   const std::string line = "is the data set of that name, not the file or folder of that name here";
