@@ -89,8 +89,10 @@ std::optional<RunRecord> record_beside(const fs::path& net) {
   return RunFolder::open(folder).record();
 }
 
+// `beside`: the run in whose folder the net is, if it is in one.
 RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
-                    const std::optional<PublishedWeights>& published) {
+                    const std::optional<PublishedWeights>& published,
+                    const std::optional<RunRecord>& beside) {
   RunRecord record;
   record.options.net = published ? published->architecture : options.net;
   record.options.devices = default_kind;
@@ -108,7 +110,7 @@ RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
   if (published) {
     record.data_parameters = published->data_parameters();
     record.data_parameters["resize"] = fmt::format("{}", published->resize_for(record.data.h));
-  } else if (const auto beside = record_beside(options.net)) {
+  } else if (beside) {
     record.data_parameters = preparation_of(*beside);
     if (record.data.h == 0) record.data = beside->data;
   } else {
@@ -118,13 +120,12 @@ RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
 }
 
 // How the run's images are prepared, and what says so.
-std::string preparation_text(const NetDefinition& net, const RunRecord& record) {
+std::string preparation_text(const NetDefinition& net, const RunRecord& record, bool is_of_run) {
   const TransformDefinition transform = transform_of(net);
   std::vector<std::string> parts;
   for (const auto& [name, value] : preparation_of(record)) {
     parts.push_back(fmt::format("{} {}", name, value));
   }
-  const bool is_of_run = record_beside(record.options.net).has_value();
   if (transform.crop_size > 0) parts.push_back(fmt::format("crop {}", transform.crop_size));
   const std::string text = fmt::format("{}", fmt::join(parts, ", "));
   if (is_of_run) {
@@ -214,7 +215,8 @@ ImportResult import_weights(const ImportOptions& options) {
       definition = with_outputs(definition, published->classes);
     }
   }
-  RunRecord record = record_of(options, definition, published);
+  const std::optional<RunRecord> beside = published ? std::nullopt : record_beside(options.net);
+  RunRecord record = record_of(options, definition, published, beside);
   record.class_names = names_of_classes(options, class_count(definition));
   const Registry registry = Registry::with_defaults();
   NetOptions net_options;
@@ -239,8 +241,9 @@ ImportResult import_weights(const ImportOptions& options) {
   ImportResult result;
   result.run = folder.path();
   result.notes = to_text(report, published ? published->file : options.weights);
-  result.notes = (published ? to_text(*published) : preparation_text(definition, record)) + "\n" +
-                 result.notes;
+  result.notes =
+      (published ? to_text(*published) : preparation_text(definition, record, beside.has_value())) +
+      "\n" + result.notes;
   return result;
 }
 
