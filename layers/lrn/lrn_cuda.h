@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "layers/lrn/lrn.h"
+#include "layers/lrn/usual_lrn_cuda.h"
 #include "plugins/cuda/elements.h"
 #include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
@@ -47,13 +48,6 @@ struct Neighbourhood {
     return at + half < extent ? at + half + 1 : extent;
   }
 };
-
-// s^-beta. The usual exponent is computed by square roots, which are fast and accurate.
-TANDEM_HOST_DEVICE inline float lrn_power(float s, float beta) {
-  if (beta != 0.75F) return powf(s, -beta);
-  const float root = sqrtf(s);
-  return 1 / (root * sqrtf(root));
-}
 
 template <class T>
 struct SquareAt {
@@ -122,7 +116,9 @@ class LrnCuda : public sdk::Needs {
     const auto size = static_cast<double>(binding.attributes.integer("local_size"));
     const double count = neighbours_.across ? size : size * size;
     scale_ = static_cast<float>(binding.attributes.number("alpha") / count);
-    if (!binding.has(TANDEM_WANTS_BACKWARD_DATA)) return;
+    usual_ = UsualLrn(binding.input(0), {scale_, beta_, k_}, neighbours_.across,
+                      2 * neighbours_.half + 1);
+    if (usual_.is_possible() || !binding.has(TANDEM_WANTS_BACKWARD_DATA)) return;
     saved_bytes = elements_ * static_cast<int64_t>(sizeof(float));
     scratch_bytes = saved_bytes;
   }
@@ -134,6 +130,9 @@ class LrnCuda : public sdk::Needs {
   void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
+      if (usual_.is_possible()) {
+        return usual_.forward(call, pass.input<T>(0).get(), pass.output<T>(0).get());
+      }
       cuda::for_each(
           call, elements_,
           LrnForward<T>{neighbours_, scale_, beta_, k_, pass.input<T>(0).get(),
@@ -145,6 +144,9 @@ class LrnCuda : public sdk::Needs {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       const T *x = pass.input<T>(0).get(), *dy = pass.output_gradient<T>(0).get();
+      if (usual_.is_possible()) {
+        return usual_.backward(call, x, dy, pass.input_gradient<T>(0).get());
+      }
       const float* saved = pass.saved().get();
       cuda::for_each(call, elements_, LrnRatio<T>{beta_, x, dy, saved, pass.scratch().get()});
       cuda::for_each(call, elements_,
@@ -155,6 +157,7 @@ class LrnCuda : public sdk::Needs {
 
  private:
   Neighbourhood neighbours_;
+  UsualLrn usual_;
   int64_t elements_;
   float beta_;
   int32_t dtype_;

@@ -1,12 +1,14 @@
 // Pooling on NVIDIA GPUs: one thread per output; backward one per input, which adds the windows
-// that contain it in their order, so that no atomic operations are needed. Large windows, such as a
-// whole image, have a team. cuDNN's pooling supports neither windows that extend beyond the padding
-// nor, for all shapes, a deterministic backward pass of the maximum.
+// that contain it in their order, so that no atomic operations are needed. Small windows have their
+// own kernels (small_windows_cuda.h); large ones, such as a whole image, have a team. cuDNN's
+// pooling supports neither windows that extend beyond the padding nor, for all shapes, a
+// deterministic backward pass of the maximum.
 #pragma once
 
 #include <cmath>
 
 #include "layers/pooling/pooling.h"
+#include "layers/pooling/small_windows_cuda.h"
 #include "plugins/cuda/elements.h"
 #include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
@@ -164,6 +166,7 @@ class PoolingCuda : public sdk::Needs {
   PoolingCuda(const sdk::Binding& binding, const sdk::Call&)
       : settings_(binding.attributes, binding.input(0).shape),
         geometry_(binding, settings_.window),
+        small_(binding, settings_.window),
         inputs_(sdk::count(binding.input(0).shape)),
         outputs_(sdk::count(binding.output(0).shape)),
         dtype_(binding.input(0).dtype) {
@@ -173,7 +176,7 @@ class PoolingCuda : public sdk::Needs {
                              " has more than 2147483647 pixels");
     }
     if (settings_.maximum && binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
-      saved_bytes = outputs_ * static_cast<int64_t>(sizeof(int32_t));
+      saved_bytes = outputs_ * (small_.is_possible() ? 1 : 4);
     }
   }
 
@@ -187,7 +190,11 @@ class PoolingCuda : public sdk::Needs {
       using T = decltype(element);
       const T* x = pass.input<T>(0).get();
       T* y = pass.output<T>(0).get();
-      if (settings_.maximum) {
+      if (small_.is_possible() && settings_.maximum) {
+        small_.maximum(call, x, y, saved_bytes > 0 ? pass.saved<uint8_t>().get() : nullptr);
+      } else if (small_.is_possible()) {
+        small_.average(call, x, y);
+      } else if (settings_.maximum) {
         cuda::for_teams(call, teams,
                         MaximumPooling<T>{geometry_, x, y,
                                           saved_bytes > 0 ? pass.saved<int32_t>().get() : nullptr});
@@ -200,16 +207,21 @@ class PoolingCuda : public sdk::Needs {
   void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
+      const T* dy = pass.output_gradient<T>(0).get();
+      T* dx = pass.input_gradient<T>(0).get();
+      if (small_.is_possible()) {
+        if (!settings_.maximum) return small_.average_backward(call, dy, dx);
+        return small_.maximum_backward(call, dy, pass.saved<const uint8_t>().get(), dx);
+      }
       const int32_t* pixels = settings_.maximum ? pass.saved<const int32_t>().get() : nullptr;
-      cuda::for_each(call, inputs_,
-                     PoolingBackward<T>{geometry_, pass.output_gradient<T>(0).get(), pixels,
-                                        pass.input_gradient<T>(0).get()});
+      cuda::for_each(call, inputs_, PoolingBackward<T>{geometry_, dy, pixels, dx});
     });
   }
 
  private:
   PoolingSettings settings_;
   PoolingGeometry geometry_;
+  SmallPooling small_;
   int64_t inputs_, outputs_;
   int32_t dtype_;
 };
