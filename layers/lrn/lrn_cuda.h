@@ -1,7 +1,8 @@
 // LRN on NVIDIA GPUs: one thread per element, which loops over its neighbours. Forward saves s = k
 // + alpha / n S, where S is the sum of the squares of the n neighbours, and y = x s^-beta; backward
 // is dx = dy s^-beta - 2 alpha beta / n x T, where T sums dy y / s over them. cuDNN's LRN refuses
-// sizes above 16 and small k and beta, which Caffe accepts.
+// sizes above 16 and small k and beta, which Caffe accepts. The usual size has kernels of its own
+// (usual_lrn_cuda.h).
 #pragma once
 
 #include <cmath>
@@ -48,6 +49,13 @@ struct Neighbourhood {
     return at + half < extent ? at + half + 1 : extent;
   }
 };
+
+// s^-beta. The usual exponent is computed by square roots, which are fast and accurate.
+TANDEM_HOST_DEVICE inline float lrn_power(float s, float beta) {
+  if (beta != 0.75F) return powf(s, -beta);
+  const float root = sqrtf(s);
+  return 1 / (root * sqrtf(root));
+}
 
 template <class T>
 struct SquareAt {

@@ -16,29 +16,32 @@
 namespace tandem::test {
 namespace {
 
-// Memory that can be accessed only while the body of a kernel runs.
+// Memory that can be accessed only while the body of a kernel runs. The environment's
+// TANDEM_TEST_OFFSET, 8 for example, is where it begins behind an aligned address.
 class CudaOnHostDevice : public KernelDevice {
  public:
   [[nodiscard]] std::string kind() const override { return "cuda_on_host"; }
   void* allocate(int64_t bytes) override {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t size = (static_cast<size_t>(bytes) + page - 1) / page * page;
+    const size_t size = (static_cast<size_t>(bytes) + offset_ + page - 1) / page * page;
     void* pages = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) throw error("mmap of {} bytes failed", size);
     sizes_[pages] = size;
-    return pages;
+    return static_cast<char*>(pages) + offset_;
   }
   void free(void* address) override {
-    munmap(address, sizes_.at(address));
-    sizes_.erase(address);
+    void* pages = pages_of(address);
+    munmap(pages, sizes_.at(pages));
+    sizes_.erase(pages);
   }
   void upload(const void* host, void* device, int64_t bytes) override {
-    mprotect(device, sizes_.at(device), PROT_READ | PROT_WRITE);
+    void* pages = pages_of(device);
+    mprotect(pages, sizes_.at(pages), PROT_READ | PROT_WRITE);
     std::memcpy(device, host, static_cast<size_t>(bytes));
-    mprotect(device, sizes_.at(device), PROT_NONE);
+    mprotect(pages, sizes_.at(pages), PROT_NONE);
   }
   void download(const void* device, void* host, int64_t bytes) override {
-    auto* pages = const_cast<void*>(device);
+    void* pages = pages_of(device);
     mprotect(pages, sizes_.at(pages), PROT_READ);
     std::memcpy(host, device, static_cast<size_t>(bytes));
     mprotect(pages, sizes_.at(pages), PROT_NONE);
@@ -51,11 +54,19 @@ class CudaOnHostDevice : public KernelDevice {
   }
 
  private:
+  static size_t offset_of_the_environment() {
+    const char* offset = std::getenv("TANDEM_TEST_OFFSET");
+    return offset == nullptr ? 0 : static_cast<size_t>(std::atoi(offset));
+  }
+  [[nodiscard]] void* pages_of(const void* address) const {
+    return const_cast<char*>(static_cast<const char*>(address)) - offset_;
+  }
   static void protect(void* self, int access) {
     for (const auto& [pages, size] : static_cast<CudaOnHostDevice*>(self)->sizes_) {
       mprotect(pages, size, access);
     }
   }
+  const size_t offset_ = offset_of_the_environment();
   std::map<void*, size_t> sizes_;
 };
 

@@ -9,6 +9,10 @@ add_dependencies(test_layers ${on_host})
 add_test(NAME LayersOnCudaOnHost COMMAND test_layers --gtest_filter=-*OnACpu:Winograd.*:MaxPooling.*)
 set_tests_properties(LayersOnCudaOnHost PROPERTIES ENVIRONMENT TANDEM_TEST_KERNELS=cuda_on_host TIMEOUT 1800 COST 500
   LABELS layers)
+# Vectors begin at multiples of 16 bytes.
+add_test(NAME LayersOnCudaOnHostUnaligned COMMAND test_layers --gtest_filter=-*OnACpu:Winograd.*:MaxPooling.*)
+set_tests_properties(LayersOnCudaOnHostUnaligned PROPERTIES
+  ENVIRONMENT "TANDEM_TEST_KERNELS=cuda_on_host;TANDEM_TEST_OFFSET=8" TIMEOUT 1800 COST 500 LABELS layers)
 # Kernels of fewer instructions than this CPU has: our own by Highway, and what oneDNN chooses.
 foreach(instructions SSE41 AVX2)
   add_test(NAME LayersWith${instructions}
