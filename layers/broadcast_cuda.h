@@ -7,9 +7,16 @@
 #include "layers/covered_axes.h"
 #include "layers/fused_relu_cuda.h"
 #include "plugins/cuda/elements.h"
-#include "plugins/cuda/sums.h"
+#include "plugins/cuda/tensor_sums.h"
 
 namespace tandem::layers {
+
+// The values of neighbouring elements: either neighbouring values from `first` on, or `first` for
+// lanes below `change` and `next` for the others.
+struct ValueLanes {
+  int64_t first, next;
+  int change;
+};
 
 // The index arithmetic of a Broadcast in device code.
 struct BroadcastIndex {
@@ -20,9 +27,42 @@ struct BroadcastIndex {
   // The value of the element that lies at `index`.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t value_of(int64_t index) const {
     const int64_t pixel = cuda::quotient(index, width);
+    if (period == 1) return index - pixel * width;
     const int64_t tile = cuda::quotient(pixel, pixels);
     const int64_t position = tile - cuda::quotient(tile, period) * period;
     return position * width + (index - pixel * width);
+  }
+  // Whether lanes_of<n>() is possible for indices that are multiples of n, with take() of `values`
+  // or of further rows of `width` values behind them.
+  template <class... V>
+  [[nodiscard]] bool has_lanes(int n, const V*... values) const {
+    if (width == 1) return pixels >= n;
+    return width % n == 0 && cuda::are_aligned(values...);
+  }
+  // The values of the elements that lie at `index` and behind it.
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE ValueLanes lanes_of(int64_t index) const {
+    if (n == 1 || width > 1) return {value_of(index), 0, 1};
+    const int64_t tile = cuda::quotient(index, pixels);
+    const int64_t position = tile - cuda::quotient(tile, period) * period;
+    const int64_t left = (tile + 1) * pixels - index;
+    return {position, position + 1 < period ? position + 1 : 0,
+            left < n ? static_cast<int>(left) : n};
+  }
+  // Those of `values`.
+  template <int n, class V>
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::Values<n> take(const V* values,
+                                                        const ValueLanes& lanes) const {
+    if constexpr (n > 1) {
+      if (width > 1) {
+        const cuda::Elements<V, n> all = cuda::read<n>(values + lanes.first);
+        return cuda::each_lane<n>([&](int lane) { return all[lane]; });
+      }
+    }
+    const float first = cuda::load(values[lanes.first]);
+    if constexpr (n == 1) return {{first}};
+    const float next = cuda::load(values[lanes.next]);
+    return cuda::each_lane<n>([&](int lane) { return lane < lanes.change ? first : next; });
   }
   // The index of the element number `k` of value `value`.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t index_of(int64_t value, int64_t k) const {
@@ -38,11 +78,22 @@ namespace detail {
 
 template <class Function, class T, class V>
 struct AppliedValues {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const int64_t value = index.value_of(i);
-    store_with_relu(
-        function(cuda::load(x[i]), cuda::load(g[i]), cuda::load(a[value]), cuda::load(b[value])),
-        y[i], fuses_relu);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const {
+    return cuda::are_aligned(x, g, y) && index.has_lanes(at_once, a, b);
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read_two<n>(x + i, g + i);
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::TwoElements<T, n>& v) const {
+    const ValueLanes lanes = index.lanes_of<n>(i);
+    const cuda::Values<n> as = index.take<n>(a, lanes), bs = index.take<n>(b, lanes);
+    const auto value = [&](int lane) {
+      return function(v.first[lane], v.second[lane], as[lane], bs[lane]);
+    };
+    write_with_relu(cuda::each_lane<n>(value), y + i, fuses_relu);
   }
   BroadcastIndex index;
   Function function;
@@ -53,12 +104,23 @@ struct AppliedValues {
 };
 
 template <class Function, class T>
-struct BroadcastTerm {
-  TANDEM_HOST_DEVICE double operator()(int64_t value, int64_t k) const {
-    const int64_t i = index.index_of(value, k);
-    return static_cast<double>(function(cuda::load(x[i]), cuda::load(g[i])));
+struct BroadcastTerms {
+  using Element = T;
+  static constexpr int ahead = 4;
+  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(x, g); }
+  template <int m>
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::NoConstants groups(int64_t) const {
+    return {};
   }
-  BroadcastIndex index;
+  template <int n, bool aligned>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read_two<n, aligned>(x + i, g + i);
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE float value(const cuda::NoConstants&, int,
+                                               const cuda::TwoElements<T, n>& v, int lane) const {
+    return function(v.first[lane], v.second[lane]);
+  }
   Function function;
   const T *x, *g;
 };
@@ -87,8 +149,8 @@ void apply_values(const sdk::Call& call, const Broadcast& s, const T* x, const T
 }
 
 template <class Value = double>
-cuda::GroupSums<Value> sums_over(const Broadcast& s) {
-  return {s.values(), s.repeats() * s.pixels, s.width > 1};
+cuda::TensorSums<Value> sums_over(const Broadcast& s) {
+  return cuda::TensorSums<Value>({s.tiles, s.pixels, s.width, s.period, s.width});
 }
 
 // For every value: sums = the sum of function(x, g) over its elements, or sums += it. `scratch` has
@@ -96,8 +158,8 @@ cuda::GroupSums<Value> sums_over(const Broadcast& s) {
 template <class T, class V, class Function>
 void sum_values(const sdk::Call& call, const Broadcast& s, const T* x, const T* g,
                 const Function& function, double* scratch, V* sums, bool accumulate) {
-  sums_over(s).run(call, detail::BroadcastTerm<Function, T>{BroadcastIndex(s), function, x, g},
-                   scratch, detail::StoreSum<V>{sums, accumulate});
+  sums_over(s).run(call, detail::BroadcastTerms<Function, T>{function, x, g}, scratch,
+                   detail::StoreSum<V>{sums, accumulate});
 }
 
 // What Bias and Scale have in common: values that are trained, or a second input, and a fused ReLU.

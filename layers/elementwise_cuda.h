@@ -1,5 +1,5 @@
-// Kernels on a GPU of layers that work element by element: one thread per element, in the order in
-// which the elements lie. The output may use the input's memory, and so may their gradients.
+// Kernels on a GPU of layers that work element by element, in the order in which the elements lie.
+// The output may use the input's memory, and so may their gradients.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,15 @@ namespace detail {
 
 template <class Function, class T>
 struct ElementwiseForward {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    cuda::store(function.value(cuda::load(x[i])), y[i]);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const { return cuda::are_aligned(x, y); }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read<n>(x + i);
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Elements<T, n>& v) const {
+    cuda::write(cuda::each_lane<n>([&](int lane) { return function.value(v[lane]); }), y + i);
   }
   Function function;
   const T* x;
@@ -27,8 +34,18 @@ struct ElementwiseForward {
 
 template <class Function, class T>
 struct ElementwiseBackward {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    cuda::store(gradient_of(function, cuda::load(slope_source[i]), cuda::load(dy[i])), dx[i]);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const { return cuda::are_aligned(slope_source, dy, dx); }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read_two<n>(slope_source + i, dy + i);
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::TwoElements<T, n>& v) const {
+    const auto gradient = [&](int lane) {
+      return gradient_of(function, v.first[lane], v.second[lane]);
+    };
+    cuda::write(cuda::each_lane<n>(gradient), dx + i);
   }
   Function function;
   const T *slope_source, *dy;

@@ -20,13 +20,37 @@ TANDEM_HOST_DEVICE inline void store_with_relu(float value, T& target, bool fuse
   target = fuses_relu && cuda::load(stored) < 0 ? T{} : stored;  // NaN < 0 is false
 }
 
+template <class T, int n>
+TANDEM_HOST_DEVICE inline void write_with_relu(const cuda::Values<n>& values, T* target,
+                                               bool fuses_relu) {
+  cuda::Elements<T, n> stored;
+  TANDEM_UNROLL
+  for (int lane = 0; lane < n; ++lane) {
+    store_with_relu(values[lane], stored.element[lane], fuses_relu);
+  }
+  cuda::write(stored, target);
+}
+
 // A ReLU of the first `columns` columns of a matrix whose rows lie `stride` elements apart.
 template <class T>
 struct ReluOfRows {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const {
+    return cuda::are_aligned(y) &&
+           (columns == stride || (columns % at_once == 0 && stride % at_once == 0));
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read<n>(y + place(i));
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Elements<T, n>& v) const {
+    write_with_relu(cuda::each_lane<n>([&](int lane) { return v[lane]; }), y + place(i), true);
+  }
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t place(int64_t i) const {
+    if (columns == stride) return i;
     const int64_t row = cuda::quotient(i, columns);
-    T& target = y[row * stride + (i - row * columns)];
-    store_with_relu(cuda::load(target), target, true);
+    return row * stride + (i - row * columns);
   }
   cuda::Divisor columns;
   int64_t stride;

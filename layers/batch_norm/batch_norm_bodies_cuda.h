@@ -18,10 +18,25 @@ struct BatchNormMoments {
 
 // The sums of the deviations from a channel's first value, and of their squares.
 template <class T>
-struct BatchNormMomentTerm {
-  TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t k) const {
-    const double distance = static_cast<double>(cuda::load(x[index.index_of(channel, k)])) -
-                            static_cast<double>(cuda::load(x[index.index_of(channel, 0)]));
+struct BatchNormMomentTerms {
+  using Element = T;
+  static constexpr int ahead = 4;
+  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(x); }
+  // The first values.
+  template <int m>
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::Values<m> groups(int64_t channel) const {
+    return cuda::each_lane<m>(
+        [&](int lane) { return cuda::load(x[index.index_of(channel + lane, 0)]); });
+  }
+  template <int n, bool aligned>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read<n, aligned>(x + i);
+  }
+  template <int m, int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::FloatPair value(const cuda::Values<m>& first, int group,
+                                                         const cuda::Elements<T, n>& v,
+                                                         int lane) const {
+    const float distance = v[lane] - first[group];
     return {distance, distance * distance};
   }
   BroadcastIndex index;
@@ -112,10 +127,22 @@ struct BatchNormKeptCoefficients {
 
 template <class T>
 struct BatchNormForward {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const int64_t c = index.value_of(i);
-    const float distance = (cuda::load(x[i]) - coefficients[c]) - coefficients[channels + c];
-    store_with_relu(distance * coefficients[2 * channels + c], y[i], fuses_relu);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const {
+    return cuda::are_aligned(x, y) && index.has_lanes(at_once, coefficients);
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read<n>(x + i);
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Elements<T, n>& v) const {
+    const ValueLanes lanes = index.lanes_of<n>(i);
+    const auto high = index.take<n>(coefficients, lanes);
+    const auto low = index.take<n>(coefficients + channels, lanes);
+    const auto scale = index.take<n>(coefficients + 2 * channels, lanes);
+    const auto value = [&](int lane) { return ((v[lane] - high[lane]) - low[lane]) * scale[lane]; };
+    write_with_relu(cuda::each_lane<n>(value), y + i, fuses_relu);
   }
   BroadcastIndex index;
   int64_t channels;
@@ -127,13 +154,24 @@ struct BatchNormForward {
 
 // Terms of the sums of dy and of dy * y.
 template <class T>
-struct BatchNormGradientTerm {
-  TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t k) const {
-    const int64_t i = index.index_of(channel, k);
-    const auto gradient = static_cast<double>(cuda::load(dy[i]));
-    return {gradient, gradient * static_cast<double>(cuda::load(y[i]))};
+struct BatchNormGradientTerms {
+  using Element = T;
+  static constexpr int ahead = 2;
+  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(dy, y); }
+  template <int m>
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::NoConstants groups(int64_t) const {
+    return {};
   }
-  BroadcastIndex index;
+  template <int n, bool aligned>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read_two<n, aligned>(dy + i, y + i);
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::FloatPair value(const cuda::NoConstants&, int,
+                                                         const cuda::TwoElements<T, n>& v,
+                                                         int lane) const {
+    return {v.first[lane], v.first[lane] * v.second[lane]};
+  }
   const T *dy, *y;
 };
 struct BatchNormStoreGradients {
@@ -149,13 +187,29 @@ struct BatchNormStoreGradients {
 // statistics, which do not depend on x.
 template <class T>
 struct BatchNormBackward {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const int64_t c = index.value_of(i);
-    const float gradient = cuda::load(dy[i]);
-    if (sums == nullptr) return cuda::store(gradient * saved[c], dx[i]);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const {
+    return cuda::are_aligned(dy, y, dx) && index.has_lanes(at_once, saved, sums);
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read_two<n>(dy + i, y + i);
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::TwoElements<T, n>& v) const {
+    const ValueLanes lanes = index.lanes_of<n>(i);
+    const auto scale = index.take<n>(saved, lanes);
+    if (sums == nullptr) {
+      const auto value = [&](int lane) { return v.first[lane] * scale[lane]; };
+      return cuda::write(cuda::each_lane<n>(value), dx + i);
+    }
+    const auto sum = index.take<n>(sums, lanes), product = index.take<n>(sums + channels, lanes);
     const float factor = saved[channels];
-    const float slope = sums[channels + c] * factor;
-    cuda::store(((gradient - sums[c] * factor) - cuda::load(y[i]) * slope) * saved[c], dx[i]);
+    const auto value = [&](int lane) {
+      const float slope = product[lane] * factor;
+      return ((v.first[lane] - sum[lane] * factor) - v.second[lane] * slope) * scale[lane];
+    };
+    cuda::write(cuda::each_lane<n>(value), dx + i);
   }
   BroadcastIndex index;
   int64_t channels;

@@ -34,7 +34,7 @@ class BatchNormCuda : public sdk::Needs {
     return reinterpret_cast<T*>(pass.scratch<char>().get() + sums_.scratch_bytes());
   }
   float* coefficients(const sdk::DevicePass& pass) const {
-    return reinterpret_cast<float*>(local<double>(pass) + 1 + 2 * channels_);
+    return reinterpret_cast<float*>(local<double>(pass) + 2 + 2 * channels_);  // aligned
   }
   // Of the forward pass, with the running sums updated. saved: nullptr without a backward pass.
   void find_coefficients(const sdk::Call& call, const sdk::DevicePass& pass, float* coefficients,
@@ -44,7 +44,7 @@ class BatchNormCuda : public sdk::Needs {
   BroadcastIndex index_;
   int64_t channels_;
   int32_t dtype_;
-  cuda::GroupSums<cuda::Pair> sums_;
+  cuda::TensorSums<cuda::Pair> sums_;
   bool training_, kept_, per_device_, fuses_relu_;
   double eps_;
   float fraction_;
@@ -66,7 +66,7 @@ inline BatchNormCuda::BatchNormCuda(const sdk::Binding& binding, const sdk::Call
       fuses_relu_(binding.fuses_relu()),
       eps_(binding.attributes.number("eps")),
       fraction_(static_cast<float>(binding.attributes.number("moving_average_fraction"))) {
-  scratch_bytes = sums_.scratch_bytes() + (1 + 2 * channels_) * 8 + 3 * channels_ * 4;
+  scratch_bytes = sums_.scratch_bytes() + (2 + 2 * channels_) * 8 + 3 * channels_ * 4;
   if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) saved_bytes = (channels_ + 1) * 4;
   if (!kept_ && !per_device_) statistics = BatchNorm::forward_statistics(channels_);
 }
@@ -77,7 +77,7 @@ inline void BatchNormCuda::moments(const sdk::Call& call, const sdk::DevicePass&
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
     const T* x = pass.input<T>(0).get();
-    sums_.run(call, BatchNormMomentTerm<T>{index_, x}, pass.scratch<cuda::Pair>().get(),
+    sums_.run(call, BatchNormMomentTerms<T>{index_, x}, pass.scratch<cuda::Pair>().get(),
               BatchNormStoreMoments<T>{index_, x, channels_, each, target});
   });
 }
@@ -87,7 +87,7 @@ inline void BatchNormCuda::gradient_sums(const sdk::Call& call, const sdk::Devic
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
     const T* y = pass.output<T>(0).get();
-    sums_.run(call, BatchNormGradientTerm<T>{index_, pass.output_gradient<T>(0).get(), y},
+    sums_.run(call, BatchNormGradientTerms<T>{pass.output_gradient<T>(0).get(), y},
               pass.scratch<cuda::Pair>().get(), BatchNormStoreGradients{channels_, target});
   });
 }

@@ -10,11 +10,26 @@ namespace tandem::layers {
 
 template <class T>
 struct BatchNormScaleForward {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const int64_t c = index.value_of(i);
-    const float distance = (cuda::load(x[i]) - coefficients[c]) - coefficients[channels + c];
-    const float factor = weight[c] * coefficients[2 * channels + c];
-    store_with_relu(distance * factor + bias[c], y[i], fuses_relu);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const {
+    return cuda::are_aligned(x, y) && index.has_lanes(at_once, coefficients, weight, bias);
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read<n>(x + i);
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Elements<T, n>& v) const {
+    const ValueLanes lanes = index.lanes_of<n>(i);
+    const auto high = index.take<n>(coefficients, lanes);
+    const auto low = index.take<n>(coefficients + channels, lanes);
+    const auto scale = index.take<n>(coefficients + 2 * channels, lanes);
+    const auto weights = index.take<n>(weight, lanes), biases = index.take<n>(bias, lanes);
+    const auto value = [&](int lane) {
+      const float distance = (v[lane] - high[lane]) - low[lane];
+      return distance * (weights[lane] * scale[lane]) + biases[lane];
+    };
+    write_with_relu(cuda::each_lane<n>(value), y + i, fuses_relu);
   }
   BroadcastIndex index;
   int64_t channels;
@@ -26,15 +41,31 @@ struct BatchNormScaleForward {
 
 // Terms of the sums of dy and of dy * (x - mean).
 template <class T>
-struct BatchNormScaleGradientTerm {
-  TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t k) const {
-    const int64_t i = index.index_of(channel, k);
-    const auto gradient = static_cast<double>(cuda::load(dy[i]));
-    const float distance =
-        (cuda::load(x[i]) - coefficients[channel]) - coefficients[channels + channel];
-    return {gradient, gradient * static_cast<double>(distance)};
+struct BatchNormScaleGradientTerms {
+  using Element = T;
+  static constexpr int ahead = 2;
+  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(dy, x); }
+  template <int m>
+  struct Mean {
+    cuda::Values<m> high, low;
+  };
+  template <int m>
+  [[nodiscard]] TANDEM_HOST_DEVICE Mean<m> groups(int64_t channel) const {
+    const float* mean = coefficients + channel;
+    return {cuda::each_lane<m>([&](int lane) { return mean[lane]; }),
+            cuda::each_lane<m>([&](int lane) { return mean[channels + lane]; })};
   }
-  BroadcastIndex index;
+  template <int n, bool aligned>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read_two<n, aligned>(dy + i, x + i);
+  }
+  template <int m, int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::FloatPair value(const Mean<m>& mean, int group,
+                                                         const cuda::TwoElements<T, n>& v,
+                                                         int lane) const {
+    const float distance = (v.second[lane] - mean.high[group]) - mean.low[group];
+    return {v.first[lane], v.first[lane] * distance};
+  }
   int64_t channels;
   const T *dy, *x;
   const float* coefficients;
@@ -55,15 +86,34 @@ struct BatchNormScaleStoreGradients {
 // channel in the batch.
 template <class T>
 struct BatchNormScaleBackward {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const int64_t c = index.value_of(i);
-    const float scale = coefficients[2 * channels + c], factor = weight[c] * scale;
-    const float gradient = cuda::load(dy[i]);
-    if (sums == nullptr) return cuda::store(gradient * factor, dx[i]);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const {
+    return cuda::are_aligned(dy, x, dx) && index.has_lanes(at_once, coefficients, weight, sums);
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read_two<n>(dy + i, x + i);
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::TwoElements<T, n>& v) const {
+    const ValueLanes lanes = index.lanes_of<n>(i);
+    const auto scale = index.take<n>(coefficients + 2 * channels, lanes);
+    const auto weights = index.take<n>(weight, lanes);
+    if (sums == nullptr) {
+      const auto value = [&](int lane) { return v.first[lane] * (weights[lane] * scale[lane]); };
+      return cuda::write(cuda::each_lane<n>(value), dx + i);
+    }
+    const auto high = index.take<n>(coefficients, lanes);
+    const auto low = index.take<n>(coefficients + channels, lanes);
+    const auto sum = index.take<n>(sums, lanes), product = index.take<n>(sums + channels, lanes);
     const float each = coefficients[3 * channels];
-    const float slope = sums[channels + c] * each * scale;
-    const float distance = (cuda::load(x[i]) - coefficients[c]) - coefficients[channels + c];
-    cuda::store(((gradient - sums[c] * each) - distance * slope) * factor, dx[i]);
+    const auto value = [&](int lane) {
+      const float slope = product[lane] * each * scale[lane];
+      const float distance = (v.second[lane] - high[lane]) - low[lane];
+      return ((v.first[lane] - sum[lane] * each) - distance * slope) *
+             (weights[lane] * scale[lane]);
+    };
+    cuda::write(cuda::each_lane<n>(value), dx + i);
   }
   BroadcastIndex index;
   int64_t channels;

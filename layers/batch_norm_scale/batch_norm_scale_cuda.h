@@ -72,8 +72,8 @@ class BatchNormScaleCuda : public BatchNormCuda {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       sums_.run(call,
-                BatchNormScaleGradientTerm<T>{index_, channels_, pass.output_gradient<T>(0).get(),
-                                              pass.input<T>(0).get(), values},
+                BatchNormScaleGradientTerms<T>{channels_, pass.output_gradient<T>(0).get(),
+                                               pass.input<T>(0).get(), values},
                 pass.scratch<cuda::Pair>().get(),
                 BatchNormScaleStoreGradients{channels_, values, target});
     });

@@ -16,18 +16,32 @@ namespace tandem::layers {
 // The offset in the copy of the element at offset `plain` in (O, I, H, W) order.
 struct FilterIndex {
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t offset(int64_t plain) const {
-    if (!channels_last) return plain;
+    if (is_plain()) return plain;
     const int64_t line = cuda::quotient(plain, points), output = cuda::quotient(line, channels);
     return (output * points + (plain - line * points)) * channels + (line - output * channels);
+  }
+  // With one channel, or one pixel, both orders are the same bytes.
+  [[nodiscard]] TANDEM_HOST_DEVICE bool is_plain() const {
+    return !channels_last || channels == 1 || points == 1;
   }
   cuda::Divisor channels, points;  // of the weights of an output channel
   bool channels_last;
 };
 
+// Elements are processed in plain order, in which less memory is touched by the threads of a warp.
 template <class T>
 struct FetchedFilterElement {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    cuda::store(plain[i], fetched[index.offset(i)]);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const {
+    return index.is_plain() && cuda::are_aligned(plain) && cuda::are_aligned(fetched);
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read<n>(plain + i);
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Elements<float, n>& v) const {
+    cuda::write(cuda::each_lane<n>([&](int lane) { return v[lane]; }), fetched + index.offset(i));
   }
   FilterIndex index;
   const float* plain;
@@ -35,8 +49,25 @@ struct FetchedFilterElement {
 };
 template <class T>
 struct FilterGradientElement {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    plain[i] = (accumulate ? plain[i] : 0.0F) + cuda::load(fetched[index.offset(i)]);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const {
+    return index.is_plain() && cuda::are_aligned(plain) && cuda::are_aligned(fetched);
+  }
+  template <int n>
+  struct Read {
+    cuda::Elements<T, n> fetched;
+    cuda::Elements<float, n> before;
+  };
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE Read<n> read(int64_t i) const {
+    Read<n> result{cuda::read<n>(fetched + index.offset(i)), {}};
+    if (accumulate) result.before = cuda::read<n>(plain + i);
+    return result;
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const Read<n>& v) const {
+    const auto sum = [&](int lane) { return v.before[lane] + v.fetched[lane]; };
+    cuda::write(cuda::each_lane<n>(sum), plain + i);
   }
   FilterIndex index;
   const T* fetched;
@@ -50,9 +81,7 @@ class FetchedFilter {
       : index_{weight.c, weight.h * weight.w, kind.channels_last},
         elements_(sdk::count(weight)),
         dtype_(kind.dtype),
-        // With one channel, or one pixel, both orders are the same bytes.
-        is_copy_(kind.dtype != TANDEM_FLOAT32 ||
-                 (kind.channels_last && weight.c > 1 && weight.h * weight.w > 1)) {}
+        is_copy_(kind.dtype != TANDEM_FLOAT32 || !index_.is_plain()) {}
 
   [[nodiscard]] bool is_copy() const { return is_copy_; }
   // The size of the copy, rounded up so that what follows it in scratch memory is aligned like it.

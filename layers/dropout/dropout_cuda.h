@@ -37,8 +37,23 @@ struct DropoutForward {
 
 template <class T>
 struct DropoutBackward {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    cuda::store(mask[i] != 0 ? factor * cuda::load(dy[i]) : 0.0F, dx[i]);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const {
+    return cuda::are_aligned(dy, dx) && cuda::are_aligned(mask);
+  }
+  template <int n>
+  struct Read {
+    cuda::Elements<uint8_t, n> mask;
+    cuda::Elements<T, n> dy;
+  };
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE Read<n> read(int64_t i) const {
+    return {cuda::read<n>(mask + i), cuda::read<n>(dy + i)};
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const Read<n>& v) const {
+    const auto value = [&](int lane) { return v.mask[lane] != 0 ? factor * v.dy[lane] : 0.0F; };
+    cuda::write(cuda::each_lane<n>(value), dx + i);
   }
   float factor;
   const uint8_t* mask;

@@ -25,10 +25,27 @@ struct EltwiseInputs {
 
 template <class T>
 struct EltwiseSum {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    float sum = coefficients[0] * inputs.at(0, i) + coefficients[1] * inputs.at(1, i);
-    for (int64_t k = 2; k < inputs.count; ++k) sum = sum + coefficients[k] * inputs.at(k, i);
-    store_with_relu(sum, y[i], fuses_relu);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const {
+    bool result = cuda::are_aligned(y);
+    for (int64_t k = 0; k < inputs.count; ++k) result = result && cuda::are_aligned(inputs.x[k]);
+    return result;
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read_two<n>(inputs.x[0] + i, inputs.x[1] + i);
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::TwoElements<T, n>& v) const {
+    auto sum = cuda::each_lane<n>([&](int lane) {
+      return coefficients[0] * v.first[lane] + coefficients[1] * v.second[lane];
+    });
+    for (int64_t k = 2; k < inputs.count; ++k) {
+      const auto other = cuda::read<n>(inputs.x[k] + i);
+      const float coefficient = coefficients[k];
+      sum = cuda::each_lane<n>([&](int lane) { return sum[lane] + coefficient * other[lane]; });
+    }
+    write_with_relu(sum, y + i, fuses_relu);
   }
   EltwiseInputs<T> inputs;
   float coefficients[most_eltwise_inputs];
@@ -87,8 +104,15 @@ struct EltwiseMaximum {
 
 template <class T>
 struct EltwiseSumGradient {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    cuda::store(coefficient * cuda::load(dy[i]), dx[i]);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const { return cuda::are_aligned(dy, dx); }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read<n>(dy + i);
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Elements<T, n>& v) const {
+    cuda::write(cuda::each_lane<n>([&](int lane) { return coefficient * v[lane]; }), dx + i);
   }
   float coefficient;
   const T* dy;
@@ -105,8 +129,21 @@ struct EltwiseProductGradient {
 };
 template <class T>
 struct EltwiseMaximumGradient {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    cuda::store(taken[i] == input ? cuda::load(dy[i]) : 0.0F, dx[i]);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const { return cuda::are_aligned(dy, dx, taken); }
+  template <int n>
+  struct Read {
+    cuda::Elements<uint8_t, n> taken;
+    cuda::Elements<T, n> dy;
+  };
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE Read<n> read(int64_t i) const {
+    return {cuda::read<n>(taken + i), cuda::read<n>(dy + i)};
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const Read<n>& v) const {
+    const auto value = [&](int lane) { return v.taken[lane] == input ? v.dy[lane] : 0.0F; };
+    cuda::write(cuda::each_lane<n>(value), dx + i);
   }
   int64_t input;
   const uint8_t* taken;

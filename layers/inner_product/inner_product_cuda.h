@@ -13,15 +13,24 @@
 #include "layers/inner_product/inner_product.h"
 #include "plugins/cuda/blas.h"
 #include "plugins/cuda/blas_bias.h"
-#include "plugins/cuda/sums.h"
+#include "plugins/cuda/tensor_sums.h"
 
 namespace tandem::layers {
 
 // Initializes every row with the bias.
 struct RowsOfBias {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+  static constexpr int at_once = cuda::elements_at_once<float>;
+  [[nodiscard]] bool can_vectorize() const {
+    return cuda::are_aligned(bias, y) && outputs % at_once == 0 && stride % at_once == 0;
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read<n>(bias + (i - cuda::quotient(i, outputs) * outputs));
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Elements<float, n>& v) const {
     const int64_t row = cuda::quotient(i, outputs);
-    y[row * stride + (i - row * outputs)] = bias[i - row * outputs];
+    cuda::write(v, y + row * stride + (i - row * outputs));
   }
   cuda::Divisor outputs;
   int64_t stride;
@@ -32,9 +41,20 @@ struct RowsOfBias {
 // Stores contiguous rows of sums plus the bias, rounded.
 template <class T>
 struct RoundedRows {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const int64_t row = cuda::quotient(i, outputs), column = i - row * outputs;
-    store_with_relu(sums[i] + bias[column], y[row * stride + column], fuses_relu);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const {
+    return cuda::are_aligned(sums, bias) && cuda::are_aligned(y) && outputs % at_once == 0 &&
+           stride % at_once == 0;
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read_two<n>(sums + i, bias + (i - cuda::quotient(i, outputs) * outputs));
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::TwoElements<float, n>& v) const {
+    const int64_t row = cuda::quotient(i, outputs);
+    write_with_relu(cuda::each_lane<n>([&](int lane) { return v.first[lane] + v.second[lane]; }),
+                    y + row * stride + (i - row * outputs), fuses_relu);
   }
   cuda::Divisor outputs;
   int64_t stride;
@@ -46,9 +66,20 @@ struct RoundedRows {
 // The rounded copy of a binding's part of the weights, with contiguous rows.
 template <class T>
 struct RoundedWeights {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const {
+    return cuda::are_aligned(weight) && cuda::are_aligned(rounded) &&
+           (inputs == stride || (inputs % at_once == 0 && stride % at_once == 0));
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    if (inputs == stride) return cuda::read<n>(weight + i);
     const int64_t row = cuda::quotient(i, inputs);
-    cuda::store(weight[row * stride + (i - row * inputs)], rounded[i]);
+    return cuda::read<n>(weight + row * stride + (i - row * inputs));
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Elements<float, n>& v) const {
+    cuda::write(cuda::each_lane<n>([&](int lane) { return v[lane]; }), rounded + i);
   }
   cuda::Divisor inputs;
   int64_t stride;
@@ -57,11 +88,23 @@ struct RoundedWeights {
 };
 
 template <class T>
-struct ColumnTerm {
-  TANDEM_HOST_DEVICE double operator()(int64_t column, int64_t row) const {
-    return static_cast<double>(cuda::load(dy[row * stride + column]));
+struct ColumnTerms {
+  using Element = T;
+  static constexpr int ahead = 4;
+  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(dy); }
+  template <int m>
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::NoConstants groups(int64_t) const {
+    return {};
   }
-  int64_t stride;
+  template <int n, bool aligned>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read<n, aligned>(dy + i);
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE float value(const cuda::NoConstants&, int,
+                                               const cuda::Elements<T, n>& v, int lane) const {
+    return v[lane];
+  }
   const T* dy;
 };
 struct ColumnStore {
@@ -87,7 +130,7 @@ class InnerProductCuda : public sdk::Needs {
         adds_(binding.has(TANDEM_ADD_TO_OUTPUT)),
         tf32_(binding.has(TANDEM_ALLOWS_TF32)),
         fuses_relu_(binding.fuses_relu()),
-        bias_sums_(outputs_, rows_, true) {
+        bias_sums_({rows_, 1, outputs_, 1, output_stride_}) {
     cuda::require_computable(dtype_, tf32_);
     if (bias_ && !adds_ && binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) {
       scratch_bytes = bias_sums_.scratch_bytes();
@@ -129,7 +172,7 @@ class InnerProductCuda : public sdk::Needs {
                      pass.weight_gradient(0).get() + first_input_, weight_stride_, outputs_,
                      inputs_, rows_, pass.accumulate() ? 1.0F : 0.0F, tf32_);
       if (!bias_ || adds_) return;
-      bias_sums_.run(call, ColumnTerm<T>{output_stride_, dy}, pass.scratch<double>().get(),
+      bias_sums_.run(call, ColumnTerms<T>{dy}, pass.scratch<double>().get(),
                      ColumnStore{pass.weight_gradient(1).get(), pass.accumulate()});
     });
   }
@@ -202,7 +245,7 @@ class InnerProductCuda : public sdk::Needs {
   int64_t first_input_, first_output_;
   int32_t dtype_;
   bool bias_, adds_, tf32_, fuses_relu_;
-  cuda::GroupSums<> bias_sums_;
+  cuda::TensorSums<> bias_sums_;
   // of the whole layer's float32 forward pass
   std::unique_ptr<cuda::BiasedProduct> biased_product_;
 };

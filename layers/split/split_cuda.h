@@ -15,10 +15,28 @@ constexpr int64_t most_split_sources = 64;
 
 template <class T>
 struct SplitBackward {
-  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    float sum = first == nullptr ? 0.0F : cuda::load(first[i]);
-    for (int64_t k = 0; k < count; ++k) sum += cuda::load(others[k][i]);
-    cuda::store(sum, dx[i]);
+  static constexpr int at_once = cuda::elements_at_once<T>;
+  [[nodiscard]] bool can_vectorize() const {
+    bool result = cuda::are_aligned(first, dx);
+    for (int64_t k = 0; k < count; ++k) result = result && cuda::are_aligned(others[k]);
+    return result;
+  }
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
+    return cuda::read_two<n>((first == nullptr ? dx : first) + i,
+                             (count == 0 ? dx : others[0]) + i);
+  }
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::TwoElements<T, n>& v) const {
+    auto sum = cuda::each_lane<n>([&](int lane) {
+      const float start = first == nullptr ? 0.0F : v.first[lane];
+      return count == 0 ? start : start + v.second[lane];
+    });
+    for (int64_t k = 1; k < count; ++k) {
+      const auto other = cuda::read<n>(others[k] + i);
+      sum = cuda::each_lane<n>([&](int lane) { return sum[lane] + other[lane]; });
+    }
+    cuda::write(sum, dx + i);
   }
   const T* first;
   const T* others[most_split_sources];

@@ -7,31 +7,55 @@
 #include "plugins/cuda/sources.h"
 #include "plugins/cuda/status.h"
 #include "plugins/cuda/sum_order.h"
+#include "plugins/cuda/vectors.h"
 
 namespace tandem::cuda {
 
 namespace {
 
+constexpr int together = elements_at_once<float>;
+
 __global__ void fill_kernel(float* target, float value, int64_t count) {
   for (int64_t i = first_element(); i < count; i += element_stride()) target[i] = value;
 }
 
-// Without __restrict__: a source may be the target.
-__global__ void add_kernel(float* target, Sources sources, int64_t count) {
-  for (int64_t i = first_element(); i < count; i += element_stride()) {
-    float sum = target[i];
-    for (uint32_t s = 0; s < sources.count; ++s) sum += sources.arrays[s][i];
-    target[i] = sum;
+// A source may be the target.
+template <int n>
+__device__ void add_at(float* target, const Sources& sources, int64_t i) {
+  Elements<float, n> sum = read<n>(target + i);
+  for (uint32_t s = 0; s < sources.count; ++s) {
+    const Elements<float, n> source = read<n>(sources.arrays[s] + i);
+    TANDEM_UNROLL
+    for (int lane = 0; lane < n; ++lane) sum.element[lane] += source[lane];
+  }
+  write(sum, target + i);
+}
+// `vectors`: that many are aligned in all arrays.
+__global__ void add_kernel(float* target, Sources sources, int64_t count, int64_t vectors) {
+  for (int64_t v = first_element(); v < vectors; v += element_stride()) {
+    add_at<together>(target, sources, v * together);
+  }
+  for (int64_t i = vectors * together + first_element(); i < count; i += element_stride()) {
+    add_at<1>(target, sources, i);
   }
 }
 
-__global__ void check_finite_kernel(const float* values, int64_t count, int32_t* found_inf) {
+__device__ bool is_finite(float value) {
   constexpr uint32_t exponent = 0x7f800000u;
-  bool is_finite = true;
-  for (int64_t i = first_element(); i < count; i += element_stride()) {
-    is_finite = is_finite && (__float_as_uint(values[i]) & exponent) != exponent;
+  return (__float_as_uint(value) & exponent) != exponent;
+}
+__global__ void check_finite_kernel(const float* values, int64_t count, int32_t* found_inf,
+                                    int64_t vectors) {
+  bool are_finite = true;
+  for (int64_t v = first_element(); v < vectors; v += element_stride()) {
+    const Elements<float, together> own = read<together>(values + v * together);
+    TANDEM_UNROLL
+    for (int lane = 0; lane < together; ++lane) are_finite = are_finite & is_finite(own[lane]);
   }
-  if (!is_finite) *found_inf = 1;  // all threads that write it write the same value
+  for (int64_t i = vectors * together + first_element(); i < count; i += element_stride()) {
+    are_finite = are_finite & is_finite(values[i]);
+  }
+  if (!are_finite) *found_inf = 1;  // all threads that write it write the same value
 }
 
 // All threads of a block of sum_threads call it; thread 0 gets the sum.
@@ -47,10 +71,21 @@ __device__ double sum_of_block(double value) {
 }
 
 __global__ void square_kernel(const float* values, int64_t count, double* partial_sums) {
+  constexpr int ahead = 8;  // values are read before the first of them is added
+  const int64_t stride = element_stride();
   double sum = 0;
-  for (int64_t i = first_element(); i < count; i += element_stride()) {
-    const double value = values[i];
-    sum += value * value;
+  for (int64_t first = first_element(); first < count; first += ahead * stride) {
+    float own[ahead];
+    TANDEM_UNROLL
+    for (int k = 0; k < ahead; ++k) {
+      const int64_t i = first + k * stride;
+      own[k] = i < count ? values[i] : 0.0F;  // adding 0 changes no bit
+    }
+    TANDEM_UNROLL
+    for (int k = 0; k < ahead; ++k) {
+      const double value = own[k];
+      sum += value * value;
+    }
   }
   sum = sum_of_block(sum);
   if (threadIdx.x == 0) partial_sums[blockIdx.x] = sum;
@@ -98,8 +133,11 @@ void add(const tandem_call& call, float* target, const float* const* sources, ui
   require_count("add", count);
   if (count == 0) return;
   for (uint32_t begin = 0; begin < source_count; begin += sources_at_once) {
-    add_kernel<<<blocks_for(count), threads_per_block, 0, stream_of(call)>>>(
-        target, take_sources(sources, begin, source_count), count);
+    const Sources given = take_sources(sources, begin, source_count);
+    bool aligned = are_aligned(target);
+    for (uint32_t s = 0; s < given.count; ++s) aligned = aligned && are_aligned(given.arrays[s]);
+    add_kernel<<<blocks_for(count, together), threads_per_block, 0, stream_of(call)>>>(
+        target, given, count, aligned ? count / together : 0);
     check_launch("add");
   }
 }
@@ -107,8 +145,9 @@ void add(const tandem_call& call, float* target, const float* const* sources, ui
 void check_finite(const tandem_call& call, const float* values, int64_t count, int32_t* found_inf) {
   require_count("check", count);
   if (count == 0) return;
-  check_finite_kernel<<<blocks_for(count), threads_per_block, 0, stream_of(call)>>>(values, count,
-                                                                                    found_inf);
+  const int64_t vectors = are_aligned(values) ? count / together : 0;
+  check_finite_kernel<<<blocks_for(count, 2 * together), threads_per_block, 0, stream_of(call)>>>(
+      values, count, found_inf, vectors);
   check_launch("check_finite");
 }
 

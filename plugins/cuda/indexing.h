@@ -15,29 +15,36 @@ TANDEM_HOST_DEVICE inline int64_t quotient(int64_t a, int64_t b) {
   return a / b;
 }
 
-// A divisor above zero that is used many times. If both numbers are below 2^31, the division is a
-// multiplication and a shift (T. Granlund, P. Montgomery: Division by Invariant Integers using
-// Multiplication, 1994).
+// A divisor above zero that is used many times. The division of a number not below zero is a
+// multiplication and a shift, without a branch (T. Granlund, P. Montgomery: Division by Invariant
+// Integers using Multiplication, 1994).
 class Divisor {
  public:
   Divisor(int64_t value = 1) : value_(value) {
-    if (value >= int64_t{1} << 31) return;
-    while ((int64_t{1} << shift_) < value) ++shift_;
-    const uint64_t excess = (uint64_t{1} << shift_) - static_cast<uint64_t>(value);
-    factor_ = static_cast<uint32_t>((excess << 32) / static_cast<uint64_t>(value) + 1);
+    if (value <= 1) return;
+    while ((int64_t{2} << shift_) < value) ++shift_;
+    // 2^(64 + shift) / value, rounded up, which is below 2^64: exact for all numbers below 2^63.
+    const Wide power = Wide{1} << (64 + shift_);
+    factor_ = static_cast<uint64_t>((power - 1) / static_cast<Wide>(value) + 1);
   }
   TANDEM_HOST_DEVICE operator int64_t() const { return value_; }
 
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t divide(int64_t a) const {
-    if ((a >> 31) != 0 || factor_ == 0) return quotient(a, value_);
-    const auto small = static_cast<uint32_t>(a);
-    const auto high = static_cast<uint32_t>((static_cast<uint64_t>(small) * factor_) >> 32);
-    return (high + small) >> shift_;
+    const auto number = static_cast<uint64_t>(a);
+#ifdef __CUDA_ARCH__
+    const uint64_t high = __umul64hi(number, factor_);
+#else
+    const auto high = static_cast<uint64_t>((static_cast<Wide>(number) * factor_) >> 64);
+#endif
+    return factor_ == 0 ? a : static_cast<int64_t>(high >> shift_);
   }
 
  private:
+  __extension__ typedef unsigned __int128 Wide;
+
   int64_t value_;
-  uint32_t factor_ = 0, shift_ = 0;  // factor 0: the divisor is too large
+  uint64_t factor_ = 0;  // 0: the divisor is 1
+  uint32_t shift_ = 0;
 };
 TANDEM_HOST_DEVICE inline int64_t quotient(int64_t a, const Divisor& b) {
   return b.divide(a);

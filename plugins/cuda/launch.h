@@ -22,6 +22,14 @@ constexpr unsigned blocks_for(int64_t count, int64_t elements_per_thread = 1) {
       std::clamp<int64_t>((count + per_block - 1) / per_block, 1, most_blocks));
 }
 
+// The same for kernels that read far ahead in each thread: their blocks end soon, and the next ones
+// begin to read while others still write.
+constexpr unsigned blocks_of_vectors(int64_t count, int64_t elements_per_thread) {
+  constexpr int64_t most = 1 << 17;
+  const int64_t per_block = static_cast<int64_t>(threads_per_block) * elements_per_thread;
+  return static_cast<unsigned>(std::clamp<int64_t>((count + per_block - 1) / per_block, 1, most));
+}
+
 #ifdef __CUDACC__
 __device__ inline int64_t first_element() {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

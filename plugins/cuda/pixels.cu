@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/launch.h"
 #include "plugins/cuda/status.h"
 #include "plugins/pixel_checks.h"
@@ -19,9 +20,9 @@ class ChannelCursor {
  public:
   __device__ ChannelCursor(const tandem_shape& shape, int64_t at)
       : plane_(shape.h * shape.w), channels_(static_cast<int>(shape.c)) {
-    const int64_t number = at / plane_;
+    const int64_t number = quotient(at, plane_);
     left_ = plane_ - (at - number * plane_);
-    channel_ = static_cast<int>(number % channels_);
+    channel_ = static_cast<int>(number - quotient(number, channels_) * channels_);
   }
   [[nodiscard]] __device__ int channel() const { return channel_; }
   __device__ void advance() {

@@ -1,5 +1,6 @@
 // Sums in a fixed order, in double: one per group of terms, or one of all terms. Terms are added in
-// parts, whose number depends only on the shapes, and then the parts in their order.
+// parts, whose number depends only on the shapes, and then the parts in their order. A term may be
+// anything; sums of the elements of tensors are faster with tensor_sums.h.
 #pragma once
 
 #include <algorithm>
@@ -28,34 +29,53 @@ struct Add {
 
 namespace detail {
 
+// The sum of term(i) over every `stride`-th i from `begin` on, with several terms on their way from
+// memory at any time.
+template <class Value, class Term>
+TANDEM_HOST_DEVICE Value sum_of_terms(int64_t begin, int64_t end, int64_t stride,
+                                      const Term& term) {
+  constexpr int together = 4;
+  Value sums[together] = {};
+  for (; begin + (together - 1) * stride < end; begin += together * stride) {
+    for (int k = 0; k < together; ++k) sums[k] += term(begin + k * stride);
+  }
+  for (; begin < end; begin += stride) sums[0] += term(begin);
+  sums[0] += sums[1];
+  sums[2] += sums[3];
+  return sums[0] += sums[2];
+}
+
 template <class Value, class Term>
 struct PartialGroupSums {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t index) const {
     const int64_t part = quotient(index, groups), group = index - part * groups;
     const int64_t end = (part + 1) * count / parts;
-    Value sum{};
-    for (int64_t k = part * count / parts + team.rank(); k < end; k += team.size()) {
-      sum += term(group, k);
-    }
+    Value sum = sum_of_terms<Value>(part * count / parts + team.rank(), end, team.size(),
+                                    [&](int64_t k) { return term(group, k); });
     sum = team.combine(sum, Add());
-    if (team.rank() == 0) scratch[index] = sum;
+    if (team.rank() == 0) scratch[group * parts + part] = sum;
   }
   Term term;
   Value* scratch;
   Divisor groups;
   int64_t count, parts;
 };
+// A team adds the parts of a group.
 template <class Value, class Finish>
-struct FinalGroupSums {
-  TANDEM_HOST_DEVICE void operator()(int64_t group) const {
-    Value sum = scratch[group];
-    for (int64_t part = 1; part < parts; ++part) sum += scratch[part * groups + group];
-    finish(group, sum);
+struct SumOfParts {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t group) const {
+    Value sum{};
+    for (int64_t part = team.rank(); part < parts; part += team.size()) {
+      sum += scratch[group * parts + part];
+    }
+    sum = team.combine(sum, Add());
+    if (team.rank() == 0) finish(group, sum);
   }
   Finish finish;
   const Value* scratch;
-  int64_t groups, parts;
+  int64_t parts;
 };
 
 template <class Term>
@@ -63,11 +83,8 @@ struct PartialTotals {
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t part) const {
     const int64_t end = (part + 1) * count / parts;
-    double sum = 0;
-    for (int64_t i = part * count / parts + team.rank(); i < end; i += team.size()) {
-      sum += term(i);
-    }
-    sum = team.sum(sum);
+    const double sum =
+        team.sum(sum_of_terms<double>(part * count / parts + team.rank(), end, team.size(), term));
     if (team.rank() == 0) scratch[part] = sum;
   }
   Term term;
@@ -98,9 +115,9 @@ class GroupSums {
   // side_by_side: the same terms of neighbouring groups are neighbours in memory.
   GroupSums(int64_t groups, int64_t count, bool side_by_side)
       : groups_(groups), count_(count), side_by_side_(side_by_side) {
-    // Enough teams to fill a GPU, with at least 1024 terms each.
-    const int64_t wanted = std::max<int64_t>(1, (side_by_side ? 65536 : 1024) / groups);
-    parts_ = std::clamp<int64_t>(count / 1024, 1, wanted);
+    // Enough teams to fill a GPU, with at least 256 terms each.
+    const int64_t wanted = std::max<int64_t>(1, (side_by_side ? 262144 : 2048) / groups);
+    parts_ = std::clamp<int64_t>(count / 256, 1, wanted);
   }
 
   [[nodiscard]] int64_t scratch_bytes() const {
@@ -112,8 +129,7 @@ class GroupSums {
   void run(const sdk::Call& call, const Term& term, Value* scratch, const Finish& finish) const {
     const detail::PartialGroupSums<Value, Term> parts{term, scratch, groups_, count_, parts_};
     for_teams(call, {groups_ * parts_, count_ / parts_, side_by_side_}, parts);
-    for_each(call, groups_,
-             detail::FinalGroupSums<Value, Finish>{finish, scratch, groups_, parts_});
+    for_teams(call, {groups_, parts_}, detail::SumOfParts<Value, Finish>{finish, scratch, parts_});
   }
 
  private:

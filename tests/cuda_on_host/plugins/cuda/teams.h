@@ -12,12 +12,14 @@
 #include <type_traits>
 #include <vector>
 
+#include "plugins/cuda/vectors.h"
 #include "plugins/sdk.h"
 #include "tests/cuda_on_host/test_stream.h"
 
 namespace tandem::cuda {
 
 inline constexpr const char* device_kind = "cuda_on_host";
+constexpr int threads_of_block = 4;
 
 class DeviceWork {
  public:
@@ -81,9 +83,9 @@ class HostTeam {
   [[nodiscard]] int64_t size() const { return size_; }
   template <class Value, class Join>
   Value combine(Value value, const Join& join) const {
-    static_assert(sizeof(Value) <= 64);
+    static_assert(sizeof(Value) <= bytes_of_thread);
     auto* values = static_cast<unsigned char*>(shared_);
-    const auto at = [&](int64_t i) { return values + i * 64; };
+    const auto at = [&](int64_t i) { return values + i * bytes_of_thread; };
     std::memcpy(at(rank_), &value, sizeof value);
     wait();
     Value result;
@@ -102,6 +104,25 @@ class HostTeam {
   [[nodiscard]] float highest(float value) const {
     return combine(value, [](float a, float b) { return b > a ? b : a; });
   }
+  template <int n, class Value, class Store>
+  void sum_columns(const Value (&values)[n], int columns, const Store& store) const {
+    static_assert(sizeof values <= bytes_of_thread);
+    auto* bytes = static_cast<unsigned char*>(shared_);
+    std::memcpy(bytes + rank_ * bytes_of_thread, &values, sizeof values);
+    wait();
+    for (int64_t at = rank_; at < n * columns; at += size_) {
+      Value sum{};
+      for (int64_t row = 0; row < size_ / columns; ++row) {
+        Value other[n];
+        std::memcpy(&other, bytes + (row * columns + at / n) * bytes_of_thread, sizeof other);
+        sum += other[at % n];
+      }
+      store(at, sum);
+    }
+    wait();
+  }
+
+  static constexpr int64_t bytes_of_thread = 128;  // of the shared memory
 
  private:
   void wait() const {
@@ -115,9 +136,37 @@ class HostTeam {
 // A number that is coprime to `count`, so that its multiples visit all indices.
 inline int64_t scrambling_step(int64_t count) {
   for (const int64_t prime : {7919, 104729, 1299709}) {
-    if (count % prime != 0) return prime;
+    if (count == 0 || count % prime != 0) return prime;
   }
   return 1;
+}
+
+}  // namespace detail
+
+namespace detail {
+
+// Two vectors at a time as on a GPU: both are read before the first is written.
+template <int n, class Body>
+void run_pair(int64_t first, int64_t second, const Body& body) {
+  const auto first_read = body.template read<n>(first);
+  const auto second_read = body.template read<n>(second);
+  body.template write<n>(first, first_read);
+  if (first != second) body.template write<n>(second, second_read);
+}
+// Every other pair is processed element by element: results must not depend on it.
+template <int n, class Body>
+void run_vectors(int64_t count, const Body& body) {
+  const int64_t vectors = count / n, step = scrambling_step(vectors);
+  const auto place = [&](int64_t number) { return number * step % vectors * n; };
+  for (int64_t v = 0; v < vectors; v += 2) {
+    const int64_t first = place(v), second = v + 1 < vectors ? place(v + 1) : first;
+    if (v % 4 == 0) {
+      run_pair<n>(first, second, body);
+    } else {
+      for (int64_t k = 0; k < n; ++k) run_pair<1>(first + k, second + k, body);
+    }
+  }
+  for (int64_t i = vectors * n; i < count; ++i) run_pair<1>(i, i, body);
 }
 
 }  // namespace detail
@@ -127,8 +176,13 @@ void for_each(const sdk::Call& call, int64_t count, const Body& body) {
   static_assert(std::is_trivially_copyable_v<Body>);
   if (count == 0) return;
   const DeviceWork work(call);
-  const int64_t step = detail::scrambling_step(count);
-  for (int64_t i = 0; i < count; ++i) body(i * step % count);
+  if constexpr (VectorBody<Body>) {
+    if (body.can_vectorize()) return detail::run_vectors<Body::at_once>(count, body);
+    detail::run_vectors<1>(count, body);
+  } else {
+    const int64_t step = detail::scrambling_step(count);
+    for (int64_t i = 0; i < count; ++i) body(i * step % count);
+  }
 }
 
 struct Teams {
@@ -137,24 +191,37 @@ struct Teams {
   bool side_by_side = false;
 };
 
+namespace detail {
+
+template <class Body>
+void run_teams(const sdk::Call& call, int64_t groups, int64_t size, const Body& body) {
+  static_assert(std::is_trivially_copyable_v<Body>);
+  if (groups == 0) return;
+  const DeviceWork work(call);
+  std::vector<unsigned char> shared(static_cast<size_t>(size * HostTeam::bytes_of_thread));
+  const int64_t step = scrambling_step(groups);
+  TurnTakers* takers = nullptr;
+  const std::function<void(int64_t)> work_of = [&](int64_t rank) {
+    const HostTeam team(takers, shared.data(), rank, size);
+    for (int64_t group = 0; group < groups; ++group) body(team, group * step % groups);
+  };
+  if (size == 1) return work_of(0);
+  TurnTakers threads(size, work_of);
+  takers = &threads;
+  threads.run();
+}
+
+}  // namespace detail
+
 // As on a GPU, many groups are processed by teams of one, few by teams of four.
 template <class Body>
 void for_teams(const sdk::Call& call, const Teams& teams, const Body& body) {
-  static_assert(std::is_trivially_copyable_v<Body>);
-  if (teams.groups == 0) return;
-  const DeviceWork work(call);
-  const int64_t size = teams.groups > 256 ? 1 : 4;
-  std::vector<unsigned char> shared(static_cast<size_t>(size) * 64);
-  const int64_t step = detail::scrambling_step(teams.groups);
-  detail::TurnTakers* takers = nullptr;
-  const std::function<void(int64_t)> work_of = [&](int64_t rank) {
-    const detail::HostTeam team(takers, shared.data(), rank, size);
-    for (int64_t group = 0; group < teams.groups; ++group) body(team, group * step % teams.groups);
-  };
-  if (size == 1) return work_of(0);
-  detail::TurnTakers threads(size, work_of);
-  takers = &threads;
-  threads.run();
+  detail::run_teams(call, teams.groups, teams.groups > 256 ? 1 : 4, body);
+}
+
+template <class Body>
+void for_blocks(const sdk::Call& call, int64_t count, const Body& body) {
+  detail::run_teams(call, count, threads_of_block, body);
 }
 
 template <class T>

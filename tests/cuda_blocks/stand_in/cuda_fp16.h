@@ -1,0 +1,1 @@
+// Only device code uses this header of CUDA.
