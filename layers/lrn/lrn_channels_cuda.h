@@ -3,6 +3,7 @@
 // alone, so that nothing is saved and each tensor moves through memory once.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "layers/lrn/lrn.h"

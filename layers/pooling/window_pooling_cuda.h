@@ -16,10 +16,10 @@ constexpr uint8_t no_place = 255;  // of a window outside the image
 
 // Where the elements of an image lie: an image is those of one row, in NCHW of one channel of it.
 struct PoolingImage {
-  PoolingImage(const cuda::TensorIndex& tensor)
+  PoolingImage(const cuda::TensorIndex& tensor, bool is_channels_last)
       : width(tensor.width),
         height(tensor.height),
-        inner(tensor.channels_last ? static_cast<int64_t>(tensor.channels) : 1),
+        inner(is_channels_last ? static_cast<int64_t>(tensor.channels) : 1),
         row_stride(tensor.width * static_cast<int64_t>(inner)),
         size(tensor.height * row_stride) {}
 
@@ -66,8 +66,12 @@ struct SmallAxis {
 };
 
 struct SmallWindows {
+  // A tensor of one pixel is called NCHW, whatever the layout of the other one is.
   explicit SmallWindows(const PoolingGeometry& geometry)
-      : input(geometry.input), output(geometry.output), h(geometry.h), w(geometry.w) {}
+      : input(geometry.input, geometry.input.channels_last || geometry.output.channels_last),
+        output(geometry.output, geometry.input.channels_last || geometry.output.channels_last),
+        h(geometry.h),
+        w(geometry.w) {}
 
   // Calls visit(index of the pixel, place in the window) for the pixels of the window at `at`.
   template <class Visit>
