@@ -1,15 +1,58 @@
-// Pooling on NVIDIA GPUs: small windows by window_pooling_cuda.h. Large ones, such as a whole
-// image, have a team of threads each. cuDNN's pooling supports neither windows that extend beyond
-// the padding nor, for all shapes, a deterministic backward pass of the maximum.
+// Pooling on NVIDIA GPUs: one thread per output; backward one per input, which adds the windows
+// that contain it in their order, so that no atomic operations are needed. Small windows have their
+// own kernels (small_windows_cuda.h); large ones, such as a whole image, have a team. cuDNN's
+// pooling supports neither windows that extend beyond the padding nor, for all shapes, a
+// deterministic backward pass of the maximum.
 #pragma once
 
 #include <cmath>
 
-#include "layers/pooling/window_pooling_cuda.h"
+#include "layers/pooling/pooling.h"
+#include "layers/pooling/small_windows_cuda.h"
 #include "plugins/cuda/elements.h"
+#include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
+
+// One axis of the windows.
+struct PoolingAxis {
+  int64_t extent, windows, kernel;
+  cuda::Divisor stride;
+  int64_t pad;
+
+  struct Range {
+    int64_t begin, end;
+  };
+  // The part of window `window` inside the image.
+  [[nodiscard]] TANDEM_HOST_DEVICE Range inside(int64_t window) const {
+    const int64_t begin = window * stride - pad, end = begin + kernel;
+    return {begin < 0 ? 0 : begin, end < extent ? end : extent};
+  }
+  // The length of its part inside the padded image.
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t padded_length(int64_t window) const {
+    const int64_t begin = window * stride - pad, end = begin + kernel;
+    return (end < extent + pad ? end : extent + pad) - begin;
+  }
+  // The windows that contain pixel `pixel`.
+  [[nodiscard]] TANDEM_HOST_DEVICE Range windows_of(int64_t pixel) const {
+    const int64_t place = pixel + pad;  // at least 0
+    const int64_t begin = place < kernel ? 0 : cuda::quotient(place - kernel, stride) + 1;
+    const int64_t end = cuda::quotient(place, stride) + 1;
+    return {begin, end < windows ? end : windows};
+  }
+};
+
+struct PoolingGeometry {
+  explicit PoolingGeometry(const sdk::Binding& binding, const Window& window)
+      : input(binding.input(0)),
+        output(binding.output(0)),
+        h{input.height, output.height, window.kernel.h, window.stride.h, window.pad.h},
+        w{input.width, output.width, window.kernel.w, window.stride.w, window.pad.w} {}
+
+  cuda::TensorIndex input, output;
+  PoolingAxis h, w;
+};
 
 // The pixels of a window inside the image.
 struct PoolingWindow {
@@ -123,6 +166,7 @@ class PoolingCuda : public sdk::Needs {
   PoolingCuda(const sdk::Binding& binding, const sdk::Call&)
       : settings_(binding.attributes, binding.input(0).shape),
         geometry_(binding, settings_.window),
+        small_(binding, settings_.window),
         inputs_(sdk::count(binding.input(0).shape)),
         outputs_(sdk::count(binding.output(0).shape)),
         dtype_(binding.input(0).dtype) {
@@ -131,11 +175,8 @@ class PoolingCuda : public sdk::Needs {
       throw sdk::unsupported("an image of ", shape.h, "x", shape.w,
                              " has more than 2147483647 pixels");
     }
-    // A team pays where there are too few windows for a thread each.
-    const int64_t places = geometry_.h.kernel * geometry_.w.kernel;
-    is_small_ = places <= 32 || (places <= most_places && outputs_ >= 65536);
     if (settings_.maximum && binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
-      saved_bytes = outputs_ * static_cast<int64_t>(is_small_ ? sizeof(uint8_t) : sizeof(int32_t));
+      saved_bytes = outputs_ * (small_.is_possible() ? 1 : 4);
     }
   }
 
@@ -144,11 +185,22 @@ class PoolingCuda : public sdk::Needs {
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
   void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    const cuda::Teams teams{outputs_, geometry_.h.kernel * geometry_.w.kernel, true};
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       const T* x = pass.input<T>(0).get();
       T* y = pass.output<T>(0).get();
-      is_small_ ? forward_small(call, pass, x, y) : forward_large(call, pass, x, y);
+      if (small_.is_possible() && settings_.maximum) {
+        small_.maximum(call, x, y, saved_bytes > 0 ? pass.saved<uint8_t>().get() : nullptr);
+      } else if (small_.is_possible()) {
+        small_.average(call, x, y);
+      } else if (settings_.maximum) {
+        cuda::for_teams(call, teams,
+                        MaximumPooling<T>{geometry_, x, y,
+                                          saved_bytes > 0 ? pass.saved<int32_t>().get() : nullptr});
+      } else {
+        cuda::for_teams(call, teams, AveragePooling<T>{geometry_, x, y});
+      }
     });
   }
 
@@ -157,47 +209,21 @@ class PoolingCuda : public sdk::Needs {
       using T = decltype(element);
       const T* dy = pass.output_gradient<T>(0).get();
       T* dx = pass.input_gradient<T>(0).get();
-      if (!is_small_) {
-        const int32_t* pixels = settings_.maximum ? pass.saved<const int32_t>().get() : nullptr;
-        cuda::for_each(call, inputs_, PoolingBackward<T>{geometry_, dy, pixels, dx});
-      } else if (settings_.maximum) {
-        const uint8_t* places = pass.saved<const uint8_t>().get();
-        cuda::for_each(call, inputs_,
-                       WindowBackward<T, true>{SmallWindows(geometry_), dy, places, dx});
-      } else {
-        cuda::for_each(call, inputs_,
-                       WindowBackward<T, false>{SmallWindows(geometry_), dy, nullptr, dx});
+      if (small_.is_possible()) {
+        if (!settings_.maximum) return small_.average_backward(call, dy, dx);
+        return small_.maximum_backward(call, dy, pass.saved<const uint8_t>().get(), dx);
       }
+      const int32_t* pixels = settings_.maximum ? pass.saved<const int32_t>().get() : nullptr;
+      cuda::for_each(call, inputs_, PoolingBackward<T>{geometry_, dy, pixels, dx});
     });
   }
 
  private:
-  template <class T>
-  void forward_small(const sdk::Call& call, const sdk::DevicePass& pass, const T* x, T* y) const {
-    const SmallWindows windows(geometry_);
-    if (settings_.maximum) {
-      uint8_t* places = saved_bytes > 0 ? pass.saved<uint8_t>().get() : nullptr;
-      cuda::for_each(call, outputs_, WindowMaximum<T>{windows, x, y, places});
-    } else {
-      cuda::for_each(call, outputs_, WindowAverage<T>{windows, x, y});
-    }
-  }
-  template <class T>
-  void forward_large(const sdk::Call& call, const sdk::DevicePass& pass, const T* x, T* y) const {
-    const cuda::Teams teams{outputs_, geometry_.h.kernel * geometry_.w.kernel, true};
-    if (settings_.maximum) {
-      int32_t* pixels = saved_bytes > 0 ? pass.saved<int32_t>().get() : nullptr;
-      cuda::for_teams(call, teams, MaximumPooling<T>{geometry_, x, y, pixels});
-    } else {
-      cuda::for_teams(call, teams, AveragePooling<T>{geometry_, x, y});
-    }
-  }
-
   PoolingSettings settings_;
   PoolingGeometry geometry_;
+  SmallPooling small_;
   int64_t inputs_, outputs_;
   int32_t dtype_;
-  bool is_small_ = false;
 };
 
 }  // namespace tandem::layers

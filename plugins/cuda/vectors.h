@@ -18,7 +18,7 @@
 #include "plugins/cuda/elements.h"
 
 // Before a loop whose arrays must be in registers.
-#ifdef __NVCC__
+#ifdef __CUDA_ARCH__
 #define TANDEM_UNROLL _Pragma("unroll")
 #else
 #define TANDEM_UNROLL
@@ -128,6 +128,17 @@ TANDEM_HOST_DEVICE inline void write(const Values<n>& values, T* target) {
   TANDEM_UNROLL
   for (int lane = 0; lane < n; ++lane) store(values[lane], elements.element[lane]);
   write(elements, target);
+}
+
+// The same for addresses that need not be aligned.
+template <bool aligned, class T, int n>
+TANDEM_HOST_DEVICE inline void write_to(T* target, const Values<n>& values) {
+  if constexpr (aligned) {
+    write(values, target);
+  } else {
+    TANDEM_UNROLL
+    for (int lane = 0; lane < n; ++lane) store(values[lane], target[lane]);
+  }
 }
 
 // The values function(lane).
