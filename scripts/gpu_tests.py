@@ -32,8 +32,9 @@ class Results:
         self.log, self.lock = log, threading.Lock()
         self.passed, self.skipped, self.failed = [], [], []
 
-    def add(self, output, wanted):
-        """Reads one process's output. Returns the tests of `wanted` that have not run."""
+    def add(self, output, wanted, is_late):
+        """Reads the output of one process, which may have been ended for its time. Returns the tests of `wanted` that
+        have not run."""
         ended = {"OK": [], "SKIPPED": [], "FAILED": []}
         started = None
         for word, name in re.findall(r"^\[ *(RUN|OK|SKIPPED|FAILED) *\] ([\w/.]+\.[\w/]+)(?: \(\d+ ms\)|, where.*)?$",
@@ -43,7 +44,7 @@ class Results:
             elif name == started:
                 ended[word].append(name)
                 started = None
-        if started is not None:
+        if started is not None and not is_late:
             ended["FAILED"].append(started)  # it ended the process
         with self.lock:
             self.passed += ended["OK"]
@@ -64,7 +65,10 @@ def work(check, program, environment, chunks, results, deadline):
             return
         while wanted and time.time() < deadline:
             result = check.run([program, "--gtest_filter=" + ":".join(wanted)], deadline - time.time(), environment)
-            left = results.add(result.stdout, wanted)
+            is_late = result.returncode == 124
+            left = results.add(result.stdout, wanted, is_late)
+            if is_late:
+                return
             if len(left) == len(wanted):  # it ended before its first test
                 with results.lock:
                     results.log.write(result.stdout)
