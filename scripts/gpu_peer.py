@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Trains one of Tandem's nets on a GPU with PyTorch and prints images per second as one line of JSON.
+"""Trains Tandem's nets on a GPU with PyTorch and prints images per second, one line of JSON for each net and precision.
 
-    python3 gpu_peer.py NET.prototxt --batch N [--precision float32|tf32|bfloat16|float16] [--compile]
+    python3 gpu_peer.py NET.prototxt... --batch N [--precision float32,tf32,bfloat16,float16] [--compile]
 
-The net is built from the prototxt as users of PyTorch would write it, with PyTorch's best settings: channels_last,
-cudnn.benchmark, automatic mixed precision, a fused SGD. The batch stays on the GPU, so that no copy is timed.
+A net is built from the prototxt as users of PyTorch would write it, with PyTorch's best settings: channels_last,
+cudnn.benchmark, automatic mixed precision, a fused SGD, and with --compile torch.compile with CUDA graphs
+(mode="reduce-overhead"). The batch stays on the GPU, so that no copy is timed.
 A BatchNorm, alone or with a Scale after it, and a BatchNormScale have factors and biases, as in torchvision. Needs
 only torch. For scripts/gpu-check.
 """
@@ -18,6 +19,9 @@ import time
 import torch
 from torch import nn
 import torch.nn.functional as F
+
+
+PRECISIONS = ("float32", "tf32", "bfloat16", "float16")
 
 
 def parse_prototxt(text):
@@ -162,26 +166,31 @@ def input_shape(layers):
     raise SystemExit("the net has no Data or Input layer")
 
 
-def images_per_second(arguments):
+def measure(arguments, net_file, precision):
+    """Images per second, and the most memory that PyTorch had reserved, in bytes."""
     device = torch.device(arguments.device)
     on_gpu = device.type == "cuda"
-    exact = arguments.precision == "float32"
+    exact = precision == "float32"
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = not exact
     torch.backends.cuda.matmul.allow_tf32 = not exact
-    layers = get_all(parse_prototxt(arguments.net.read_text()), "layer")
+    layers = get_all(parse_prototxt(net_file.read_text()), "layer")
     torch.manual_seed(1)
     images = torch.randn(arguments.batch, *input_shape(layers), device=device).contiguous(
         memory_format=torch.channels_last)
     labels = torch.arange(arguments.batch, device=device) % 1000
     net = Net(layers).to(device)
     with torch.no_grad():
-        net(images, labels)  # the lazy layers learn their sizes
+        net(images[:2], labels[:2])  # the lazy layers learn their sizes
     net = net.to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-4, momentum=0.9, weight_decay=5e-4, fused=on_gpu)
-    dtype = {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(arguments.precision)
+    dtype = {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision)
     scaler = torch.amp.GradScaler(device.type, enabled=dtype == torch.float16)
-    run = torch.compile(net) if arguments.compile else net
+    run = torch.compile(net, mode="reduce-overhead") if arguments.compile else net
+    torch._dynamo.reset()
+    if on_gpu:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
 
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -200,23 +209,33 @@ def images_per_second(arguments):
         return time.perf_counter() - begin
 
     seconds(arguments.warm_up)
-    times = sorted(seconds(arguments.steps) / arguments.steps for _ in range(5))
-    return arguments.batch / times[2]
+    times = sorted(seconds(arguments.steps) / arguments.steps for _ in range(arguments.rounds))
+    rate = arguments.batch / times[len(times) // 2]
+    return {"images_per_second": rate, "memory_bytes": torch.cuda.max_memory_reserved() if on_gpu else 0}
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("net", type=pathlib.Path)
+    parser.add_argument("net", type=pathlib.Path, nargs="+")
     parser.add_argument("--batch", type=int, required=True)
-    parser.add_argument("--precision", choices=["float32", "tf32", "bfloat16", "float16"], default="float32")
+    parser.add_argument("--precision", default="float32", help="float32, tf32, bfloat16, float16, or several")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--warm-up", type=int, default=10)
     arguments = parser.parse_args()
-    print(json.dumps({"net": arguments.net.stem, "batch": arguments.batch, "precision": arguments.precision,
-                      "compile": arguments.compile, "torch": torch.__version__,
-                      "images_per_second": images_per_second(arguments)}))
+    for net in arguments.net:
+        for precision in arguments.precision.split(","):
+            if precision not in PRECISIONS:
+                raise SystemExit(f"--precision {precision}: must be one of {', '.join(PRECISIONS)}")
+            row = {"net": net.stem, "batch": arguments.batch, "precision": precision, "compile": arguments.compile,
+                   "torch": torch.__version__}
+            try:
+                row.update(measure(arguments, net, precision))
+            except Exception as problem:  # the next net can still be measured
+                row["problem"] = f"{type(problem).__name__}: {str(problem).splitlines()[0]}"
+            print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

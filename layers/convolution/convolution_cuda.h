@@ -55,7 +55,7 @@ class FilterPasses {
   FilterPasses(const sdk::Call& call, const cuda::ConvolutionShape& shape,
                const cuda::ConvolutionKind& kind, bool backward_data, bool backward_weights,
                const cuda::ConvolutionChoice& how)
-      : filter_(shape.weight, kind),
+      : filter_(shape.weight, kind, backward_weights),
         convolution_(call, shape, kind, backward_data, backward_weights, how) {}
 
   [[nodiscard]] int64_t scratch_bytes() const {
@@ -74,12 +74,12 @@ class FilterPasses {
   }
   void backward_weights(const sdk::Call& call, const sdk::DevicePass& pass, const void* x,
                         const void* dy) const {
+    // cuDNN overwrites, so it gets the gradient itself only where that is what the pass wants.
+    const bool is_final = !filter_.is_copy() && !pass.accumulate();
     float* gradient = pass.weight_gradient(0).get();
-    if (!filter_.is_copy()) {
-      return convolution_.backward_weights(call, x, dy, gradient, pass.accumulate(), work(pass));
-    }
-    convolution_.backward_weights(call, x, dy, pass.raw.scratch, false, work(pass));
-    filter_.take_gradient(call, pass.raw.scratch, gradient, pass.accumulate());
+    void* result = is_final ? gradient : pass.raw.scratch;
+    convolution_.backward_weights(call, x, dy, result, work(pass));
+    if (!is_final) filter_.take_gradient(call, result, gradient, pass.accumulate());
   }
 
  private:

@@ -77,17 +77,20 @@ struct FilterGradientElement {
 
 class FetchedFilter {
  public:
-  FetchedFilter(const tandem_shape& weight, const cuda::ConvolutionKind& kind)
+  // `has_gradient`: the scratch memory also serves for gradients that are added to others.
+  FetchedFilter(const tandem_shape& weight, const cuda::ConvolutionKind& kind, bool has_gradient)
       : index_{weight.c, weight.h * weight.w, kind.channels_last},
         elements_(sdk::count(weight)),
         dtype_(kind.dtype),
-        is_copy_(kind.dtype != TANDEM_FLOAT32 || !index_.is_plain()) {}
+        is_copy_(kind.dtype != TANDEM_FLOAT32 || !index_.is_plain()),
+        has_gradient_(has_gradient) {}
 
   [[nodiscard]] bool is_copy() const { return is_copy_; }
-  // The size of the copy, rounded up so that what follows it in scratch memory is aligned like it.
+  // The size of the copy or of a gradient in its form, rounded up so that what follows it in
+  // scratch memory is aligned like it.
   [[nodiscard]] int64_t bytes() const {
     const int64_t element = dtype_ == TANDEM_FLOAT32 ? 4 : 2;
-    return is_copy_ ? (element * elements_ + 255) / 256 * 256 : 0;
+    return is_copy_ || has_gradient_ ? (element * elements_ + 255) / 256 * 256 : 0;
   }
 
   // The weights for the convolution: `weight`, or the copy at `memory`.
@@ -115,7 +118,7 @@ class FetchedFilter {
   FilterIndex index_;
   int64_t elements_;
   int32_t dtype_;
-  bool is_copy_;
+  bool is_copy_, has_gradient_;
 };
 
 }  // namespace tandem::layers

@@ -1,14 +1,13 @@
-// LRN on NVIDIA GPUs: one thread per element, which loops over its neighbours. Forward saves s = k
+// LRN on NVIDIA GPUs. Across the usual 3 or 5 channels: lrn_channels_cuda.h. Otherwise one thread
+// per element, which loops over its neighbours: forward saves s = k
 // + alpha / n S, where S is the sum of the squares of the n neighbours, and y = x s^-beta; backward
 // is dx = dy s^-beta - 2 alpha beta / n x T, where T sums dy y / s over them. cuDNN's LRN refuses
-// sizes above 16 and small k and beta, which Caffe accepts. The usual size has kernels of its own
-// (usual_lrn_cuda.h).
+// sizes above 16 and small k and beta, which Caffe accepts.
 #pragma once
 
-#include <cmath>
+#include <type_traits>
 
-#include "layers/lrn/lrn.h"
-#include "layers/lrn/usual_lrn_cuda.h"
+#include "layers/lrn/lrn_channels_cuda.h"
 #include "plugins/cuda/elements.h"
 #include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"
@@ -49,13 +48,6 @@ struct Neighbourhood {
     return at + half < extent ? at + half + 1 : extent;
   }
 };
-
-// s^-beta. The usual exponent is computed by square roots, which are fast and accurate.
-TANDEM_HOST_DEVICE inline float lrn_power(float s, float beta) {
-  if (beta != 0.75F) return powf(s, -beta);
-  const float root = sqrtf(s);
-  return 1 / (root * sqrtf(root));
-}
 
 template <class T>
 struct SquareAt {
@@ -114,19 +106,17 @@ struct LrnBackward {
 class LrnCuda : public sdk::Needs {
  public:
   LrnCuda(const sdk::Binding& binding, const sdk::Call&)
-      : neighbours_{cuda::TensorIndex(binding.input(0)),
+      : tensor_(binding.input(0)),
+        neighbours_{cuda::TensorIndex(tensor_),
                     binding.attributes.text("norm_region") == "ACROSS_CHANNELS",
                     (binding.attributes.integer("local_size") - 1) / 2},
-        elements_(sdk::count(binding.input(0).shape)),
-        beta_(static_cast<float>(binding.attributes.number("beta"))),
-        dtype_(binding.input(0).dtype),
-        k_(neighbours_.across ? static_cast<float>(binding.attributes.number("k")) : 1) {
+        elements_(sdk::count(tensor_.shape)) {
     const auto size = static_cast<double>(binding.attributes.integer("local_size"));
     const double count = neighbours_.across ? size : size * size;
-    scale_ = static_cast<float>(binding.attributes.number("alpha") / count);
-    usual_ = UsualLrn(binding.input(0), {scale_, beta_, k_}, neighbours_.across,
-                      2 * neighbours_.half + 1);
-    if (usual_.is_possible() || !binding.has(TANDEM_WANTS_BACKWARD_DATA)) return;
+    factors_ = {static_cast<float>(binding.attributes.number("alpha") / count),
+                static_cast<float>(binding.attributes.number("beta")),
+                neighbours_.across ? static_cast<float>(binding.attributes.number("k")) : 1};
+    if (!binding.has(TANDEM_WANTS_BACKWARD_DATA) || is_usual()) return;
     saved_bytes = elements_ * static_cast<int64_t>(sizeof(float));
     scratch_bytes = saved_bytes;
   }
@@ -136,40 +126,59 @@ class LrnCuda : public sdk::Needs {
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
   void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
-    cuda::with_elements(dtype_, [&](auto element) {
+    cuda::with_elements(tensor_.dtype, [&](auto element) {
       using T = decltype(element);
-      if (usual_.is_possible()) {
-        return usual_.forward(call, pass.input<T>(0).get(), pass.output<T>(0).get());
+      const T* x = pass.input<T>(0).get();
+      T* y = pass.output<T>(0).get();
+      if (is_usual()) {
+        with_half(
+            [&](auto half) { LrnChannels<T, half()>::forward(call, tensor_, factors_, x, y); });
+        return;
       }
-      cuda::for_each(
-          call, elements_,
-          LrnForward<T>{neighbours_, scale_, beta_, k_, pass.input<T>(0).get(),
-                        pass.output<T>(0).get(), saved_bytes > 0 ? pass.saved().get() : nullptr});
+      const auto& [scale, beta, k] = factors_;
+      cuda::for_each(call, elements_,
+                     LrnForward<T>{neighbours_, scale, beta, k, x, y,
+                                   saved_bytes > 0 ? pass.saved().get() : nullptr});
     });
   }
 
   void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
-    cuda::with_elements(dtype_, [&](auto element) {
+    cuda::with_elements(tensor_.dtype, [&](auto element) {
       using T = decltype(element);
       const T *x = pass.input<T>(0).get(), *dy = pass.output_gradient<T>(0).get();
-      if (usual_.is_possible()) {
-        return usual_.backward(call, x, dy, pass.input_gradient<T>(0).get());
+      T* dx = pass.input_gradient<T>(0).get();
+      if (is_usual()) {
+        with_half([&](auto half) {
+          LrnChannels<T, half()>::backward(call, tensor_, factors_, x, dy, dx);
+        });
+        return;
       }
+      const auto& [scale, beta, k] = factors_;
       const float* saved = pass.saved().get();
-      cuda::for_each(call, elements_, LrnRatio<T>{beta_, x, dy, saved, pass.scratch().get()});
+      float* ratios = pass.scratch().get();
+      cuda::for_each(call, elements_, LrnRatio<T>{beta, x, dy, saved, ratios});
       cuda::for_each(call, elements_,
-                     LrnBackward<T>{neighbours_, 2 * scale_ * beta_, beta_, x, dy, saved,
-                                    pass.scratch().get(), pass.input_gradient<T>(0).get()});
+                     LrnBackward<T>{neighbours_, 2 * scale * beta, beta, x, dy, saved, ratios, dx});
     });
   }
 
  private:
+  [[nodiscard]] bool is_usual() const {
+    return neighbours_.across && (neighbours_.half == 1 || neighbours_.half == 2);
+  }
+  template <class Body>
+  void with_half(const Body& body) const {
+    if (neighbours_.half == 1) {
+      body(std::integral_constant<int, 1>());
+    } else {
+      body(std::integral_constant<int, 2>());
+    }
+  }
+
+  tandem_tensor tensor_;
   Neighbourhood neighbours_;
-  UsualLrn usual_;
   int64_t elements_;
-  float beta_;
-  int32_t dtype_;
-  float k_, scale_ = 0;
+  LrnFactors factors_{};
 };
 
 }  // namespace tandem::layers

@@ -304,11 +304,15 @@ class SmallPooling {
   template <class T, class Body>
   void with_lanes(bool aligned, const Body& body) const {
     constexpr int n = cuda::elements_at_once<T>;
-    if (aligned && input_.layout == TANDEM_NHWC && input_.shape.c % n == 0) {
+    if (aligned && is_channels_last() && input_.shape.c % n == 0) {
       body(std::integral_constant<int, n>());
     } else {
       body(std::integral_constant<int, 1>());
     }
+  }
+  // A tensor of one pixel is called NCHW, whatever the layout of the other one is.
+  [[nodiscard]] bool is_channels_last() const {
+    return input_.layout == TANDEM_NHWC || output_.layout == TANDEM_NHWC;
   }
   [[nodiscard]] SmallWindows windows_of(int n) const {
     const auto axis = [](int64_t extent, int64_t windows, int64_t kernel, int64_t stride,
@@ -317,7 +321,7 @@ class SmallPooling {
                        static_cast<int>(kernel), static_cast<int>(stride),
                        static_cast<int>(pad),    stride};
     };
-    const int64_t inner = input_.layout == TANDEM_NHWC ? input_.shape.c / n : 1;
+    const int64_t inner = is_channels_last() ? input_.shape.c / n : 1;
     const tandem_shape &in = input_.shape, &out = output_.shape;
     const Window& v = window_;
     return {axis(in.h, out.h, v.kernel.h, v.stride.h, v.pad.h),

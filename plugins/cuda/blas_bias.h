@@ -29,7 +29,9 @@ class BiasedProduct {
 
   // False: cuBLASLt has no algorithm for the shape, and run() must not be called.
   [[nodiscard]] bool is_possible() const { return is_possible_; }
-  [[nodiscard]] int64_t scratch_bytes() const { return static_cast<int64_t>(scratch_bytes_); }
+  [[nodiscard]] int64_t scratch_bytes() const {
+    return scratch_bytes_ == 0 ? 0 : static_cast<int64_t>(scratch_bytes_) + scratch_alignment;
+  }
 
   void run(const sdk::Call& call, const float* x, const float* weight, const float* bias, float* y,
            void* scratch) const {
@@ -37,12 +39,21 @@ class BiasedProduct {
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     const float one = 1, zero = 0;
     check(cublasLtMatmul(handle_of(call), product_.product, &one, weight, w_.layout, x, x_.layout,
-                         &zero, y, y_.layout, y, y_.layout, &algorithm_, scratch, scratch_bytes_,
-                         static_cast<cudaStream_t>(call.native_stream)),
+                         &zero, y, y_.layout, y, y_.layout, &algorithm_, aligned(scratch),
+                         scratch_bytes_, static_cast<cudaStream_t>(call.native_stream)),
           "cublasLtMatmul");
   }
 
  private:
+  // cuBLASLt refuses scratch memory with a smaller alignment; that of a pass is smaller.
+  static constexpr int64_t scratch_alignment = 256;
+
+  static void* aligned(void* scratch) {
+    const auto address = reinterpret_cast<uintptr_t>(scratch);
+    return reinterpret_cast<void*>((address + scratch_alignment - 1) / scratch_alignment *
+                                   scratch_alignment);
+  }
+
   struct Product {
     explicit Product(bool allows_tf32) {
       check(cublasLtMatmulDescCreate(

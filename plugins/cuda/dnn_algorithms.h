@@ -1,7 +1,7 @@
-// The algorithms of a convolution's passes as text, which the record of a run keeps, and the choice
-// among the algorithms that cuDNN has measured. It does not use CUDA, so that both can be tested
-// without a GPU.
-//   cuDNN forward algorithm 1 on tensor cores, backward data algorithm 4, backward weights ...
+// The algorithms of a convolution's passes: as text, which the record of a run keeps, and which of
+// cuDNN's engines may be chosen. An algorithm is one of cuDNN's engines and the values of its
+// knobs. This file does not use CUDA, so that it can be tested without a GPU.
+//   cuDNN forward engine 62 on tensor cores (2=130, 13=64), backward data engine 1
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,15 @@
 
 namespace tandem::cuda {
 
-// The arithmetic that an algorithm may use: all bits of float32, cuDNN's default (TF32 on Ampere
-// and newer), or tensor cores.
-enum class ConvolutionMath { full, by_default, tensor };
-constexpr std::array<const char*, 3> math_texts{"", " by default arithmetic", " on tensor cores"};
+struct Knob {
+  int64_t type = 0, value = 0;  // by cuDNN's numbers
+  bool operator==(const Knob&) const = default;
+};
 
 struct ConvolutionAlgorithm {
-  int number = 0;  // cuDNN's number within its pass
-  ConvolutionMath math = ConvolutionMath::full;
+  int64_t engine = 0;  // cuDNN's number within its pass
+  bool on_tensor_cores = false;
+  std::vector<Knob> knobs{};
   bool operator==(const ConvolutionAlgorithm&) const = default;
 };
 
@@ -41,9 +42,36 @@ struct ConvolutionChoice {
   [[nodiscard]] bool is_measured() const { return recorded != nullptr || may_measure; }
 };
 
+// What cuDNN says of the results of an engine.
+struct EngineNotes {
+  bool is_deterministic = true;
+  bool on_tensor_cores = false;  // for float32: the products are TF32
+  bool converts_inputs = false;  // to fewer bits than TF32 has
+  bool sums_in_16_bits = false;
+};
+
+// Whether the arithmetic is what the user asked for. `full`: all bits of float32. Conversion to
+// fewer bits is never allowed, since nobody can ask for it.
+constexpr bool may_use_arithmetic(const EngineNotes& notes, bool full) {
+  return !notes.converts_inputs && !notes.sums_in_16_bits && !(full && notes.on_tensor_cores);
+}
+constexpr bool is_usable(const EngineNotes& notes, bool full) {
+  return notes.is_deterministic && may_use_arithmetic(notes, full);
+}
+
 // The text of measured algorithms begins and ends with these. The suffix means that cuDNN's model
 // had to choose after all; the host reports it (plugins/abi/layers.h).
 constexpr std::string_view measured_prefix = "measured: ", by_model_suffix = "; by a model";
+constexpr std::string_view engine_word = " engine ", tensor_cores_words = " on tensor cores";
+
+inline std::string text_of(const ConvolutionAlgorithm& algorithm) {
+  std::string text = std::to_string(algorithm.engine);
+  if (algorithm.on_tensor_cores) text += tensor_cores_words;
+  for (const Knob& knob : algorithm.knobs) {
+    text += sdk::text(&knob == algorithm.knobs.data() ? " (" : ", ", knob.type, "=", knob.value);
+  }
+  return algorithm.knobs.empty() ? text : text + ")";
+}
 
 inline std::string text_of(const ConvolutionAlgorithms& algorithms, bool is_measured,
                            bool is_by_model = false) {
@@ -52,8 +80,7 @@ inline std::string text_of(const ConvolutionAlgorithms& algorithms, bool is_meas
   for (size_t pass = 0; pass < algorithms.size(); ++pass) {
     if (!algorithms[pass]) continue;
     text +=
-        sdk::text(is_first ? " " : ", ", pass_names[pass], " algorithm ", algorithms[pass]->number,
-                  math_texts[static_cast<size_t>(algorithms[pass]->math)]);
+        sdk::text(is_first ? " " : ", ", pass_names[pass], engine_word, text_of(*algorithms[pass]));
     is_first = false;
   }
   if (is_measured && is_by_model) text += by_model_suffix;
@@ -68,15 +95,24 @@ inline bool take(std::string_view& text, std::string_view beginning) {
   return true;
 }
 
+inline bool take_number(std::string_view& text, int64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return error == std::errc();
+}
+
 inline std::optional<ConvolutionAlgorithm> take_algorithm(std::string_view& text) {
   ConvolutionAlgorithm algorithm;
-  if (!take(text, " algorithm ")) return {};
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), algorithm.number);
-  if (error != std::errc()) return {};
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  if (take(text, math_texts[1])) algorithm.math = ConvolutionMath::by_default;
-  if (take(text, math_texts[2])) algorithm.math = ConvolutionMath::tensor;
+  if (!take(text, engine_word) || !take_number(text, algorithm.engine)) return {};
+  algorithm.on_tensor_cores = take(text, tensor_cores_words);
+  if (!take(text, " (")) return algorithm;
+  do {
+    Knob& knob = algorithm.knobs.emplace_back();
+    if (!take_number(text, knob.type) || !take(text, "=") || !take_number(text, knob.value)) {
+      return {};
+    }
+  } while (take(text, ", "));
+  if (!take(text, ")")) return {};
   return algorithm;
 }
 
@@ -99,30 +135,33 @@ inline ConvolutionAlgorithms read_algorithms(const char* recorded) {
   if (is_good) return result;
   throw sdk::invalid("the recorded algorithm '", recorded,
                      "' is not one of cuDNN's, which look like '", measured_prefix,
-                     "cuDNN forward algorithm 1, backward data algorithm 1'");
+                     "cuDNN forward engine 62 on tensor cores (2=130), backward data engine 1'");
 }
 
-// One of cuDNN's results of measuring.
-struct MeasuredAlgorithm {
-  ConvolutionAlgorithm algorithm;
-  bool works = false, is_deterministic = false;
-  double milliseconds = 0;
-  int64_t bytes = 0;  // of scratch memory
-};
-
-// The fastest that works, always gives the same bits, and needs at most `most_bytes`; the first one
-// of equal ones. An algorithm may occur several times, once for each measurement. `full`: only
-// those measured with all bits of float32, even if cuDNN has tried others.
-inline std::optional<ConvolutionAlgorithm> fastest(const std::vector<MeasuredAlgorithm>& measured,
-                                                   int64_t most_bytes, bool full = false) {
-  const MeasuredAlgorithm* best = nullptr;
-  for (const MeasuredAlgorithm& one : measured) {
-    if (!one.works || !one.is_deterministic || one.bytes > most_bytes) continue;
-    if (full && one.algorithm.math != ConvolutionMath::full) continue;
-    if (!(one.milliseconds >= 0)) continue;
-    if (best == nullptr || one.milliseconds < best->milliseconds) best = &one;
+// The order in which engines are measured, as indices, if not all of them are: the first ones of
+// cuDNN's list, then the first one of each other engine, then the rest. cuDNN lists an engine many
+// times with other knobs, and its model is often wrong about an engine as a whole.
+inline std::vector<size_t> measuring_order(const std::vector<int64_t>& engines) {
+  constexpr size_t trusted = 4;
+  std::vector<size_t> order, rest;
+  for (size_t i = 0; i < engines.size(); ++i) {
+    const auto here = engines.begin() + static_cast<ptrdiff_t>(i);
+    const bool is_new = std::find(engines.begin(), here, *here) == here;
+    (i < trusted || is_new ? order : rest).push_back(i);
   }
-  return best == nullptr ? std::nullopt : std::optional(best->algorithm);
+  order.insert(order.end(), rest.begin(), rest.end());
+  return order;
+}
+
+// The index of the shortest time, the first one of equal ones; none if no time is valid (negative:
+// it did not run). An algorithm that was measured several times has its shortest time.
+inline std::optional<size_t> fastest(const std::vector<double>& milliseconds) {
+  std::optional<size_t> best;
+  for (size_t i = 0; i < milliseconds.size(); ++i) {
+    if (!(milliseconds[i] >= 0)) continue;
+    if (!best || milliseconds[i] < milliseconds[*best]) best = i;
+  }
+  return best;
 }
 
 }  // namespace tandem::cuda

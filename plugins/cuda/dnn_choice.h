@@ -1,41 +1,78 @@
-// Chooses the algorithm of each pass of a convolution, for dnn.h: the recorded one, the fastest
-// measured one, or the first of cuDNN's own list. It always gives the same bits.
+// Chooses the plan of each pass of a convolution, for dnn.h: the recorded one, the fastest measured
+// one, or the first of cuDNN's own list. Only engines that always give the same bits, in the
+// arithmetic that the user asked for, are chosen.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "plugins/cuda/convolution_shape.h"
 #include "plugins/cuda/dnn_measure.h"
 
 namespace tandem::cuda::detail {
 
-// The algorithm of one pass. The kind of arithmetic is part of cuDNN's description of the
-// convolution.
-template <class Algorithm>
-struct ChosenConvolution {
-  ConvolutionDescriptor window;
-  bool is_wanted = false;
-  Algorithm algorithm{};
-  cudnnMathType_t math{};
-  size_t bytes = 0;
-};
+// Whether sums of this kind keep all bits of float32.
+inline bool keeps_all_bits(const ConvolutionKind& kind) {
+  return kind.dtype == TANDEM_FLOAT32 && !kind.allows_tf32;
+}
 
-class AlgorithmChooser {
+// cuDNN's model, and its list of fallbacks, which it has for graphs that the model does not know
+// well.
+constexpr std::array dnn_models{CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
+
+// The first usable plan in cuDNN's order.
+inline std::optional<Plan> first_usable_plan(const DnnTarget& target, const PassGraph& graph,
+                                             bool full, int64_t most_scratch) {
+  for (const auto mode : dnn_models) {
+    const EngineModel model(target, graph, mode);
+    size_t seen = 0;
+    // Mostly one of the first engines is usable.
+    for (const size_t most : {size_t{4}, model.count()}) {
+      std::vector<EngineConfig> engines = model.first(most);
+      for (; seen < engines.size(); ++seen) {
+        if (!is_usable(engines[seen].notes, full)) continue;
+        std::optional<Plan> plan = Plan::of(target, std::move(engines[seen]), most_scratch);
+        if (plan) return plan;
+      }
+    }
+  }
+  return {};
+}
+
+// Up to `count` usable plans, for measuring: not all, since preparing one may take time.
+inline std::vector<Plan> usable_plans(const DnnTarget& target, const PassGraph& graph, bool full,
+                                      int64_t most_scratch, size_t count) {
+  std::vector<EngineConfig> engines;
+  std::vector<int64_t> numbers;
+  for (const auto mode : dnn_models) {
+    const EngineModel model(target, graph, mode);
+    for (EngineConfig& engine : model.first(model.count())) {
+      if (!is_usable(engine.notes, full)) continue;
+      numbers.push_back(engine.engine);
+      engines.push_back(std::move(engine));
+    }
+  }
+  std::vector<Plan> plans;
+  for (const size_t i : measuring_order(numbers)) {
+    if (plans.size() == count) break;
+    std::optional<Plan> plan = Plan::of(target, std::move(engines[i]), most_scratch);
+    if (plan) plans.push_back(std::move(*plan));
+  }
+  return plans;
+}
+
+class PlanChooser {
  public:
-  // The limit of an algorithm's scratch memory.
+  // The limit of a plan's scratch memory.
   static constexpr int64_t most_scratch = int64_t{256} << 20;
 
- protected:
-  AlgorithmChooser(const sdk::Call& call, const ConvolutionShape& shape,
-                   const ConvolutionKind& kind, const ConvolutionChoice& how)
-      : kind_(kind), is_measured_(how.is_measured()) {
+  PlanChooser(const sdk::Call& call, const ConvolutionShape& shape, const ConvolutionKind& kind,
+              const ConvolutionChoice& how)
+      : call_(call), shape_(shape), kind_(kind), target_{dnn_of(call)} {
     if (how.recorded != nullptr) {
       recorded_text_ = how.recorded;
       recorded_ = read_algorithms(how.recorded);
@@ -48,141 +85,81 @@ class AlgorithmChooser {
       // Training does not need this memory, so a lack of it is no reason to refuse.
       if (!memory_->has_room()) memory_.reset();
     }
+    is_measured_ = how.is_measured();
   }
-  // Frees the memory used for measuring.
-  void has_chosen() { memory_.reset(); }
 
-  // A use with fewer passes than the recorded one has the same record.
-  [[nodiscard]] std::string text(const ConvolutionAlgorithms& algorithms) const {
+  [[nodiscard]] Plan choose(DnnPass pass) {
+    const PassGraph graph(target_, shape_, kind_, pass);
+    Plan plan = recorded_ ? recorded(graph, layer_pass(pass)) : chosen(graph, layer_pass(pass));
+    algorithms_[layer_pass(pass)] = plan.algorithm();
+    return plan;
+  }
+  // What was chosen so far. A use with fewer passes than the recorded one has the same record.
+  [[nodiscard]] std::string text() const {
     if (!recorded_text_.empty()) return recorded_text_;
-    return text_of(algorithms, is_measured_, is_by_model_);
+    return text_of(algorithms_, is_measured_, is_by_model_);
   }
 
-  static void set_math(const ConvolutionDescriptor& window, cudnnMathType_t math) {
-    check(cudnnSetConvolutionMathType(window.get(), math), "cudnnSetConvolutionMathType");
-  }
-  // The arithmetic that cuDNN is asked for: tensor cores for 16 bits. For float32 the default
-  // arithmetic rounds to TF32, and FMA keeps all bits.
-  [[nodiscard]] cudnnMathType_t wanted_math() const {
-    if (kind_.dtype != TANDEM_FLOAT32) return CUDNN_TENSOR_OP_MATH;
-    return kind_.allows_tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
-  }
-  [[nodiscard]] bool keeps_all_bits() const { return wanted_math() == CUDNN_FMA_MATH; }
-  // Whether this convolution may use the arithmetic of a result. Conversion of float32 to 16 bits
-  // is not allowed, since the user has not asked for it.
-  [[nodiscard]] bool may_use(cudnnMathType_t math) const {
-    if (math == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) return false;
-    return !keeps_all_bits() || math != CUDNN_TENSOR_OP_MATH;
-  }
-
+ private:
   // The layer's pass, as an index into pass_names, for one of cuDNN's passes.
-  [[nodiscard]] size_t layer_pass(size_t pass) const {
-    return kind_.deconvolves && pass < 2 ? 1 - pass : pass;
-  }
-  template <class Algorithm>
-  static ConvolutionAlgorithm of(const ChosenConvolution<Algorithm>& chosen) {
-    return {static_cast<int>(chosen.algorithm), math_of(chosen.math)};
+  [[nodiscard]] size_t layer_pass(DnnPass pass) const {
+    const auto index = static_cast<size_t>(pass);
+    return kind_.deconvolves && pass != DnnPass::backward_weights ? 1 - index : index;
   }
 
-  // Sets the pass's algorithm. False if cuDNN does not support it for these shapes, or not within
-  // the scratch memory.
-  template <class Algorithm, class Bytes>
-  bool fits(ChosenConvolution<Algorithm>& chosen, Algorithm algorithm, cudnnMathType_t math,
-            const Bytes& bytes_of) const {
-    chosen.algorithm = algorithm;
-    chosen.math = keeps_all_bits() ? CUDNN_FMA_MATH : math;
-    set_math(chosen.window, chosen.math);
-    return bytes_of(algorithm, &chosen.bytes) == CUDNN_STATUS_SUCCESS &&
-           static_cast<int64_t>(chosen.bytes) <= most_scratch;
-  }
-
-  // Sets the recorded algorithm. Throws Refusal if it is not available.
-  template <class Algorithm, class Bytes>
-  void take_recorded(ChosenConvolution<Algorithm>& chosen, size_t pass,
-                     std::initializer_list<Algorithm> not_deterministic, const Bytes& bytes_of) {
-    const std::optional<ConvolutionAlgorithm>& given = (*recorded_)[layer_pass(pass)];
-    const char* name = pass_names[layer_pass(pass)];
+  // Throws Refusal if the recorded engine is not available.
+  [[nodiscard]] Plan recorded(const PassGraph& graph, size_t pass) const {
+    const std::optional<ConvolutionAlgorithm>& given = (*recorded_)[pass];
     if (!given) {
-      throw sdk::invalid("the recorded algorithm '", recorded_text_, "' has none for the ", name,
-                         " pass");
+      throw sdk::invalid("the recorded algorithm '", recorded_text_, "' has none for the ",
+                         pass_names[pass], " pass");
     }
-    const auto algorithm = static_cast<Algorithm>(given->number);
-    const cudnnMathType_t math = dnn_math(given->math);
-    const bool is_deterministic = std::find(not_deterministic.begin(), not_deterministic.end(),
-                                            algorithm) == not_deterministic.end();
-    if (is_deterministic && may_use(math) && fits(chosen, algorithm, math, bytes_of)) return;
+    std::optional<EngineConfig> config = named_engine(target_, graph, *given);
+    const bool is_deterministic = !config || config->notes.is_deterministic;
+    if (config && is_deterministic && may_use_arithmetic(config->notes, keeps_all_bits(kind_))) {
+      std::optional<Plan> plan = Plan::of(target_, std::move(*config), most_scratch);
+      if (plan) return std::move(*plan);
+    }
     throw sdk::unsupported(
-        "cuDNN ", cudnnGetVersion(), " on ", current_device(), " cannot use the recorded ", name,
-        " algorithm ", given->number, math_texts[static_cast<size_t>(given->math)],
+        "cuDNN ", cudnnGetVersion(), " on ", current_device(), " cannot use the recorded ",
+        pass_names[pass], engine_word, text_of(*given),
         is_deterministic ? sdk::text(" for these shapes and this precision in ", most_scratch >> 20,
                                      " MiB of scratch memory")
                          : std::string(": it does not always give the same bits"));
   }
 
-  // Sets the recorded or the fastest measured algorithm; false if cuDNN's model has to choose.
-  template <class Algorithm, class Measure, class Bytes>
-  bool chosen_already(ChosenConvolution<Algorithm>& chosen, size_t pass,
-                      std::initializer_list<Algorithm> not_deterministic, const Measure& measure,
-                      const Bytes& bytes_of) {
-    if (recorded_) {
-      take_recorded(chosen, pass, not_deterministic, bytes_of);
-      return true;
+  [[nodiscard]] Plan chosen(const PassGraph& graph, size_t pass) {
+    const bool full = keeps_all_bits(kind_);
+    if (memory_ != nullptr) {
+      constexpr size_t most_measured = 12;
+      std::vector<Plan> plans =
+          usable_plans(target_, graph, full, memory_->scratch_bytes(), most_measured);
+      std::vector<double> times;
+      for (const Plan& plan : plans) times.push_back(milliseconds_of(call_, plan, *memory_));
+      if (const std::optional<size_t> best = fastest(times)) return std::move(plans[*best]);
     }
-    const std::optional<ConvolutionAlgorithm> best =
-        memory_ == nullptr ? std::nullopt
-                           : fastest(measure(*memory_), most_scratch, keeps_all_bits());
-    const bool is_chosen =
-        best && fits(chosen, static_cast<Algorithm>(best->number), dnn_math(best->math), bytes_of);
-    is_by_model_ = is_by_model_ || !is_chosen;
-    return is_chosen;
-  }
-
-  // Sets the first usable one of the list, which is sorted by speed; else one of those that are
-  // always usable.
-  template <class Algorithm, class Candidate, size_t count, class Bytes>
-  void choose(ChosenConvolution<Algorithm>& chosen, const std::array<Candidate, count>& candidates,
-              int found, std::initializer_list<Algorithm> always, size_t pass,
-              const Bytes& bytes_of) const {
-    for (size_t i = 0; i < std::min(static_cast<size_t>(found), count); ++i) {
-      const Candidate& candidate = candidates[i];
-      if (candidate.status == CUDNN_STATUS_SUCCESS && may_use(candidate.mathType) &&
-          candidate.determinism == CUDNN_DETERMINISTIC &&
-          fits(chosen, candidate.algo, candidate.mathType, bytes_of)) {
-        return;
-      }
-    }
-    for (const Algorithm algorithm : always) {
-      if (fits(chosen, algorithm, wanted_math(), bytes_of)) return;
-    }
-    throw sdk::unsupported("cuDNN has no deterministic ", pass_names[layer_pass(pass)],
-                           " algorithm for these shapes in ", most_scratch >> 20,
+    is_by_model_ = true;
+    std::optional<Plan> plan = first_usable_plan(target_, graph, full, most_scratch);
+    if (plan) return std::move(*plan);
+    throw sdk::unsupported("cuDNN ", cudnnGetVersion(), " has no deterministic ", pass_names[pass],
+                           " engine for these shapes in ", most_scratch >> 20,
                            " MiB of scratch memory", way_out());
   }
   [[nodiscard]] const char* way_out() const {
     if (kind_.dtype != TANDEM_FLOAT32) return ": use --precision tf32 or float32";
     return kind_.allows_tf32 ? ": use --precision float32" : "";
   }
-  // A query with the result NOT_SUPPORTED has found nothing; the algorithms that are always usable
-  // are still tried.
-  static int found_by(cudnnStatus_t status, const int& found, const char* query) {
-    if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return 0;
-    check(status, query);
-    return found;
-  }
 
-  template <class Answer, size_t count, class Find>
-  [[nodiscard]] std::vector<MeasuredAlgorithm> measured(const char* query, const Find& find) const {
-    return measure_algorithms<Answer, count>(
-        query, find, [this](cudnnMathType_t math) { return may_use(math); });
-  }
-
- private:
-  ConvolutionKind kind_;
-  bool is_measured_;          // now, or in an earlier run
-  bool is_by_model_ = false;  // for a pass: nothing could be measured
+  const sdk::Call& call_;
+  const ConvolutionShape& shape_;
+  const ConvolutionKind& kind_;
+  DnnTarget target_;
+  bool is_measured_ = false;  // now, or in an earlier run
+  bool is_by_model_ = false;  // for a pass: nothing was measured
   std::string recorded_text_;
   std::optional<ConvolutionAlgorithms> recorded_;
   std::unique_ptr<MeasuringMemory> memory_;  // during measuring
+  ConvolutionAlgorithms algorithms_;
 };
 
 }  // namespace tandem::cuda::detail

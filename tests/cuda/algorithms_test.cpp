@@ -1,5 +1,5 @@
-// The algorithms of convolutions in the form that a record keeps, and the choice among measured
-// ones.
+// The algorithms of convolutions in the form that a record keeps, the arithmetic that is allowed,
+// and the choice among measured times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,12 +10,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int64_t limit = 1000;
-
-MeasuredAlgorithm answer(int number, double milliseconds, int64_t bytes = 0) {
-  return {{number, ConvolutionMath::full}, true, true, milliseconds, bytes};
-}
-
 std::string refusal_of(const char* recorded) {
   try {
     static_cast<void>(read_algorithms(recorded));
@@ -25,78 +19,86 @@ std::string refusal_of(const char* recorded) {
   return "";
 }
 
-TEST(AlgorithmText, NamesEachPass) {
-  ConvolutionAlgorithms algorithms{ConvolutionAlgorithm{6, ConvolutionMath::by_default}};
-  EXPECT_EQ(text_of(algorithms, false), "cuDNN forward algorithm 6 by default arithmetic");
-  algorithms[2] = ConvolutionAlgorithm{1, ConvolutionMath::tensor};
+TEST(AlgorithmText, NamesTheEngineOfEachPassAndItsKnobs) {
+  ConvolutionAlgorithms algorithms{ConvolutionAlgorithm{6}};
+  EXPECT_EQ(text_of(algorithms, false), "cuDNN forward engine 6");
+  algorithms[2] = ConvolutionAlgorithm{62, true, {{2, 130}, {13, 64}}};
   EXPECT_EQ(text_of(algorithms, true),
-            "measured: cuDNN forward algorithm 6 by default arithmetic, backward weights algorithm "
-            "1 on tensor cores");
+            "measured: cuDNN forward engine 6, backward weights engine 62 on tensor cores (2=130, "
+            "13=64)");
 }
 
 TEST(AlgorithmText, IsReadAsItWasWritten) {
   for (int which = 1; which < 8; ++which) {
     ConvolutionAlgorithms algorithms;
-    for (size_t pass = 0; pass < 3; ++pass) {
+    for (int64_t pass = 0; pass < 3; ++pass) {
       if ((which >> pass & 1) == 0) continue;
-      algorithms[pass] = ConvolutionAlgorithm{which + static_cast<int>(pass) * 5,
-                                              static_cast<ConvolutionMath>(pass)};
+      ConvolutionAlgorithm algorithm{which + pass * 5, pass == 1};
+      for (int64_t knob = 0; knob < pass; ++knob) algorithm.knobs.push_back({knob, knob * 7 - 3});
+      algorithms[static_cast<size_t>(pass)] = algorithm;
     }
     EXPECT_EQ(read_algorithms(text_of(algorithms, true).c_str()), algorithms) << which;
   }
 }
 
 TEST(AlgorithmText, ReportsThatTheModelChose) {
-  const ConvolutionAlgorithms algorithms{ConvolutionAlgorithm{6}};
+  const ConvolutionAlgorithms algorithms{ConvolutionAlgorithm{6, false, {{2, 1}}}};
   const std::string text = text_of(algorithms, true, true);
-  EXPECT_EQ(text, "measured: cuDNN forward algorithm 6; by a model");
+  EXPECT_EQ(text, "measured: cuDNN forward engine 6 (2=1); by a model");
   EXPECT_EQ(read_algorithms(text.c_str()), algorithms);
-  EXPECT_EQ(text_of(algorithms, false, true), "cuDNN forward algorithm 6");
+  EXPECT_EQ(text_of(algorithms, false, true), "cuDNN forward engine 6 (2=1)");
 }
 
 TEST(AlgorithmText, IsRefusedWithAnExampleIfItIsInvalid) {
   for (const char* text :
-       {"", "cuDNN forward algorithm 1", "measured: cuDNN ", "measured: cuDNN forward algorithm",
-        "measured: cuDNN forward algorithm x", "measured: cuDNN sideways algorithm 1",
-        "measured: cuDNN forward algorithm 1, ", "measured: cuDNN forward algorithm 1 and more",
-        "measured: cuDNN forward algorithm 1, forward algorithm 2"}) {
+       {"", "cuDNN forward engine 1", "measured: cuDNN ", "measured: cuDNN forward engine",
+        "measured: cuDNN forward engine x", "measured: cuDNN sideways engine 1",
+        "measured: cuDNN forward engine 1, ", "measured: cuDNN forward engine 1 and more",
+        "measured: cuDNN forward engine 1, forward engine 2", "measured: cuDNN forward engine 1 ()",
+        "measured: cuDNN forward engine 1 (2)", "measured: cuDNN forward engine 1 (2=)",
+        "measured: cuDNN forward engine 1 (2=1", "measured: cuDNN forward engine 1 (2=1, )",
+        "measured: cuDNN forward engine 99999999999999999999",
+        "measured: cuDNN forward algorithm 1 on tensor cores"}) {
     EXPECT_THAT(refusal_of(text),
                 testing::AllOf(HasSubstr("recorded algorithm '" + std::string(text) + "'"),
-                               HasSubstr("'measured: cuDNN forward algorithm 1, ")))
+                               HasSubstr("'measured: cuDNN forward engine 62 ")))
         << text;
   }
 }
 
-TEST(MeasuredAlgorithms, TheFastestIsTaken) {
-  const auto best = fastest({answer(0, 3), answer(1, 2), answer(2, 2), answer(3, 4)}, limit);
-  EXPECT_EQ(best, (ConvolutionAlgorithm{1, ConvolutionMath::full}));
+TEST(AllowedArithmetic, InFloat32KeepsAllBits) {
+  EngineNotes notes;
+  EXPECT_TRUE(may_use_arithmetic(notes, true));
+  notes.on_tensor_cores = true;
+  EXPECT_FALSE(may_use_arithmetic(notes, true));
+  EXPECT_TRUE(may_use_arithmetic(notes, false));
 }
 
-TEST(MeasuredAlgorithms, CountWithTheShortestOfSeveralTimes) {
-  // The first run is slow because libraries are loaded.
-  const auto best = fastest({answer(0, 9), answer(1, 3), answer(1, 4), answer(0, 2)}, limit);
-  EXPECT_EQ(best->number, 0);
+TEST(AllowedArithmetic, NeverRoundsMoreThanTheUserAskedFor) {
+  for (const bool full : {false, true}) {
+    EngineNotes converts, sums;
+    converts.converts_inputs = true;
+    sums.sums_in_16_bits = true;
+    EXPECT_FALSE(may_use_arithmetic(converts, full));
+    EXPECT_FALSE(may_use_arithmetic(sums, full));
+  }
 }
 
-// cuDNN also tries its default arithmetic, TF32 on newer GPUs, besides the requested one.
-TEST(MeasuredAlgorithms, ThatRoundAreNotUsedIfAllBitsAreWanted) {
-  MeasuredAlgorithm rounding = answer(1, 1), on_tensor_cores = answer(2, 1);
-  rounding.algorithm.math = ConvolutionMath::by_default;
-  on_tensor_cores.algorithm.math = ConvolutionMath::tensor;
-  const std::vector<MeasuredAlgorithm> all{rounding, on_tensor_cores, answer(1, 5), answer(3, 4)};
-  EXPECT_EQ(fastest(all, limit, true), (ConvolutionAlgorithm{3, ConvolutionMath::full}));
-  EXPECT_EQ(fastest(all, limit)->number, 1);
-  EXPECT_FALSE(fastest({rounding, on_tensor_cores}, limit, true));
+TEST(MeasuringOrder, HasEachEngineOnceBeforeTheRest) {
+  EXPECT_THAT(measuring_order({5, 5, 5, 5, 5, 6, 5, 6, 7}),
+              testing::ElementsAre(0, 1, 2, 3, 5, 8, 4, 6, 7));
+  EXPECT_THAT(measuring_order({}), testing::IsEmpty());
 }
 
-TEST(MeasuredAlgorithms, ThatMayGiveOtherBitsFailOrNeedTooMuchAreNotUsed) {
-  MeasuredAlgorithm random = answer(0, 1), failed = answer(1, 1), never = answer(4, -1);
-  random.is_deterministic = false;
-  failed.works = false;
-  const std::vector<MeasuredAlgorithm> all{random, failed, answer(2, 1, limit + 1),
-                                           answer(3, 5, limit), never};
-  EXPECT_EQ(fastest(all, limit)->number, 3);
-  EXPECT_FALSE(fastest({random, failed, never}, limit));
+TEST(MeasuredTimes, TheShortestIsTakenAndTheFirstOfEqualOnes) {
+  EXPECT_EQ(fastest({3, 2, 2, 4}), 1U);
+  EXPECT_EQ(fastest({0}), 0U);
+}
+
+TEST(MeasuredTimes, OfPlansThatDidNotRunDoNotCount) {
+  EXPECT_EQ(fastest({-1, 5, -1}), 1U);
+  EXPECT_FALSE(fastest({-1, -1}));
+  EXPECT_FALSE(fastest({}));
 }
 
 }  // namespace

@@ -185,7 +185,7 @@ TEST_F(FourGpus, ThatMeasureRecordTheAlgorithms) {
   // Two convolutions, in training and in testing; both devices have as many rows.
   ASSERT_EQ(choices.size(), 4U);
   EXPECT_EQ(choices.begin()->first, "cuda stand-in for a GPU: conv1, testing, 6 rows, float32");
-  EXPECT_THAT(choices.begin()->second, testing::StartsWith("measured: cuDNN forward algorithm "));
+  EXPECT_THAT(choices.begin()->second, testing::StartsWith("measured: cuDNN forward engine "));
 }
 
 TEST_F(FourGpus, ThatMeasureHaveAllTheirMemoryForIt) {
@@ -225,11 +225,11 @@ TEST_F(FourGpus, ReportTheLayerWhoseRecordedAlgorithmIsGone) {
   const RunFolder folder = RunFolder::open(tuned.out);
   RunRecord record = folder.record();
   for (auto& [use, algorithm] : record.algorithms) {
-    algorithm = "measured: cuDNN forward algorithm 777";
+    algorithm = "measured: cuDNN forward engine 777";
   }
   folder.write(record, folder.net(), folder.solver());
   EXPECT_THAT(message_of([&] { run(rest_of(tuned, 8)); }),
-              AllOf(HasSubstr("layer 'conv1'"), HasSubstr("no forward algorithm 777"),
+              AllOf(HasSubstr("layer 'conv1'"), HasSubstr("no forward engine 777"),
                     HasSubstr("begin a new run to choose anew")));
 }
 

@@ -44,10 +44,14 @@ inline bool is_gpu(const std::string& devices) {
 
 // Logical devices of one GPU do not test copies and events between GPUs.
 inline const char* const two_gpus = "cuda:0,1";
-inline void need_two_gpus() {
+inline const char* const four_gpus = "cuda:0,1,2,3";
+inline void need_gpus(int wanted) {
   int32_t count = 0;
   check(all_modules().backend("cuda").count(&count), "cuda");
-  if (count < 2) GTEST_SKIP() << "there is one GPU";
+  if (count < wanted) GTEST_SKIP() << "GPUs here: " << count << ", wanted: " << wanted;
+}
+inline void need_two_gpus() {
+  need_gpus(2);
 }
 
 // Parameter: the devices, at least two of them.
@@ -57,6 +61,7 @@ class OnDevices : public testing::TestWithParam<std::string> {
     if (!is_gpu(GetParam())) return;
     need_gpu();
     if (GetParam() == two_gpus && no_gpu().empty()) need_two_gpus();
+    if (GetParam() == four_gpus && no_gpu().empty()) need_gpus(4);
   }
   static Machine open(const MachineOptions& options = {}) {
     const DeviceSpec spec = parse_devices(GetParam(), all_modules());

@@ -3,8 +3,6 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
-
 namespace tandem::cuda::stand_in {
 
 Libraries& libraries() {
@@ -24,13 +22,6 @@ void destroy(Object object) {
   if (object == nullptr) return;
   --libraries().objects;
   delete reinterpret_cast<char*>(object);
-}
-
-cudnnStatus_t answer(const std::vector<cudnnConvolutionFwdAlgoPerf_t>& all, int room, int* found,
-                     cudnnConvolutionFwdAlgoPerf_t* answers) {
-  *found = std::min(room, static_cast<int>(all.size()));
-  std::copy_n(all.begin(), *found, answers);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 }  // namespace
@@ -70,123 +61,24 @@ cudaError_t cudaMemsetAsync(void*, int, size_t, cudaStream_t) {
   return libraries().memset_fails ? cudaErrorUnknown : cudaSuccess;
 }
 
-const char* cudnnGetErrorString(cudnnStatus_t) {
-  return "an error";
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  create(event);
+  return cudaSuccess;
 }
-void cudnnGetLastErrorString(char* text, size_t) {
-  text[0] = '\0';
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  destroy(event);
+  return cudaSuccess;
 }
-size_t cudnnGetVersion() {
-  return 9;
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) {
+  return cudaSuccess;
 }
-cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* it) {
-  create(it);
-  return CUDNN_STATUS_SUCCESS;
+cudaError_t cudaEventSynchronize(cudaEvent_t) {
+  return cudaSuccess;
 }
-cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t it) {
-  destroy(it);
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* it) {
-  create(it);
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t it) {
-  destroy(it);
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t* it) {
-  create(it);
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t it) {
-  destroy(it);
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t, cudnnTensorFormat_t format,
-                                         cudnnDataType_t dtype, int, int, int, int) {
-  libraries().tensors.push_back({format, dtype});
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t, cudnnDataType_t dtype,
-                                         cudnnTensorFormat_t format, int, int, int, int) {
-  libraries().filters.push_back({format, dtype});
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t, int, int, int, int, int,
-                                              int, cudnnConvolutionMode_t, cudnnDataType_t) {
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t, int) {
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t, cudnnMathType_t math) {
-  libraries().maths.push_back(math);
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(
-    cudnnHandle_t, const cudnnTensorDescriptor_t, const void*, const cudnnFilterDescriptor_t,
-    const void*, const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t, void*,
-    const int room, int* found, cudnnConvolutionFwdAlgoPerf_t* answers, void*, size_t) {
-  ++libraries().finds;
-  if (libraries().find_status != CUDNN_STATUS_SUCCESS) return libraries().find_status;
-  return answer(libraries().measured, room, found, answers);
-}
-cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t,
-                                                     const cudnnFilterDescriptor_t,
-                                                     const cudnnConvolutionDescriptor_t,
-                                                     const cudnnTensorDescriptor_t, const int room,
-                                                     int* found,
-                                                     cudnnConvolutionFwdAlgoPerf_t* answers) {
-  return answer(libraries().by_model, room, found, answers);
-}
-cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t, const cudnnTensorDescriptor_t,
-                                                      const cudnnFilterDescriptor_t,
-                                                      const cudnnConvolutionDescriptor_t,
-                                                      const cudnnTensorDescriptor_t,
-                                                      cudnnConvolutionFwdAlgo_t, size_t* bytes) {
-  *bytes = 0;
-  return CUDNN_STATUS_SUCCESS;
-}
-// The backward passes, which no test measures.
-cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(
-    cudnnHandle_t, const cudnnFilterDescriptor_t, const void*, const cudnnTensorDescriptor_t,
-    const void*, const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t, void*,
-    const int, int*, cudnnConvolutionBwdDataAlgoPerf_t*, void*, size_t) {
-  return CUDNN_STATUS_NOT_SUPPORTED;
-}
-cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
-    cudnnHandle_t, const cudnnFilterDescriptor_t, const cudnnTensorDescriptor_t,
-    const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t, const int, int*,
-    cudnnConvolutionBwdDataAlgoPerf_t*) {
-  return CUDNN_STATUS_NOT_SUPPORTED;
-}
-cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t,
-                                                           const cudnnFilterDescriptor_t,
-                                                           const cudnnTensorDescriptor_t,
-                                                           const cudnnConvolutionDescriptor_t,
-                                                           const cudnnTensorDescriptor_t,
-                                                           cudnnConvolutionBwdDataAlgo_t, size_t*) {
-  return CUDNN_STATUS_NOT_SUPPORTED;
-}
-cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(
-    cudnnHandle_t, const cudnnTensorDescriptor_t, const void*, const cudnnTensorDescriptor_t,
-    const void*, const cudnnConvolutionDescriptor_t, const cudnnFilterDescriptor_t, void*,
-    const int, int*, cudnnConvolutionBwdFilterAlgoPerf_t*, void*, size_t) {
-  return CUDNN_STATUS_NOT_SUPPORTED;
-}
-cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-    cudnnHandle_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
-    const cudnnConvolutionDescriptor_t, const cudnnFilterDescriptor_t, const int, int*,
-    cudnnConvolutionBwdFilterAlgoPerf_t*) {
-  return CUDNN_STATUS_NOT_SUPPORTED;
-}
-cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
-    cudnnHandle_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
-    const cudnnConvolutionDescriptor_t, const cudnnFilterDescriptor_t,
-    cudnnConvolutionBwdFilterAlgo_t, size_t*) {
-  return CUDNN_STATUS_NOT_SUPPORTED;
+// Only one run is measured at a time.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+  *milliseconds = libraries().runs.back().milliseconds;
+  return cudaSuccess;
 }
 
 const char* cublasGetStatusString(cublasStatus_t) {

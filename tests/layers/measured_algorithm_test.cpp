@@ -35,9 +35,9 @@ TEST(MeasuredConvolution, ReportsThatItMeasuredAndNamesEveryPass) {
       EXPECT_THAT(algorithm, Not(StartsWith("measured: "))) << "nothing to choose from";
       continue;
     }
-    EXPECT_THAT(algorithm, testing::AllOf(StartsWith("measured: cuDNN forward algorithm "),
-                                          HasSubstr(", backward data algorithm "),
-                                          HasSubstr(", backward weights algorithm ")));
+    EXPECT_THAT(algorithm, testing::AllOf(StartsWith("measured: cuDNN forward engine "),
+                                          HasSubstr(", backward data engine "),
+                                          HasSubstr(", backward weights engine ")));
     EXPECT_THAT(LayerRun(convolution(type, 0)).algorithm(), Not(StartsWith("measured: ")));
   }
 }

@@ -111,9 +111,9 @@ TEST_F(Tf32, ConvolutionsInNhwcAreMeasuredAndReportedLikeOthers) {
     setup.flags |= TANDEM_MAY_MEASURE;
     LayerRun measured(setup);
     EXPECT_THAT(measured.algorithm(),
-                testing::AllOf(testing::StartsWith("measured: cuDNN forward algorithm "),
-                               testing::HasSubstr(", backward data algorithm "),
-                               testing::HasSubstr(", backward weights algorithm ")));
+                testing::AllOf(testing::StartsWith("measured: cuDNN forward engine "),
+                               testing::HasSubstr(", backward data engine "),
+                               testing::HasSubstr(", backward weights engine ")));
     expect_same(measured.forward(), plain.forward(), is_stand_in());
   }
 }

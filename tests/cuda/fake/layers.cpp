@@ -68,9 +68,9 @@ std::string chosen_algorithm(const tandem_binding& binding) {
   static int measurements = 0;
   constexpr int known = 100;
   if (binding.algorithm != nullptr) {
-    const int number = read_algorithms(binding.algorithm)[0]->number;
-    if (number < known) return binding.algorithm;
-    throw tandem::sdk::unsupported("cuDNN has no forward algorithm ", number);
+    const int64_t engine = read_algorithms(binding.algorithm)[0]->engine;
+    if (engine < known) return binding.algorithm;
+    throw tandem::sdk::unsupported("cuDNN has no forward engine ", engine);
   }
   if ((binding.flags & TANDEM_MAY_MEASURE) == 0) return "";
   return text_of({ConvolutionAlgorithm{measurements++ % known}}, true, holds_a_net());

@@ -23,8 +23,8 @@ class Convolution {
     if (backward_weights) algorithms[2] = ConvolutionAlgorithm{1};
     if (how.recorded != nullptr) algorithms = read_algorithms(how.recorded);
     for (const auto& one : algorithms) {
-      if (one && one->number >= algorithm_count) {
-        throw sdk::unsupported("there is no algorithm ", one->number);
+      if (one && one->engine >= engine_count) {
+        throw sdk::unsupported("there is no engine ", one->engine);
       }
     }
     measured_ = how.recorded != nullptr ? how.recorded : text_of(algorithms, true);
@@ -42,7 +42,7 @@ class Convolution {
     const DeviceWork work(call);
     std::vector<double> sums(static_cast<size_t>(sdk::count(shape_.y)));
     for_products([&](size_t i, size_t w, size_t o) { sums[o] += value(x, i) * value(weight, w); });
-    write(sums, false, y);
+    write(sums, y);
   }
   void backward_data(const sdk::Call& call, const void* weight, const void* dy, void* dx,
                      void* scratch) const {
@@ -50,15 +50,15 @@ class Convolution {
     const DeviceWork work(call);
     std::vector<double> sums(static_cast<size_t>(sdk::count(shape_.x)));
     for_products([&](size_t i, size_t w, size_t o) { sums[i] += value(dy, o) * value(weight, w); });
-    write(sums, false, dx);
+    write(sums, dx);
   }
   void backward_weights(const sdk::Call& call, const void* x, const void* dy, void* dw,
-                        bool accumulate, void* scratch) const {
+                        void* scratch) const {
     use(call, scratch);
     const DeviceWork work(call);
     std::vector<double> sums(static_cast<size_t>(sdk::count(shape_.weight)));
     for_products([&](size_t i, size_t w, size_t o) { sums[w] += value(x, i) * value(dy, o); });
-    write(sums, accumulate, dw);
+    write(sums, dw);
   }
 
  private:
@@ -71,12 +71,10 @@ class Convolution {
     });
     return result;
   }
-  void write(const std::vector<double>& sums, bool accumulate, void* memory) const {
+  void write(const std::vector<double>& sums, void* memory) const {
     with_elements(kind_.dtype, [&](auto element) {
       auto* target = static_cast<decltype(element)*>(memory);
-      for (size_t i = 0; i < sums.size(); ++i) {
-        store((accumulate ? load(target[i]) : 0.0F) + static_cast<float>(sums[i]), target[i]);
-      }
+      for (size_t i = 0; i < sums.size(); ++i) store(static_cast<float>(sums[i]), target[i]);
     });
   }
 
@@ -118,7 +116,7 @@ class Convolution {
                                                    : ((n * s.c + c) * s.h + h) * s.w + w);
   }
 
-  static constexpr int algorithm_count = 2;
+  static constexpr int engine_count = 2;
 
   ConvolutionShape shape_;
   ConvolutionKind kind_;
