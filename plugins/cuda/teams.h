@@ -116,6 +116,12 @@ __global__ void __launch_bounds__(threads_per_block) run_vectors(int64_t count, 
   }
 }
 
+template <int n, class Body>
+void launch_vectors(const sdk::Call& call, int64_t count, const Body& body) {
+  const unsigned blocks = blocks_of_vectors(count, 2 * n);
+  run_vectors<n><<<blocks, threads_per_block, 0, stream_of(call)>>>(count, body);
+}
+
 template <class Body>
 __global__ void __launch_bounds__(threads_per_block) run_alone(int64_t groups, const Body body) {
   for (int64_t group = first_element(); group < groups; group += element_stride()) {
@@ -144,13 +150,10 @@ void for_each(const sdk::Call& call, int64_t count, const Body& body) {
   static_assert(std::is_trivially_copyable_v<Body>);
   if (count == 0) return;
   if constexpr (VectorBody<Body>) {
-    constexpr int n = Body::at_once;
     if (body.can_vectorize()) {
-      detail::run_vectors<n>
-          <<<blocks_of_vectors(count, 2 * n), threads_per_block, 0, stream_of(call)>>>(count, body);
+      detail::launch_vectors<Body::at_once>(call, count, body);
     } else {
-      detail::run_vectors<1>
-          <<<blocks_of_vectors(count, 2), threads_per_block, 0, stream_of(call)>>>(count, body);
+      detail::launch_vectors<1>(call, count, body);
     }
   } else {
     detail::run_elements<<<blocks_for(count), threads_per_block, 0, stream_of(call)>>>(count, body);

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <numeric>
 #include <random>
 #include <string>
@@ -148,6 +149,11 @@ TEST(Arithmetic, FillsAndAddsInOrder) {
   }
   add(call, target.data(), addresses.data(), static_cast<uint32_t>(addresses.size()), count);
   EXPECT_EQ(target, expected);
+  // From the second value on, where no vector begins.
+  for (size_t i = 1; i < count; ++i) expected[i] += sources.front()[i];
+  const float* const behind = sources.front().data() + 1;
+  add(call, target.data() + 1, &behind, 1, count - 1);
+  EXPECT_EQ(target, expected);
 }
 
 TEST(Arithmetic, FindsValuesThatAreNotFinite) {
@@ -201,17 +207,19 @@ void step_by_rule(int32_t rule, const rules::Terms& t, float& w, float g, float&
 
 TEST(Updates, HaveTheBitsOfTheirRules) {
   constexpr int64_t count = 1500;  // two blocks
-  for (const rules::RuleEntry& rule : rules::known_rules) {
+  for (size_t test = 0; test < 2 * std::size(rules::known_rules); ++test) {
+    const rules::RuleEntry& rule = rules::known_rules[test / 2];
+    const size_t begin = test % 2;  // vectors begin at the first value, not at the second
     Floats weights = random_values(count, 1), first(count, 0.25F), second(count, 0.5F);
     const Floats gradient = random_values(count, 2);
-    float* const states[] = {first.data(), second.data()};
+    float* const states[] = {first.data() + begin, second.data() + begin};
     const tandem_step step{1, 3, 0.1F, 1, 0, 0};
     const double squares[] = {2, 3};
     tandem_update update{};
     update.struct_size = sizeof update;
     update.rule = rule.id;
-    update.count = count;
-    update.gradient = gradient.data();
+    update.count = count - 2;
+    update.gradient = gradient.data() + begin;
     update.state = states;
     update.state_count = 2;
     update.momentum = 0.9F;
@@ -229,10 +237,10 @@ TEST(Updates, HaveTheBitsOfTheirRules) {
     update.weight_square = &squares[1];
     Floats expected = weights, expected_first = first, expected_second = second;
     const rules::Terms terms = rules::terms_of(update);
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = begin; i < begin + count - 2; ++i) {
       step_by_rule(rule.id, terms, expected[i], gradient[i], expected_first[i], expected_second[i]);
     }
-    update.weights = weights.data();
+    update.weights = weights.data() + begin;
     cuda::update(call, update);
     EXPECT_EQ(weights, expected) << rule.name;
     EXPECT_EQ(first, expected_first) << rule.name;

