@@ -136,6 +136,16 @@ TEST_P(Vectors, WithNeighbouringChannels) {
           {{2, 16, 5, 3}, {2, 8, 1, 7}, {1, 4, 3, 3}, {1, 3, 3, 3}, {2, 96, 3, 2}, {1, 70, 2, 2}});
 }
 
+TEST_P(Vectors, OfColours) {
+  for (const Shape& shape : {Shape{2, 3, 4, 6}, {3, 3, 5, 5}, {1, 3, 1, 1}, {2, 2, 4, 4}}) {
+    LayerSetup setup{.type = "Reorder", .inputs = {random_tensor(shape, 1)}};
+    setup.output_layout = TANDEM_NHWC;
+    setup.output_dtype = GetParam();
+    SCOPED_TRACE(to_string(shape));
+    EXPECT_EQ(LayerRun(setup).forward()[0].values, rounded_to(GetParam(), setup.inputs[0]).values);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Dtypes, Vectors,
                          testing::Values(TANDEM_FLOAT32, TANDEM_BFLOAT16, TANDEM_FLOAT16),
                          [](const auto& info) { return dtype_name(info.param); });
