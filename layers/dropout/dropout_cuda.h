@@ -1,5 +1,6 @@
-// Dropout on NVIDIA GPUs: one thread per random block, with the formula of the cpu. Forward saves
-// the mask as bytes, in the order of memory.
+// Dropout on NVIDIA GPUs, with the formula of the cpu: a thread takes one random block, or, where
+// rows consist of whole blocks in the order of memory, as many as a vector has. Forward saves the
+// mask as bytes, in the order of memory.
 #pragma once
 
 #include "layers/dropout/dropout.h"
@@ -33,6 +34,38 @@ struct DropoutForward {
   cuda::Divisor blocks;
   const tandem_step* step;
   DropoutElement<T> element;
+};
+
+// A thread takes n elements of a row, which has whole random blocks.
+template <class T, int n>
+struct DropoutOfBlocks {
+  TANDEM_HOST_DEVICE void operator()(int64_t vector) const {
+    const int64_t i = vector * n, row = cuda::quotient(i, row_size);
+    const auto block = static_cast<uint32_t>(first + (i - row * row_size) / 4);
+    const auto own = cuda::read<n>(x + i);
+    cuda::Values<n> values;
+    cuda::Elements<uint8_t, n> kept;
+    TANDEM_UNROLL
+    for (int b = 0; b < n / 4; ++b) {
+      const tandem_random4 random = formula.random_of(*step, row, block + static_cast<uint32_t>(b));
+      TANDEM_UNROLL
+      for (int lane = 0; lane < 4; ++lane) {
+        const bool is_kept = formula.is_kept(random.value[lane]);
+        values.value[4 * b + lane] = is_kept ? scale * own[4 * b + lane] : 0.0F;
+        kept.element[4 * b + lane] = is_kept ? 1 : 0;
+      }
+    }
+    cuda::write(values, y + i);
+    if (mask != nullptr) cuda::write(kept, mask + i);
+  }
+  DropoutFormula formula;
+  int64_t first;
+  cuda::Divisor row_size;
+  const tandem_step* step;
+  float scale;
+  const T* x;
+  T* y;
+  uint8_t* mask;  // nullptr without a backward pass
 };
 
 template <class T>
@@ -83,6 +116,14 @@ class DropoutCuda : public sdk::Needs {
       T* y = pass.output<T>(0).get();
       if (!training_) return cuda::copy(call, x, y, elements_);
       uint8_t* mask = saved_bytes > 0 ? pass.saved<uint8_t>().get() : nullptr;
+      constexpr int n = cuda::elements_at_once<T>;
+      const int64_t row_size = formula_.row_size();
+      if (formula_.has_whole_blocks() && row_size % n == 0 && cuda::are_aligned(x, y) &&
+          cuda::are_aligned(mask)) {
+        return cuda::for_each(call, elements_ / n,
+                              DropoutOfBlocks<T, n>{formula_, formula_.first_block(), row_size,
+                                                    pass.raw.step, formula_.factor(), x, y, mask});
+      }
       const int64_t blocks = formula_.blocks();
       cuda::for_each(call, rows_ * blocks,
                      DropoutForward<T>{formula_,

@@ -32,14 +32,26 @@ class DropoutFormula {
   TANDEM_HOST_DEVICE void drop(const tandem_step& step, int64_t row, uint32_t block,
                                const Body& body) const {
     const int64_t row_size = placement_.row_size();
-    const tandem_random4 random =
-        tandem_random_block(step.seed, step.step, layer_,
-                            first_row_ + static_cast<uint64_t>(step.first_row + row), block);
+    const tandem_random4 random = random_of(step, row, block);
     const int64_t first = int64_t{block} * 4 - first_element_;
     const int64_t last = row_size - first < 4 ? row_size - first : 4;
     for (int64_t lane = first < 0 ? -first : 0; lane < last; ++lane) {
-      body(row * row_size + offset(first + lane), tandem_uniform(random.value[lane]) >= ratio_);
+      body(row * row_size + offset(first + lane), is_kept(random.value[lane]));
     }
+  }
+
+  // The parts of drop(), for rows that lie in C,H,W order and begin with a whole block.
+  [[nodiscard]] bool has_whole_blocks() const {
+    return placement_.block == 1 && first_element_ % 4 == 0;
+  }
+  [[nodiscard]] TANDEM_HOST_DEVICE int64_t row_size() const { return placement_.row_size(); }
+  [[nodiscard]] TANDEM_HOST_DEVICE tandem_random4 random_of(const tandem_step& step, int64_t row,
+                                                            uint32_t block) const {
+    return tandem_random_block(step.seed, step.step, layer_,
+                               first_row_ + static_cast<uint64_t>(step.first_row + row), block);
+  }
+  [[nodiscard]] TANDEM_HOST_DEVICE bool is_kept(uint32_t random) const {
+    return tandem_uniform(random) >= ratio_;
   }
 
  private:

@@ -77,6 +77,13 @@ struct SumOfParts {
   const Value* scratch;
   int64_t parts;
 };
+template <class Value, class Finish>
+void add_parts(const sdk::Call& call, int64_t groups, int64_t parts, const Value* scratch,
+               const Finish& finish) {
+  // A team even for few parts: they would arrive one after another in a thread.
+  const int64_t work = parts > 4 ? std::max<int64_t>(parts, 33) : parts;
+  for_teams(call, {groups, work}, SumOfParts<Value, Finish>{finish, scratch, parts});
+}
 
 template <class Term>
 struct PartialTotals {
@@ -129,7 +136,7 @@ class GroupSums {
   void run(const sdk::Call& call, const Term& term, Value* scratch, const Finish& finish) const {
     const detail::PartialGroupSums<Value, Term> parts{term, scratch, groups_, count_, parts_};
     for_teams(call, {groups_ * parts_, count_ / parts_, side_by_side_}, parts);
-    for_teams(call, {groups_, parts_}, detail::SumOfParts<Value, Finish>{finish, scratch, parts_});
+    detail::add_parts(call, groups_, parts_, scratch, finish);
   }
 
  private:

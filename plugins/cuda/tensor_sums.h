@@ -215,8 +215,7 @@ class TensorSums {
     } else {
       add<n, false>(call, terms, scratch);
     }
-    for_teams(call, {layout_.groups(), parts_},
-              detail::SumOfParts<Value, Finish>{finish, scratch, parts_});
+    detail::add_parts(call, layout_.groups(), parts_, scratch, finish);
   }
 
  private:
