@@ -9,7 +9,7 @@ import time
 
 from gpu_soak import last_line
 
-PROGRAMS = (("test_cuda", "*", "cpu"), ("test_layers", "-*OnACpu:Winograd.*:MaxPooling.*", "cuda"))
+PROGRAMS = (("test_layers", "-*OnACpu:Winograd.*:MaxPooling.*", "cuda"), ("test_cuda", "*", "cpu"))
 CHUNK = 20  # tests of one process: a failure of CUDA ends all that is left of one, and each start costs a second
 
 

@@ -13,11 +13,20 @@
 
 namespace tandem::layers {
 
+// 1 / sqrt(s), within two units in the last place.
+TANDEM_HOST_DEVICE inline float inverse_root(float s) {
+#ifdef __CUDA_ARCH__
+  return rsqrtf(s);
+#else
+  return 1 / sqrtf(s);
+#endif
+}
+
 // s^-beta. The usual exponent is computed by square roots, which are fast and accurate.
 TANDEM_HOST_DEVICE inline float lrn_power(float s, float beta) {
   if (beta != 0.75F) return powf(s, -beta);
-  const float root = sqrtf(s);
-  return 1 / (root * sqrtf(root));
+  const float root = inverse_root(s);
+  return root * sqrtf(root);
 }
 
 struct LrnFactors {
@@ -148,9 +157,10 @@ struct LrnRunBackward {
     TANDEM_UNROLL
     for (int k = -half; k < run + half; ++k) {
       const float s = lrn_sum<half>(xs, k, factors), power = lrn_power(s, factors.beta);
+      const float root = inverse_root(s);
       // Outside the tensor s may be 0.
       const bool is_inside = at.channel + k >= 0 && at.channel + k < runs.channels;
-      ratios[k + half] = is_inside ? gradients[k] * (xs[k] * power) / s : 0;
+      ratios[k + half] = is_inside ? gradients[k] * (xs[k] * power) * (root * root) : 0;
       if (k >= 0 && k < run) powers[k] = power;
     }
     const auto value = [&](int k) {
