@@ -36,7 +36,7 @@ class Convolution {
   [[nodiscard]] int64_t scratch_bytes() const {
     int64_t bytes = 0;
     for (const auto& plan : plans_) bytes = std::max(bytes, plan ? plan->scratch_bytes() : 0);
-    return bytes;
+    return bytes == 0 ? 0 : bytes + scratch_alignment;
   }
   [[nodiscard]] const std::string& algorithm() const { return algorithm_; }
 
@@ -55,12 +55,21 @@ class Convolution {
   }
 
  private:
+  // Memory that CUDA allocates has this alignment, which cuDNN may count on; that of a pass is
+  // smaller.
+  static constexpr int64_t scratch_alignment = 256;
+
+  static void* aligned(void* scratch) {
+    const auto address = reinterpret_cast<uintptr_t>(scratch);
+    return reinterpret_cast<void*>((address + scratch_alignment - 1) / scratch_alignment *
+                                   scratch_alignment);
+  }
   [[nodiscard]] std::optional<detail::Plan>& plan(detail::DnnPass pass) {
     return plans_[static_cast<size_t>(pass)];
   }
   void run(const sdk::Call& call, detail::DnnPass pass, const detail::Operands& operands,
            void* scratch) const {
-    check(plans_[static_cast<size_t>(pass)]->run(dnn_of(call), operands, scratch),
+    check(plans_[static_cast<size_t>(pass)]->run(dnn_of(call), operands, aligned(scratch)),
           "cudnnBackendExecute");
   }
 

@@ -84,7 +84,7 @@ TEST_F(LibrariesThatAnswer, GiveAnEngineThatCanBePreparedWithinTheScratchMemory)
                           {.number = 2, .scratch_bytes = limit + 1},
                           {.number = 3, .scratch_bytes = limit}};
   EXPECT_EQ(chosen({}), "cuDNN forward engine 3");
-  EXPECT_EQ(convolution({}).scratch_bytes(), limit);
+  EXPECT_GE(convolution({}).scratch_bytes(), limit);
 }
 
 TEST_F(LibrariesThatAnswer, UseTensorCoresWhereTheUserAllowsTheirRounding) {
@@ -220,7 +220,7 @@ TEST_F(LibrariesThatAnswer, AddInFloat32) {
 }
 
 TEST_F(LibrariesThatAnswer, RunEveryPassOnItsOperands) {
-  std::array<char, 4> memory{};
+  std::array<char, 515> memory{};
   void *x = &memory[0], *weight = &memory[1], *y = &memory[2], *scratch = &memory[3];
   const Convolution all = convolution({}, {}, true);
   EXPECT_EQ(all.algorithm(),
@@ -235,7 +235,9 @@ TEST_F(LibrariesThatAnswer, RunEveryPassOnItsOperands) {
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(libraries().runs[i].operation, operations[i]);
     EXPECT_THAT(libraries().runs[i].operands, ElementsAre(x, weight, y)) << i;
-    EXPECT_EQ(libraries().runs[i].scratch, scratch);
+    const auto at = reinterpret_cast<uintptr_t>(libraries().runs[i].scratch);
+    EXPECT_EQ(at % 256, 0U);
+    EXPECT_LT(at - reinterpret_cast<uintptr_t>(scratch), 256U);
   }
 }
 
