@@ -4,10 +4,12 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "layers/bias/bias_cuda.h"
 #include "layers/convolution/convolution.h"
 #include "layers/convolution/fetched_filter_cuda.h"
+#include "layers/convolution/folded_input_cuda.h"
 #include "layers/deconvolution/deconvolution.h"
 #include "plugins/cuda/dnn.h"
 
@@ -49,44 +51,65 @@ inline sdk::LayoutOptions convolution_layouts(const sdk::Binding& binding) {
           {TANDEM_NCHW, TANDEM_NCHW, 3 * 2 * static_cast<double>(bytes)}};
 }
 
-// cuDNN's three passes, with the weights in the form that cuDNN reads.
+// cuDNN's three passes, with the input and the weights in the form that cuDNN reads. The scratch
+// memory begins with the weights, or with their gradient; a folded input and cuDNN's own follow.
 class FilterPasses {
  public:
   FilterPasses(const sdk::Call& call, const cuda::ConvolutionShape& shape,
                const cuda::ConvolutionKind& kind, bool backward_data, bool backward_weights,
                const cuda::ConvolutionChoice& how)
-      : filter_(shape.weight, kind, backward_weights),
-        convolution_(call, shape, kind, backward_data, backward_weights, how) {}
+      : fold_(FoldedInput::of(shape, kind, backward_data)),
+        filter_(shape.weight, kind, backward_weights),
+        convolution_(call, fold_ ? fold_->shape() : shape, kind, backward_data, backward_weights,
+                     how) {}
 
   [[nodiscard]] int64_t scratch_bytes() const {
-    return filter_.bytes() + convolution_.scratch_bytes();
+    return input_begin() + input_bytes() + convolution_.scratch_bytes();
   }
   [[nodiscard]] std::string algorithm() const { return convolution_.algorithm(); }
 
   void forward(const sdk::Call& call, const sdk::DevicePass& pass, const void* x, void* y) const {
-    const void* weight = filter_.fetch(call, pass.weight(0).get(), pass.raw.scratch);
-    convolution_.forward(call, x, weight, y, work(pass));
+    const void* input = fetch_input(call, pass, x);
+    convolution_.forward(call, input, fetch_weight(call, pass), y, work(pass));
   }
   void backward_data(const sdk::Call& call, const sdk::DevicePass& pass, const void* dy,
                      void* dx) const {
-    const void* weight = filter_.fetch(call, pass.weight(0).get(), pass.raw.scratch);
-    convolution_.backward_data(call, weight, dy, dx, work(pass));
+    convolution_.backward_data(call, fetch_weight(call, pass), dy, dx, work(pass));
   }
   void backward_weights(const sdk::Call& call, const sdk::DevicePass& pass, const void* x,
                         const void* dy) const {
     // cuDNN overwrites, so it gets the gradient itself only where that is what the pass wants.
-    const bool is_final = !filter_.is_copy() && !pass.accumulate();
+    const bool is_final = !fold_ && !filter_.is_copy() && !pass.accumulate();
     float* gradient = pass.weight_gradient(0).get();
     void* result = is_final ? gradient : pass.raw.scratch;
-    convolution_.backward_weights(call, x, dy, result, work(pass));
-    if (!is_final) filter_.take_gradient(call, result, gradient, pass.accumulate());
+    convolution_.backward_weights(call, fetch_input(call, pass, x), dy, result, work(pass));
+    if (is_final) return;
+    if (fold_) return fold_->take_gradient(call, result, gradient, pass.accumulate());
+    filter_.take_gradient(call, result, gradient, pass.accumulate());
   }
 
  private:
+  [[nodiscard]] int64_t input_begin() const {
+    return fold_ ? fold_->filter_bytes() : filter_.bytes();
+  }
+  [[nodiscard]] int64_t input_bytes() const { return fold_ ? fold_->input_bytes() : 0; }
   [[nodiscard]] void* work(const sdk::DevicePass& pass) const {
-    return pass.scratch<char>().get() + filter_.bytes();
+    return pass.scratch<char>().get() + input_begin() + input_bytes();
+  }
+  const void* fetch_input(const sdk::Call& call, const sdk::DevicePass& pass, const void* x) const {
+    if (!fold_) return x;
+    void* folded = pass.scratch<char>().get() + input_begin();
+    fold_->fold_input(call, x, folded);
+    return folded;
+  }
+  const void* fetch_weight(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    const float* weight = pass.weight(0).get();
+    if (!fold_) return filter_.fetch(call, weight, pass.raw.scratch);
+    fold_->fold_filter(call, weight, pass.raw.scratch);
+    return pass.raw.scratch;
   }
 
+  std::optional<FoldedInput> fold_;
   FetchedFilter filter_;
   cuda::Convolution convolution_;
 };
