@@ -29,6 +29,7 @@ constexpr cudnnBackendAttributeType_t attribute_type() {
   if constexpr (std::is_same_v<Value, cudnnBackendNumericalNote_t>) {
     return CUDNN_TYPE_NUMERICAL_NOTE;
   }
+  if constexpr (std::is_same_v<Value, cudnnBackendBehaviorNote_t>) return CUDNN_TYPE_BEHAVIOR_NOTE;
 }
 
 class Descriptor {

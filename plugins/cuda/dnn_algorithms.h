@@ -42,12 +42,14 @@ struct ConvolutionChoice {
   [[nodiscard]] bool is_measured() const { return recorded != nullptr || may_measure; }
 };
 
-// What cuDNN says of the results of an engine.
+// What cuDNN says of an engine, most of it of its results.
 struct EngineNotes {
   bool is_deterministic = true;
   bool on_tensor_cores = false;  // for float32: the products are TF32
   bool converts_inputs = false;  // to fewer bits than TF32 has
   bool sums_in_16_bits = false;
+  // Preparing it takes seconds, in which its kernels are compiled.
+  bool compiles_at_run_time = false;
 };
 
 // Whether the arithmetic is what the user asked for. `full`: all bits of float32. Conversion to
@@ -138,18 +140,41 @@ inline ConvolutionAlgorithms read_algorithms(const char* recorded) {
                      "cuDNN forward engine 62 on tensor cores (2=130), backward data engine 1'");
 }
 
+// The most scratch memory that an engine may need, by the memory of the whole GPU: a 64th, from 256
+// MiB to 1 GiB. Which engines fit must be the same on all GPUs of a kind, and with it the bits that
+// they give. So it does not depend on what is free, and has steps, since drivers keep more or less
+// of the memory for themselves.
+constexpr int64_t scratch_limit(int64_t gpu_bytes) {
+  constexpr int64_t step = int64_t{128} << 20, least = 2 * step, most = 8 * step;
+  return std::clamp((gpu_bytes / 64 + step - 1) / step * step, least, most);
+}
+
+// What the order of measuring needs to know of an entry of cuDNN's list.
+struct ListedEngine {
+  int64_t engine = 0;
+  bool compiles_at_run_time = false;
+};
+
 // The order in which engines are measured, as indices, if not all of them are: the first ones of
-// cuDNN's list, then the first one of each other engine, then the rest. cuDNN lists an engine many
-// times with other knobs, and its model is often wrong about an engine as a whole.
-inline std::vector<size_t> measuring_order(const std::vector<int64_t>& engines) {
-  constexpr size_t trusted = 4;
-  std::vector<size_t> order, rest;
+// cuDNN's list, then the first one of each other engine, then the rest; last those that take long
+// to prepare. cuDNN lists an engine many times with other knobs, and its model is often wrong about
+// an engine as a whole.
+inline std::vector<size_t> measuring_order(const std::vector<ListedEngine>& engines) {
+  constexpr size_t trusted = 3;
+  std::vector<size_t> order, rest, slow;
+  std::vector<int64_t> seen;
   for (size_t i = 0; i < engines.size(); ++i) {
-    const auto here = engines.begin() + static_cast<ptrdiff_t>(i);
-    const bool is_new = std::find(engines.begin(), here, *here) == here;
-    (i < trusted || is_new ? order : rest).push_back(i);
+    const auto [engine, compiles_at_run_time] = engines[i];
+    if (compiles_at_run_time) {
+      slow.push_back(i);
+      continue;
+    }
+    const bool is_new = std::find(seen.begin(), seen.end(), engine) == seen.end();
+    (seen.size() < trusted || is_new ? order : rest).push_back(i);
+    seen.push_back(engine);
   }
   order.insert(order.end(), rest.begin(), rest.end());
+  order.insert(order.end(), slow.begin(), slow.end());
   return order;
 }
 

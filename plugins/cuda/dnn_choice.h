@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -43,33 +44,26 @@ inline std::optional<Plan> first_usable_plan(const DnnTarget& target, const Pass
   return {};
 }
 
-// Up to `count` usable plans, for measuring: not all, since preparing one may take time.
-inline std::vector<Plan> usable_plans(const DnnTarget& target, const PassGraph& graph, bool full,
-                                      int64_t most_scratch, size_t count) {
+// The usable engines in the order in which they are measured.
+inline std::vector<EngineConfig> engines_to_measure(const DnnTarget& target, const PassGraph& graph,
+                                                    bool full) {
   std::vector<EngineConfig> engines;
-  std::vector<int64_t> numbers;
+  std::vector<ListedEngine> listed;
   for (const auto mode : dnn_models) {
     const EngineModel model(target, graph, mode);
     for (EngineConfig& engine : model.first(model.count())) {
       if (!is_usable(engine.notes, full)) continue;
-      numbers.push_back(engine.engine);
+      listed.push_back({engine.engine, engine.notes.compiles_at_run_time});
       engines.push_back(std::move(engine));
     }
   }
-  std::vector<Plan> plans;
-  for (const size_t i : measuring_order(numbers)) {
-    if (plans.size() == count) break;
-    std::optional<Plan> plan = Plan::of(target, std::move(engines[i]), most_scratch);
-    if (plan) plans.push_back(std::move(*plan));
-  }
-  return plans;
+  std::vector<EngineConfig> ordered;
+  for (const size_t i : measuring_order(listed)) ordered.push_back(std::move(engines[i]));
+  return ordered;
 }
 
 class PlanChooser {
  public:
-  // The limit of a plan's scratch memory.
-  static constexpr int64_t most_scratch = int64_t{256} << 20;
-
   PlanChooser(const sdk::Call& call, const ConvolutionShape& shape, const ConvolutionKind& kind,
               const ConvolutionChoice& how)
       : call_(call), shape_(shape), kind_(kind), target_{dnn_of(call)} {
@@ -81,7 +75,7 @@ class PlanChooser {
         return sdk::count(s) * (kind.dtype == TANDEM_FLOAT32 ? 4 : 2);
       };
       memory_ = std::make_unique<MeasuringMemory>(call, bytes(shape.x), bytes(shape.weight),
-                                                  bytes(shape.y), most_scratch);
+                                                  bytes(shape.y), most_scratch_);
       // Training does not need this memory, so a lack of it is no reason to refuse.
       if (!memory_->has_room()) memory_.reset();
     }
@@ -117,33 +111,48 @@ class PlanChooser {
     std::optional<EngineConfig> config = named_engine(target_, graph, *given);
     const bool is_deterministic = !config || config->notes.is_deterministic;
     if (config && is_deterministic && may_use_arithmetic(config->notes, keeps_all_bits(kind_))) {
-      std::optional<Plan> plan = Plan::of(target_, std::move(*config), most_scratch);
+      std::optional<Plan> plan = Plan::of(target_, std::move(*config), most_scratch_);
       if (plan) return std::move(*plan);
     }
     throw sdk::unsupported(
         "cuDNN ", cudnnGetVersion(), " on ", current_device(), " cannot use the recorded ",
         pass_names[pass], engine_word, text_of(*given),
-        is_deterministic ? sdk::text(" for these shapes and this precision in ", most_scratch >> 20,
-                                     " MiB of scratch memory")
+        is_deterministic ? sdk::text(" for these shapes and this precision in ",
+                                     most_scratch_ >> 20, " MiB of scratch memory")
                          : std::string(": it does not always give the same bits"));
   }
 
   [[nodiscard]] Plan chosen(const PassGraph& graph, size_t pass) {
     const bool full = keeps_all_bits(kind_);
-    if (memory_ != nullptr) {
-      constexpr size_t most_measured = 12;
-      std::vector<Plan> plans =
-          usable_plans(target_, graph, full, memory_->scratch_bytes(), most_measured);
-      std::vector<double> times;
-      for (const Plan& plan : plans) times.push_back(milliseconds_of(call_, plan, *memory_));
-      if (const std::optional<size_t> best = fastest(times)) return std::move(plans[*best]);
-    }
+    std::optional<Plan> plan = memory_ != nullptr ? measured(graph, full) : std::nullopt;
+    if (plan) return std::move(*plan);
     is_by_model_ = true;
-    std::optional<Plan> plan = first_usable_plan(target_, graph, full, most_scratch);
+    plan = first_usable_plan(target_, graph, full, most_scratch_);
     if (plan) return std::move(*plan);
     throw sdk::unsupported("cuDNN ", cudnnGetVersion(), " has no deterministic ", pass_names[pass],
-                           " engine for these shapes in ", most_scratch >> 20,
+                           " engine for these shapes in ", most_scratch_ >> 20,
                            " MiB of scratch memory", way_out());
+  }
+  // The fastest of some plans; none if none of them runs. With every plan cuDNN loads kernels,
+  // which takes some 70 ms, so the time is limited, too. Before the first one it also loads its
+  // libraries.
+  [[nodiscard]] std::optional<Plan> measured(const PassGraph& graph, bool full) const {
+    using Clock = std::chrono::steady_clock;
+    constexpr size_t most_measured = 6;
+    constexpr std::chrono::milliseconds time_after_the_first{300};
+    std::vector<Plan> plans;
+    std::vector<double> times;
+    std::optional<Clock::time_point> end;
+    for (EngineConfig& engine : engines_to_measure(target_, graph, full)) {
+      if (plans.size() == most_measured || (end && Clock::now() > *end)) break;
+      std::optional<Plan> plan = Plan::of(target_, std::move(engine), memory_->scratch_bytes());
+      if (!plan) continue;
+      times.push_back(milliseconds_of(call_, *plan, *memory_));
+      plans.push_back(std::move(*plan));
+      if (!end) end = Clock::now() + time_after_the_first;
+    }
+    const std::optional<size_t> best = fastest(times);
+    return best ? std::optional(std::move(plans[*best])) : std::nullopt;
   }
   [[nodiscard]] const char* way_out() const {
     if (kind_.dtype != TANDEM_FLOAT32) return ": use --precision tf32 or float32";
@@ -154,8 +163,9 @@ class PlanChooser {
   const ConvolutionShape& shape_;
   const ConvolutionKind& kind_;
   DnnTarget target_;
-  bool is_measured_ = false;  // now, or in an earlier run
-  bool is_by_model_ = false;  // for a pass: nothing was measured
+  int64_t most_scratch_ = scratch_limit(total_memory_bytes());  // of a plan
+  bool is_measured_ = false;                                    // now, or in an earlier run
+  bool is_by_model_ = false;                                    // for a pass: nothing was measured
   std::string recorded_text_;
   std::optional<ConvolutionAlgorithms> recorded_;
   std::unique_ptr<MeasuringMemory> memory_;  // during measuring

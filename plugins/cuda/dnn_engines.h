@@ -33,6 +33,10 @@ inline EngineNotes notes_of(const Descriptor& engine) {
     if (note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) notes.converts_inputs = true;
     if (note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) notes.sums_in_16_bits = true;
   }
+  for (const auto note :
+       engine.get_all<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, most_kinds)) {
+    if (note == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) notes.compiles_at_run_time = true;
+  }
   return notes;
 }
 

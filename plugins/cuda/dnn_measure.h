@@ -90,21 +90,22 @@ class TimedEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-// The shortest time of several runs, of which the first one also loads the kernels; negative if
-// cuDNN cannot run the plan, for instance without memory of its own.
+// The shortest time of several runs after one that loads the kernels and keeps the GPU at work
+// while the others are issued; negative if cuDNN cannot run the plan, for instance without memory
+// of its own.
 inline double milliseconds_of(const sdk::Call& call, const Plan& plan,
                               const MeasuringMemory& memory) {
-  constexpr int repeats = 3;
-  TimedEvent begin, end;
-  double best = -1;
-  for (int i = 0; i < repeats; ++i) {
-    begin.record(call);
+  constexpr size_t timed_runs = 3;
+  std::array<TimedEvent, timed_runs + 1> ends;  // of each run, beginning with the first
+  for (TimedEvent& end : ends) {
     if (plan.run(dnn_of(call), memory.operands(), memory.scratch()) != CUDNN_STATUS_SUCCESS) {
       return -1;
     }
     end.record(call);
-    const double milliseconds = end.milliseconds_since(begin);
-    best = best < 0 ? milliseconds : std::min(best, milliseconds);
+  }
+  double best = ends[1].milliseconds_since(ends[0]);
+  for (size_t i = 2; i < ends.size(); ++i) {
+    best = std::min(best, ends[i].milliseconds_since(ends[i - 1]));
   }
   return best;
 }

@@ -5,6 +5,8 @@
 #include <cublas_v2.h>
 #include <cudnn.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "plugins/cuda/status.h"
@@ -39,6 +41,13 @@ inline int compute_capability_major() {
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu),
         "cudaDeviceGetAttribute");
   return major;
+}
+
+// Of the current GPU, whether it is free or not.
+inline int64_t total_memory_bytes() {
+  size_t available = 0, total = 0;
+  check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
+  return static_cast<int64_t>(total);
 }
 
 // Throws Refusal if the current GPU has no arithmetic for this dtype, or for TF32.

@@ -85,9 +85,25 @@ TEST(AllowedArithmetic, NeverRoundsMoreThanTheUserAskedFor) {
 }
 
 TEST(MeasuringOrder, HasEachEngineOnceBeforeTheRest) {
-  EXPECT_THAT(measuring_order({5, 5, 5, 5, 5, 6, 5, 6, 7}),
-              testing::ElementsAre(0, 1, 2, 3, 5, 8, 4, 6, 7));
+  EXPECT_THAT(measuring_order({{5}, {5}, {5}, {5}, {5}, {6}, {5}, {6}, {7}}),
+              testing::ElementsAre(0, 1, 2, 5, 8, 3, 4, 6, 7));
   EXPECT_THAT(measuring_order({}), testing::IsEmpty());
+}
+
+TEST(MeasuringOrder, EndsWithEnginesThatAreCompiled) {
+  EXPECT_THAT(measuring_order({{4, true}, {5}, {6, true}, {5}, {5}, {5}, {7}}),
+              testing::ElementsAre(1, 3, 4, 6, 5, 0, 2));
+}
+
+TEST(ScratchLimit, IsThatOfTheKindOfGpu) {
+  constexpr int64_t mebi = int64_t{1} << 20, gibi = mebi << 10;
+  EXPECT_EQ(scratch_limit(0), 256 * mebi);
+  EXPECT_EQ(scratch_limit(16 * gibi), 256 * mebi);
+  EXPECT_EQ(scratch_limit(24 * gibi), 384 * mebi);
+  EXPECT_EQ(scratch_limit(24 * gibi - 1000 * mebi), 384 * mebi) << "some is the driver's";
+  EXPECT_EQ(scratch_limit(48 * gibi - 3500 * mebi), 768 * mebi);
+  EXPECT_EQ(scratch_limit(80 * gibi), gibi);
+  EXPECT_EQ(scratch_limit(141 * gibi), gibi);
 }
 
 TEST(MeasuredTimes, TheShortestIsTakenAndTheFirstOfEqualOnes) {

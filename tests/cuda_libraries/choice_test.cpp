@@ -63,7 +63,7 @@ TEST_F(LibrariesThatAnswer, MeasureOnlyIfItIsAllowed) {
   EXPECT_EQ(chosen({}), "cuDNN forward engine 1");
   EXPECT_THAT(libraries().runs, IsEmpty());
   EXPECT_EQ(measured(), "measured: cuDNN forward engine 6");
-  EXPECT_EQ(libraries().runs.size(), 6U) << "each three times";
+  EXPECT_EQ(libraries().runs.size(), 8U) << "each once to warm up and three times to measure";
 }
 
 TEST_F(LibrariesThatAnswer, AreAskedForTheFallbacksOnlyIfTheModelHasNothing) {
@@ -143,7 +143,7 @@ TEST_F(LibrariesThatAnswer, MeasureTheTimeWithoutThatOfLoading) {
   EXPECT_EQ(measured(), "measured: cuDNN forward engine 6");
 }
 
-TEST_F(LibrariesThatAnswer, MeasureTwelveUsableEnginesEachOfThemOnceBeforeOtherKnobs) {
+TEST_F(LibrariesThatAnswer, MeasureSixUsableEnginesEachOfThemOnceBeforeOtherKnobs) {
   libraries().by_model = {{.number = 100, .milliseconds = 1, .notes = {random_sums}}};
   for (int64_t knob = 0; knob < 12; ++knob) {
     libraries().by_model.push_back({.number = 7, .milliseconds = 9, .knobs = {{2, knob}}});
@@ -152,7 +152,37 @@ TEST_F(LibrariesThatAnswer, MeasureTwelveUsableEnginesEachOfThemOnceBeforeOtherK
   libraries().by_model.push_back({.number = 9, .milliseconds = 9});
   libraries().fallbacks = {{.number = 10, .milliseconds = 5}};
   EXPECT_EQ(measured(), "measured: cuDNN forward engine 10");
-  EXPECT_THAT(libraries().prepared, ElementsAre(7, 7, 7, 7, 8, 9, 10, 7, 7, 7, 7, 7, 7));
+  EXPECT_THAT(libraries().prepared, ElementsAre(7, 7, 7, 8, 9, 10, 7));
+}
+
+TEST_F(LibrariesThatAnswer, MeasureEnginesThatAreCompiledLast) {
+  libraries().by_model = {{.number = 1, .milliseconds = 9, .is_compiled = true},
+                          {.number = 2, .milliseconds = 2, .knobs = {{2, 1}}},
+                          {.number = 2, .milliseconds = 3, .knobs = {{2, 2}}}};
+  EXPECT_EQ(measured(), "measured: cuDNN forward engine 2 (2=1)");
+  EXPECT_THAT(libraries().prepared, ElementsAre(2, 2, 1));
+}
+
+TEST_F(LibrariesThatAnswer, MeasureInABoundedTimeAfterTheFirstEngineWhichLoadsThem) {
+  constexpr std::chrono::milliseconds long_time{350};
+  libraries().by_model = {{.number = 1, .milliseconds = 9, .preparing = long_time},
+                          {.number = 2, .milliseconds = 8, .preparing = long_time},
+                          {.number = 3, .milliseconds = 1}};
+  EXPECT_EQ(measured(), "measured: cuDNN forward engine 2");
+  EXPECT_THAT(libraries().prepared, ElementsAre(1, 2));
+}
+
+TEST_F(LibrariesThatAnswer, UseMoreScratchMemoryOnLargerGpus) {
+  constexpr int64_t larger = int64_t{1} << 30;
+  libraries().by_model = {{.number = 1, .scratch_bytes = larger}, {.number = 2}};
+  EXPECT_EQ(chosen({}), "cuDNN forward engine 2");
+  EXPECT_THAT(refusal({"measured: cuDNN forward engine 1", false}), HasSubstr("in 256 MiB"));
+  libraries().total_bytes = size_t{80} << 30;
+  libraries().memory_bytes = size_t{4} << 30;
+  EXPECT_EQ(chosen({}), "cuDNN forward engine 1");
+  EXPECT_EQ(measured(), "measured: cuDNN forward engine 1");
+  EXPECT_EQ(chosen({"measured: cuDNN forward engine 1", false}),
+            "measured: cuDNN forward engine 1");
 }
 
 TEST_F(LibrariesThatAnswer, RecordTheKnobsOfTheMeasuredEngineAndUseThemAgain) {

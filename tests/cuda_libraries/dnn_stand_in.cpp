@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <thread>
 #include <vector>
 
 #include "tests/cuda_libraries/stand_in.h"
@@ -123,6 +124,7 @@ cudnnStatus_t finalize(Object& object) {
       object.engine = config.engine;
       object.operation = config.operation;
       libraries().prepared.push_back(object.engine.number);
+      std::this_thread::sleep_for(object.engine.preparing);
       return object.engine.can_be_prepared ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
     }
     default:
@@ -193,6 +195,10 @@ cudnnStatus_t read(const Object& object, cudnnBackendAttributeName_t name, const
       break;
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
       answer(object.engine.notes);
+      break;
+    case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
+      answer(
+          std::vector(object.engine.is_compiled ? 1 : 0, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION));
       break;
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
       answer(std::vector{object.engine.scratch_bytes});

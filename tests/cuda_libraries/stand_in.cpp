@@ -48,6 +48,11 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   *value = 9;
   return cudaSuccess;
 }
+cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
+  *available = libraries().memory_bytes;
+  *total = libraries().total_bytes;
+  return cudaSuccess;
+}
 cudaError_t cudaMalloc(void** address, size_t bytes) {
   if (bytes > libraries().memory_bytes) return cudaErrorMemoryAllocation;
   create(address);
@@ -61,23 +66,28 @@ cudaError_t cudaMemsetAsync(void*, int, size_t, cudaStream_t) {
   return libraries().memset_fails ? cudaErrorUnknown : cudaSuccess;
 }
 
+// An event keeps how long all runs before it took.
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  create(event);
+  ++libraries().objects;
+  *event = reinterpret_cast<cudaEvent_t>(new float{0});
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  destroy(event);
+  --libraries().objects;
+  delete reinterpret_cast<float*>(event);
   return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) {
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  float& total = *reinterpret_cast<float*>(event);
+  total = 0;
+  for (const Libraries::Run& run : libraries().runs) total += run.milliseconds;
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t) {
   return cudaSuccess;
 }
-// Only one run is measured at a time.
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
-  *milliseconds = libraries().runs.back().milliseconds;
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  *milliseconds = *reinterpret_cast<float*>(end) - *reinterpret_cast<float*>(begin);
   return cudaSuccess;
 }
 

@@ -5,6 +5,7 @@
 #include <cudnn.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -20,10 +21,13 @@ struct Engine {
   std::map<int64_t, int64_t> knobs{};  // values by type
   int64_t scratch_bytes = 0;
   bool can_be_prepared = true, runs = true;
+  bool is_compiled = false;               // when it is prepared
+  std::chrono::milliseconds preparing{};  // takes that long
 };
 
 struct Libraries {
   size_t memory_bytes = size_t{1} << 30;  // more cannot be allocated
+  size_t total_bytes = size_t{1} << 34;   // of the GPU
   bool memset_fails = false, blas_fails = false;
   // What cuDNN's model and its list of fallbacks propose for every graph. By number and knobs,
   // cuDNN knows all of these.

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "tests/schedule/probe_plan.h"
 
 namespace tandem {
@@ -16,10 +20,10 @@ using test::message_of;
 using test::probe_net;
 using test::probe_plan;
 
-// The name of the probe's use of so many rows on the machine.
-std::string use_of(const Machines& on, const Net& net, int64_t rows) {
+// The name of the layer's use of so many rows on the machine.
+std::string use_of(const Machines& on, const Net& net, int64_t rows, int layer = 0) {
   PlanBinding use;
-  use.layer = 0;
+  use.layer = layer;
   use.rows.end = rows;
   return choice_key(std::string("cpu ") + on.machine.device_info(0).name, net, use);
 }
@@ -62,6 +66,95 @@ TEST(Kernels, TakeAgainWhatTheyTookBeforeAndMeasureOnlyWhatIsNew) {
   EXPECT_EQ(resumed.algorithm(0), kernels.algorithm(0));
   EXPECT_EQ(resumed.algorithm(1), kernels.algorithm(1));
   EXPECT_EQ(tuning.choices, before);
+}
+
+// data -> double1 -> double2 -> ..., as many bindings of one device; each layer's attributes are
+// its own.
+Net chain_net(size_t layers) {
+  Net net = probe_net();
+  for (size_t i = 1; i < layers; ++i) {
+    net.layers.push_back(net.layers[0]);
+    Layer& layer = net.layers.back();
+    layer.name = fmt::format("double{}", i + 1);
+    layer.attributes = std::make_shared<Attributes>();
+    layer.inputs = {int(i)};
+    layer.outputs = {int(i) + 1};
+    net.tensors.push_back(net.tensors[1]);
+    net.tensors.back().producer = int(i);
+  }
+  return net;
+}
+// The algorithms of the chain's layers, by one binding each.
+std::vector<std::string> algorithms_of(const Net& net, Tuning& tuning) {
+  Machines on(1);
+  Plan plan = probe_plan(1);
+  const size_t layers = net.layers.size();
+  plan.bindings.resize(layers, plan.bindings[0]);
+  for (size_t i = 0; i < layers; ++i) plan.bindings[i].layer = int(i);
+  const Kernels kernels(plan, net, test::registry(), on.runtime, &tuning);
+  std::vector<std::string> algorithms;
+  for (size_t i = 0; i < layers; ++i) algorithms.push_back(kernels.algorithm(int(i)));
+  return algorithms;
+}
+
+TEST(Kernels, OfLayersAlikeShareAMeasurementAndKeepItForEach) {
+  Tuning tuning{true, {}};
+  const std::vector<std::string> algorithms = algorithms_of(chain_net(3), tuning);
+  EXPECT_THAT(algorithms[0], testing::StartsWith("measured: number "));
+  EXPECT_EQ(algorithms, std::vector<std::string>(3, algorithms[0]));
+  EXPECT_EQ(tuning.choices.size(), 3U);
+  for (const auto& choice : tuning.choices) EXPECT_EQ(choice.second, algorithms[0]);
+}
+
+TEST(Kernels, OfLayersThatDifferMeasureEach) {
+  const auto measures_both = [](const auto& change) {
+    Net net = chain_net(2);
+    change(net, net.layers[1]);
+    Tuning tuning{true, {}};
+    const std::vector<std::string> algorithms = algorithms_of(net, tuning);
+    return algorithms[0] != algorithms[1];
+  };
+  const auto with_value = [](int64_t value) {
+    auto attributes = std::make_shared<Attributes>();
+    attributes->set("stride", {value, true, {}});
+    return attributes;
+  };
+  EXPECT_FALSE(measures_both([](Net&, Layer& layer) { layer.random_index = 7; }));
+  EXPECT_TRUE(measures_both([](Net& net, Layer&) { net.tensors[2].shape.c = 3; }));
+  EXPECT_TRUE(measures_both([](Net& net, Layer&) { net.tensors[2].layout = TANDEM_NHWC; }));
+  EXPECT_TRUE(measures_both([](Net& net, Layer&) { net.tensors[2].dtype = TANDEM_BFLOAT16; }));
+  EXPECT_TRUE(measures_both([](Net&, Layer& layer) { layer.wants_backward_data = false; }));
+  EXPECT_TRUE(measures_both([](Net&, Layer& layer) { layer.allows_tf32 = true; }));
+  EXPECT_TRUE(measures_both([&](Net& net, Layer& layer) {
+    net.layers[0].attributes = with_value(1);
+    layer.attributes = with_value(2);
+  }));
+  EXPECT_FALSE(measures_both([&](Net& net, Layer& layer) {
+    net.layers[0].attributes = with_value(2);
+    layer.attributes = with_value(2);
+  }));
+  const auto with_filler = [](const char* type) {
+    auto attributes = std::make_shared<Attributes>();
+    attributes->set("filler", {Filler{.type = type}, true, {}});
+    return attributes;
+  };
+  EXPECT_FALSE(measures_both([&](Net& net, Layer& layer) {
+    net.layers[0].attributes = with_filler("msra");
+    layer.attributes = with_filler("xavier");
+  })) << "how weights begin takes no time";
+}
+
+TEST(Kernels, OfLayersAlikeTakeWhatIsRecordedForEach) {
+  const Net net = chain_net(3);
+  Machines on(1);
+  Tuning tuning{true, {{use_of(on, net, 5, 1), "measured: once"}}};
+  const std::vector<std::string> algorithms = algorithms_of(net, tuning);
+  EXPECT_THAT(algorithms[0], testing::StartsWith("measured: number "));
+  EXPECT_EQ(algorithms[1], "measured: once") << "a resumed run has the same bits";
+  EXPECT_EQ(algorithms[2], algorithms[0]);
+  tuning = {false, {{use_of(on, net, 5, 0), "measured: once"}}};
+  EXPECT_THAT(algorithms_of(net, tuning)[1], testing::StartsWith("5x2x1x1"))
+      << "nothing new is chosen by measuring";
 }
 
 TEST(Kernels, DoNotMeasureUnlessTheyMay) {

@@ -3,11 +3,45 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
+#include <variant>
+#include <vector>
 
+#include "core/base/attributes.h"
 #include "core/base/shape.h"
 #include "core/base/strings.h"
+#include "core/model/layer_calls.h"
 
 namespace tandem {
+
+namespace {
+
+bool have_same_values(const Attributes* a, const Attributes* b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  const auto is_same = [](const auto& left, const auto& right) {
+    if (left.first != right.first || left.second.is_set != right.second.is_set) return false;
+    if (left.second.value.index() != right.second.value.index()) return false;
+    return std::visit(
+        [&](const auto& value) {
+          using Value = std::decay_t<decltype(value)>;
+          if constexpr (std::is_same_v<Value, Filler>)
+            return true;
+          else
+            return value == std::get<Value>(right.second.value);
+        },
+        left.second.value);
+  };
+  return std::equal(a->values().begin(), a->values().end(), b->values().begin(), b->values().end(),
+                    is_same);
+}
+
+bool same_tensors(const std::vector<tandem_tensor>& a, const std::vector<tandem_tensor>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return equal(x.shape, y.shape) && x.dtype == y.dtype && x.layout == y.layout;
+  });
+}
+
+}  // namespace
 
 std::string choice_key(const std::string& hardware, const Net& net, const PlanBinding& use) {
   const Layer& layer = net.layers[static_cast<size_t>(use.layer)];
@@ -24,6 +58,21 @@ std::string choice_key(const std::string& hardware, const Net& net, const PlanBi
     key += fmt::format(", input {} to {}", use.input_slice.begin, use.input_slice.end);
   if (use.adds_to_output) key += ", added";
   return key;
+}
+
+bool are_alike(const LayerBinding& a, const LayerBinding& b) {
+  const tandem_binding &x = a.raw, &y = b.raw;
+  const auto attributes = [](const tandem_binding& raw) {
+    return reinterpret_cast<const Attributes*>(raw.attributes);
+  };
+  return x.phase == y.phase && ((x.flags ^ y.flags) & ~uint32_t{TANDEM_MAY_MEASURE}) == 0 &&
+         x.slice_begin == y.slice_begin && x.slice_end == y.slice_end &&
+         x.input_begin == y.input_begin && x.batch_size == y.batch_size &&
+         x.fused_activation == y.fused_activation && same_tensors(a.inputs, b.inputs) &&
+         same_tensors(a.outputs, b.outputs) &&
+         std::equal(a.weights.begin(), a.weights.end(), b.weights.begin(), b.weights.end(),
+                    equal) &&
+         have_same_values(attributes(x), attributes(y));
 }
 
 std::string tuning_text(const Tuning& tuning, const KernelChoices& before,

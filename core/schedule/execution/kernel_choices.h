@@ -11,6 +11,8 @@
 
 namespace tandem {
 
+struct LayerBinding;
+
 // Algorithms by use, as choice_key() names it.
 using KernelChoices = std::map<std::string, std::string>;
 
@@ -29,6 +31,11 @@ constexpr std::string_view by_model_suffix = "; by a model";
 // and the device.
 [[nodiscard]] std::string choice_key(const std::string& hardware, const Net& net,
                                      const PlanBinding& use);
+
+// Whether the bindings of two layers of one type are the same to its kernel, so that what is the
+// fastest for one is the fastest for the other: everything but which layer and which rows they are,
+// and how weights begin.
+[[nodiscard]] bool are_alike(const LayerBinding& a, const LayerBinding& b);
 
 // A line for users: what measuring has changed since the choices `before`.
 [[nodiscard]] std::string tuning_text(const Tuning& tuning, const KernelChoices& before,

@@ -53,7 +53,8 @@ struct Prepared {
   tandem_kernel_report report{};
   KernelOwner owner;
   std::string algorithm;
-  std::string given, key;  // the algorithm of an earlier run, and the use's name; "": none
+  std::string given;          // the algorithm that it must take; "": none
+  std::string hardware, key;  // the backend and the device, and the use's name; for tuning only
   StreamId stream;
   LayerBinding binding;
   tandem_status status = TANDEM_FAILED;
@@ -77,6 +78,8 @@ struct Prepared {
     static_cast<Prepared*>(context)->release();
     return TANDEM_OK;
   }
+  // Now or in an earlier run.
+  [[nodiscard]] bool has_measured() const { return report.is_measured == 1 && !algorithm.empty(); }
   void release() {
     if (handle == nullptr) return;
     table->release(handle);
@@ -205,8 +208,25 @@ struct Kernels::State {
     }
     for (size_t i = 0; i < kernels.size(); ++i) {
       const PlanBinding& use = plan.bindings[i];
-      kernels[i].key = choice_key(hardware[static_cast<size_t>(use.device)], net, use);
+      kernels[i].hardware = hardware[static_cast<size_t>(use.device)];
+      kernels[i].key = choice_key(kernels[i].hardware, net, use);
     }
+  }
+
+  // The algorithm that the use must take: the one that is known for it, or where this may measure,
+  // the measured one of an earlier layer that is alike. "": none.
+  [[nodiscard]] std::string algorithm_to_take(const Prepared& use, const Tuning& tuning) const {
+    const auto known = tuning.choices.find(use.key);
+    if (known != tuning.choices.end()) return known->second;
+    if (!tuning.measures) return {};
+    for (const Prepared& earlier : kernels) {
+      if (&earlier == &use) break;
+      if (earlier.has_measured() && earlier.table == use.table &&
+          earlier.hardware == use.hardware && are_alike(earlier.binding, use.binding)) {
+        return earlier.algorithm;
+      }
+    }
+    return {};
   }
 
   void submit(Prepared& prepared) const {
@@ -223,19 +243,16 @@ struct Kernels::State {
   }
 
   // One after the other: other work would change a measurement, also on another device of the same
-  // GPU, and the second use of a kind takes what the first has chosen.
+  // GPU, and the second use of a kind, or of a layer alike, takes what the first has chosen.
   void prepare(const Plan& plan, const Net& net, Tuning& tuning) {
     name_uses(plan, net);
     for (Prepared& prepared : kernels) {
-      const auto known = tuning.choices.find(prepared.key);
-      if (known != tuning.choices.end()) prepared.given = known->second;
+      prepared.given = algorithm_to_take(prepared, tuning);
       if (!tuning.measures) continue;
       if (prepared.given.empty()) prepared.binding.raw.flags |= TANDEM_MAY_MEASURE;
       submit(prepared);
       runtime.stream(prepared.stream).synchronize();
-      if (prepared.report.is_measured == 1 && !prepared.algorithm.empty()) {
-        tuning.choices.emplace(prepared.key, prepared.algorithm);
-      }
+      if (prepared.has_measured()) tuning.choices.emplace(prepared.key, prepared.algorithm);
     }
     if (!tuning.measures) prepare(plan);
   }
