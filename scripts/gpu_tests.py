@@ -31,6 +31,7 @@ class Results:
     def __init__(self, log):
         self.log, self.lock = log, threading.Lock()
         self.passed, self.skipped, self.failed = [], [], []
+        self.times = []  # milliseconds and name
 
     def add(self, output, wanted, is_late):
         """Reads the output of one process, which may have been ended for its time. Returns the tests of `wanted` that
@@ -46,7 +47,10 @@ class Results:
                 started = None
         if started is not None and not is_late:
             ended["FAILED"].append(started)  # it ended the process
+        times = [(int(time), name) for name, time in
+                 re.findall(r"^\[ *(?:OK|FAILED) *\] ([\w/.]+)(?:, where.*)? \((\d+) ms\)$", output, re.MULTILINE)]
         with self.lock:
+            self.times += times
             self.passed += ended["OK"]
             self.skipped += ended["SKIPPED"]
             self.failed += ended["FAILED"]
@@ -106,6 +110,8 @@ def run_tests(check, name, pattern, kernels, deadline):
              + (f", {left} not run in time" if left else "")
              + (": " + ", ".join(sorted(results.failed)[:4]) + f"; see {log}" if results.failed else ""))
     (check.work / f"{name}.failed").write_text("\n".join(sorted(results.failed)) + "\n")
+    slow = sorted(results.times, reverse=True)
+    (check.work / f"{name}.times").write_text("".join(f"{time} ms {name}\n" for time, name in slow))
 
 
 def tests(check, arguments):
