@@ -3,7 +3,9 @@
 // applied is decided at run time, so that the other arithmetic is the same code in both cases.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "plugins/cuda/elements.h"
 #include "plugins/cuda/indexing.h"
@@ -13,11 +15,16 @@ namespace tandem::layers {
 
 using sdk::relu_only;
 
+// The largest number that is rounded to zero as a T: half of the smallest number of 16 bits.
+template <class T>
+inline constexpr float rounded_to_zero = std::is_same_v<T, cuda::bfloat16>  ? 0x1p-134F
+                                         : std::is_same_v<T, cuda::float16> ? 0x1p-25F
+                                                                            : 0.0F;
+
 template <class T>
 TANDEM_HOST_DEVICE inline void store_with_relu(float value, T& target, bool fuses_relu) {
-  T stored;
-  cuda::store(value, stored);
-  target = fuses_relu && cuda::load(stored) < 0 ? T{} : stored;  // NaN < 0 is false
+  const float least = fuses_relu ? -rounded_to_zero<T> : -INFINITY;
+  cuda::store(value < least ? 0.0F : value, target);  // NaN is not
 }
 
 template <class T, int n>
@@ -29,6 +36,12 @@ TANDEM_HOST_DEVICE inline void write_with_relu(const cuda::Values<n>& values, T*
     store_with_relu(values[lane], stored.element[lane], fuses_relu);
   }
   cuda::write(stored, target);
+}
+
+// Whether the ReLU of a value is above zero after its rounding to T.
+template <class T>
+TANDEM_HOST_DEVICE inline bool is_above_zero(float value) {
+  return value > rounded_to_zero<T>;
 }
 
 // A ReLU of the first `columns` columns of a matrix whose rows lie `stride` elements apart.

@@ -25,8 +25,7 @@ struct BatchNormMomentTerms {
   // The first values.
   template <int m>
   [[nodiscard]] TANDEM_HOST_DEVICE cuda::Values<m> groups(int64_t channel) const {
-    return cuda::each_lane<m>(
-        [&](int lane) { return cuda::load(x[index.index_of(channel + lane, 0)]); });
+    return cuda::constants<m>(x + index.index_of(channel, 0));
   }
   template <int n, bool aligned>
   [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
@@ -125,26 +124,52 @@ struct BatchNormKeptCoefficients {
   BatchNormCoefficients kept;
 };
 
+// y = (x - high) * factor + shift.
+template <int m>
+struct BatchNormLine {
+  cuda::Values<m> high, factor, shift;
+  [[nodiscard]] TANDEM_HOST_DEVICE float distance(float x, int group) const {
+    return x - high[group];
+  }
+  // Of a distance. Explicit, so that every pass computes the same bits.
+  [[nodiscard]] TANDEM_HOST_DEVICE float at(float distance, int group) const {
+    return fmaf(distance, factor[group], shift[group]);
+  }
+};
+// That of m channels without weights.
+template <int m>
+TANDEM_HOST_DEVICE BatchNormLine<m> batch_norm_line(const float* coefficients, int64_t channels) {
+  BatchNormLine<m> line;
+  line.high = cuda::constants<m>(coefficients);
+  line.factor = cuda::constants<m>(coefficients + 2 * channels);
+  const auto low = cuda::constants<m>(coefficients + channels);
+  line.shift = cuda::each_lane<m>([&](int lane) { return -low[lane] * line.factor[lane]; });
+  return line;
+}
+
 template <class T>
 struct BatchNormForward {
-  static constexpr int at_once = cuda::elements_at_once<T>;
-  [[nodiscard]] bool can_vectorize() const {
-    return cuda::are_aligned(x, y) && index.has_lanes(at_once, coefficients);
+  using Element = T;
+  static constexpr int ahead = 4;
+  static constexpr int resident = 3;
+  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(x, y); }
+  template <int m>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto groups(int64_t channel) const {
+    return batch_norm_line<m>(coefficients + channel, channels);
   }
   template <int n>
   [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
     return cuda::read<n>(x + i);
   }
-  template <int n>
-  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Elements<T, n>& v) const {
-    const ValueLanes lanes = index.lanes_of<n>(i);
-    const auto high = index.take<n>(coefficients, lanes);
-    const auto low = index.take<n>(coefficients + channels, lanes);
-    const auto scale = index.take<n>(coefficients + 2 * channels, lanes);
-    const auto value = [&](int lane) { return ((v[lane] - high[lane]) - low[lane]) * scale[lane]; };
-    write_with_relu(cuda::each_lane<n>(value), y + i, fuses_relu);
+  template <int m, int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE float value(const BatchNormLine<m>& line, int group,
+                                               const cuda::Elements<T, n>& v, int lane) const {
+    return line.at(line.distance(v[lane], group), group);
   }
-  BroadcastIndex index;
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Values<n>& values) const {
+    write_with_relu(values, y + i, fuses_relu);
+  }
   int64_t channels;
   const T* x;
   const float* coefficients;
@@ -187,31 +212,44 @@ struct BatchNormStoreGradients {
 // statistics, which do not depend on x.
 template <class T>
 struct BatchNormBackward {
-  static constexpr int at_once = cuda::elements_at_once<T>;
-  [[nodiscard]] bool can_vectorize() const {
-    return cuda::are_aligned(dy, y, dx) && index.has_lanes(at_once, saved, sums);
+  using Element = T;
+  static constexpr int ahead = 4;
+  static constexpr int resident = 2;
+  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(dy, y, dx); }
+  // dx = dy * factor + y * slope + shift.
+  template <int m>
+  struct Plane {
+    cuda::Values<m> factor, slope, shift;
+  };
+  template <int m>
+  [[nodiscard]] TANDEM_HOST_DEVICE Plane<m> groups(int64_t channel) const {
+    Plane<m> result{cuda::constants<m>(saved + channel), {}, {}};
+    if (sums == nullptr) return result;
+    const float each = saved[channels];
+    const auto sum = cuda::constants<m>(sums + channel);
+    const auto product = cuda::constants<m>(sums + channels + channel);
+    TANDEM_UNROLL
+    for (int lane = 0; lane < m; ++lane) {
+      result.slope.value[lane] = -(product[lane] * each) * result.factor[lane];
+      result.shift.value[lane] = -(sum[lane] * each) * result.factor[lane];
+    }
+    return result;
   }
   template <int n>
   [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
     return cuda::read_two<n>(dy + i, y + i);
   }
-  template <int n>
-  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::TwoElements<T, n>& v) const {
-    const ValueLanes lanes = index.lanes_of<n>(i);
-    const auto scale = index.take<n>(saved, lanes);
-    if (sums == nullptr) {
-      const auto value = [&](int lane) { return v.first[lane] * scale[lane]; };
-      return cuda::write(cuda::each_lane<n>(value), dx + i);
-    }
-    const auto sum = index.take<n>(sums, lanes), product = index.take<n>(sums + channels, lanes);
-    const float factor = saved[channels];
-    const auto value = [&](int lane) {
-      const float slope = product[lane] * factor;
-      return ((v.first[lane] - sum[lane] * factor) - v.second[lane] * slope) * scale[lane];
-    };
-    cuda::write(cuda::each_lane<n>(value), dx + i);
+  template <int m, int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE float value(const Plane<m>& plane, int group,
+                                               const cuda::TwoElements<T, n>& v, int lane) const {
+    if (sums == nullptr) return v.first[lane] * plane.factor[group];
+    const float rest = fmaf(v.second[lane], plane.slope[group], plane.shift[group]);
+    return fmaf(v.first[lane], plane.factor[group], rest);
   }
-  BroadcastIndex index;
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Values<n>& values) const {
+    cuda::write(values, dx + i);
+  }
   int64_t channels;
   const T *dy, *y;
   const float *saved, *sums;

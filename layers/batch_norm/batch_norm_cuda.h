@@ -128,9 +128,9 @@ inline void BatchNormCuda::forward(const sdk::Call& call, const sdk::DevicePass&
   find_coefficients(call, pass, coefficients(pass), saved_bytes > 0 ? pass.saved().get() : nullptr);
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
-    cuda::for_each(call, broadcast_.elements(),
-                   BatchNormForward<T>{index_, channels_, pass.input<T>(0).get(),
-                                       coefficients(pass), pass.output<T>(0).get(), fuses_relu_});
+    cuda::for_groups(call, layout_of(broadcast_),
+                     BatchNormForward<T>{channels_, pass.input<T>(0).get(), coefficients(pass),
+                                         pass.output<T>(0).get(), fuses_relu_});
   });
 }
 
@@ -144,10 +144,10 @@ inline void BatchNormCuda::backward_data(const sdk::Call& call, const sdk::Devic
   }
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
-    cuda::for_each(call, broadcast_.elements(),
-                   BatchNormBackward<T>{index_, channels_, pass.output_gradient<T>(0).get(),
-                                        pass.output<T>(0).get(), pass.saved().get(), sums,
-                                        pass.input_gradient<T>(0).get()});
+    cuda::for_groups(
+        call, layout_of(broadcast_),
+        BatchNormBackward<T>{channels_, pass.output_gradient<T>(0).get(), pass.output<T>(0).get(),
+                             pass.saved().get(), sums, pass.input_gradient<T>(0).get()});
   });
 }
 

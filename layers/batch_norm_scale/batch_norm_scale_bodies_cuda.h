@@ -8,30 +8,47 @@
 
 namespace tandem::layers {
 
+// The line of m channels from the one that all pointers are at.
+template <int m>
+TANDEM_HOST_DEVICE BatchNormLine<m> batch_norm_scale_line(const float* coefficients,
+                                                          int64_t channels, const float* weight,
+                                                          const float* bias) {
+  BatchNormLine<m> line;
+  line.high = cuda::constants<m>(coefficients);
+  const auto low = cuda::constants<m>(coefficients + channels);
+  const auto scale = cuda::constants<m>(coefficients + 2 * channels);
+  const auto weights = cuda::constants<m>(weight), biases = cuda::constants<m>(bias);
+  TANDEM_UNROLL
+  for (int lane = 0; lane < m; ++lane) {
+    line.factor.value[lane] = weights[lane] * scale[lane];
+    line.shift.value[lane] = fmaf(-low[lane], line.factor[lane], biases[lane]);
+  }
+  return line;
+}
+
 template <class T>
 struct BatchNormScaleForward {
-  static constexpr int at_once = cuda::elements_at_once<T>;
-  [[nodiscard]] bool can_vectorize() const {
-    return cuda::are_aligned(x, y) && index.has_lanes(at_once, coefficients, weight, bias);
+  using Element = T;
+  static constexpr int ahead = 4;
+  static constexpr int resident = 3;
+  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(x, y); }
+  template <int m>
+  [[nodiscard]] TANDEM_HOST_DEVICE auto groups(int64_t c) const {
+    return batch_norm_scale_line<m>(coefficients + c, channels, weight + c, bias + c);
   }
   template <int n>
   [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
     return cuda::read<n>(x + i);
   }
-  template <int n>
-  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Elements<T, n>& v) const {
-    const ValueLanes lanes = index.lanes_of<n>(i);
-    const auto high = index.take<n>(coefficients, lanes);
-    const auto low = index.take<n>(coefficients + channels, lanes);
-    const auto scale = index.take<n>(coefficients + 2 * channels, lanes);
-    const auto weights = index.take<n>(weight, lanes), biases = index.take<n>(bias, lanes);
-    const auto value = [&](int lane) {
-      const float distance = (v[lane] - high[lane]) - low[lane];
-      return distance * (weights[lane] * scale[lane]) + biases[lane];
-    };
-    write_with_relu(cuda::each_lane<n>(value), y + i, fuses_relu);
+  template <int m, int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE float value(const BatchNormLine<m>& line, int group,
+                                               const cuda::Elements<T, n>& v, int lane) const {
+    return line.at(line.distance(v[lane], group), group);
   }
-  BroadcastIndex index;
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Values<n>& values) const {
+    write_with_relu(values, y + i, fuses_relu);
+  }
   int64_t channels;
   const T* x;
   const float *coefficients, *weight, *bias;
@@ -39,42 +56,49 @@ struct BatchNormScaleForward {
   bool fuses_relu;
 };
 
-// Terms of the sums of dy and of dy * (x - mean).
+// The gradient of the values before the fused ReLU, if there is one: dy where y, computed as in the
+// forward pass, is above zero.
+template <class T, int m>
+TANDEM_HOST_DEVICE inline float through_relu(const BatchNormLine<m>& line, int group,
+                                             float distance, float dy, bool fuses_relu) {
+  const bool passes = is_above_zero<T>(line.at(distance, group)) || !fuses_relu;
+  return passes ? dy : 0.0F;
+}
+
+// Terms of the sums of dy and of dy * (x - high).
 template <class T>
 struct BatchNormScaleGradientTerms {
   using Element = T;
   static constexpr int ahead = 2;
   [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(dy, x); }
   template <int m>
-  struct Mean {
-    cuda::Values<m> high, low;
-  };
-  template <int m>
-  [[nodiscard]] TANDEM_HOST_DEVICE Mean<m> groups(int64_t channel) const {
-    const float* mean = coefficients + channel;
-    return {cuda::each_lane<m>([&](int lane) { return mean[lane]; }),
-            cuda::each_lane<m>([&](int lane) { return mean[channels + lane]; })};
+  [[nodiscard]] TANDEM_HOST_DEVICE auto groups(int64_t c) const {
+    return batch_norm_scale_line<m>(coefficients + c, channels, weight + c, bias + c);
   }
   template <int n, bool aligned>
   [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
     return cuda::read_two<n, aligned>(dy + i, x + i);
   }
   template <int m, int n>
-  [[nodiscard]] TANDEM_HOST_DEVICE cuda::FloatPair value(const Mean<m>& mean, int group,
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::FloatPair value(const BatchNormLine<m>& line, int group,
                                                          const cuda::TwoElements<T, n>& v,
                                                          int lane) const {
-    const float distance = (v.second[lane] - mean.high[group]) - mean.low[group];
-    return {v.first[lane], v.first[lane] * distance};
+    const float distance = line.distance(v.second[lane], group);
+    const float gradient = through_relu<T>(line, group, distance, v.first[lane], fuses_relu);
+    return {gradient, gradient * distance};
   }
   int64_t channels;
   const T *dy, *x;
-  const float* coefficients;
+  const float *coefficients, *weight, *bias;
+  bool fuses_relu;
 };
+// The sums of dy and of dy * x', where x' is the normalised x.
 struct BatchNormScaleStoreGradients {
   TANDEM_HOST_DEVICE void operator()(int64_t channel, const cuda::Pair& sums) const {
+    const auto low = static_cast<double>(coefficients[channels + channel]);
     const auto scale = static_cast<double>(coefficients[2 * channels + channel]);
     target[channel] = static_cast<float>(sums.first);
-    target[channels + channel] = static_cast<float>(sums.second * scale);
+    target[channels + channel] = static_cast<float>((sums.second - low * sums.first) * scale);
   }
   int64_t channels;
   const float* coefficients;
@@ -86,40 +110,57 @@ struct BatchNormScaleStoreGradients {
 // channel in the batch.
 template <class T>
 struct BatchNormScaleBackward {
-  static constexpr int at_once = cuda::elements_at_once<T>;
-  [[nodiscard]] bool can_vectorize() const {
-    return cuda::are_aligned(dy, x, dx) && index.has_lanes(at_once, coefficients, weight, sums);
+  using Element = T;
+  static constexpr int ahead = 3;  // as many as registers allow
+  static constexpr int resident = 2;
+  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(dy, x, dx); }
+  // dx = dy * line.factor + (x - line.high) * slope + shift.
+  template <int m>
+  struct Plane {
+    BatchNormLine<m> line;
+    cuda::Values<m> slope, shift;
+  };
+  template <int m>
+  [[nodiscard]] TANDEM_HOST_DEVICE Plane<m> groups(int64_t c) const {
+    Plane<m> result{
+        batch_norm_scale_line<m>(coefficients + c, channels, weight + c, bias + c), {}, {}};
+    if (sums == nullptr) return result;
+    const float each = coefficients[3 * channels];
+    const auto low = cuda::constants<m>(coefficients + channels + c);
+    const auto scale = cuda::constants<m>(coefficients + 2 * channels + c);
+    const auto sum = cuda::constants<m>(sums + c),
+               product = cuda::constants<m>(sums + channels + c);
+    TANDEM_UNROLL
+    for (int lane = 0; lane < m; ++lane) {
+      const float factor = result.line.factor[lane];
+      const float slope = product[lane] * each * scale[lane] * factor;
+      result.slope.value[lane] = -slope;
+      result.shift.value[lane] = fmaf(slope, low[lane], -(sum[lane] * each) * factor);
+    }
+    return result;
   }
   template <int n>
   [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
     return cuda::read_two<n>(dy + i, x + i);
   }
-  template <int n>
-  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::TwoElements<T, n>& v) const {
-    const ValueLanes lanes = index.lanes_of<n>(i);
-    const auto scale = index.take<n>(coefficients + 2 * channels, lanes);
-    const auto weights = index.take<n>(weight, lanes);
-    if (sums == nullptr) {
-      const auto value = [&](int lane) { return v.first[lane] * (weights[lane] * scale[lane]); };
-      return cuda::write(cuda::each_lane<n>(value), dx + i);
-    }
-    const auto high = index.take<n>(coefficients, lanes);
-    const auto low = index.take<n>(coefficients + channels, lanes);
-    const auto sum = index.take<n>(sums, lanes), product = index.take<n>(sums + channels, lanes);
-    const float each = coefficients[3 * channels];
-    const auto value = [&](int lane) {
-      const float slope = product[lane] * each * scale[lane];
-      const float distance = (v.second[lane] - high[lane]) - low[lane];
-      return ((v.first[lane] - sum[lane] * each) - distance * slope) *
-             (weights[lane] * scale[lane]);
-    };
-    cuda::write(cuda::each_lane<n>(value), dx + i);
+  template <int m, int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE float value(const Plane<m>& plane, int group,
+                                               const cuda::TwoElements<T, n>& v, int lane) const {
+    const float distance = plane.line.distance(v.second[lane], group);
+    const float gradient = through_relu<T>(plane.line, group, distance, v.first[lane], fuses_relu);
+    if (sums == nullptr) return gradient * plane.line.factor[group];
+    return fmaf(gradient, plane.line.factor[group],
+                fmaf(distance, plane.slope[group], plane.shift[group]));
   }
-  BroadcastIndex index;
+  template <int n>
+  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Values<n>& values) const {
+    cuda::write(values, dx + i);
+  }
   int64_t channels;
   const T *dy, *x;
-  const float *coefficients, *weight, *sums;
+  const float *coefficients, *weight, *bias, *sums;
   T* dx;
+  bool fuses_relu;
 };
 
 // The gradients of the factors and biases. batch_share is nullptr if the sums are those of the rows

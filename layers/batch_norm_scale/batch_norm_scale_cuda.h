@@ -1,4 +1,5 @@
-// BatchNormScale on NVIDIA GPUs.
+// BatchNormScale on NVIDIA GPUs. With a fused ReLU the backward passes compute y once more instead
+// of reading it.
 #pragma once
 
 #include "layers/batch_norm/batch_norm_cuda.h"
@@ -9,6 +10,8 @@ namespace tandem::layers {
 // Saved memory: the coefficients, then 1 / the number of values of a channel in the batch.
 class BatchNormScaleCuda : public BatchNormCuda {
  public:
+  static constexpr uint32_t fused_gradients = relu_only;
+
   BatchNormScaleCuda(const sdk::Binding& binding, const sdk::Call& call)
       : BatchNormCuda(binding, call) {
     saved_bytes = 0;
@@ -22,11 +25,11 @@ class BatchNormScaleCuda : public BatchNormCuda {
     find_coefficients(call, pass, values, saved_bytes > 0 ? values + 2 * channels_ : nullptr);
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      cuda::for_each(call, broadcast_.elements(),
-                     BatchNormScaleForward<T>{index_, channels_, pass.input<T>(0).get(), values,
-                                              pass.weight(BatchNormScale::factors).get(),
-                                              pass.weight(BatchNormScale::biases).get(),
-                                              pass.output<T>(0).get(), fuses_relu_});
+      cuda::for_groups(call, layout_of(broadcast_),
+                       BatchNormScaleForward<T>{channels_, pass.input<T>(0).get(), values,
+                                                pass.weight(BatchNormScale::factors).get(),
+                                                pass.weight(BatchNormScale::biases).get(),
+                                                pass.output<T>(0).get(), fuses_relu_});
     });
   }
 
@@ -38,11 +41,12 @@ class BatchNormScaleCuda : public BatchNormCuda {
     const float* sums = kept_ ? nullptr : sums_for(call, pass);
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      cuda::for_each(call, broadcast_.elements(),
-                     BatchNormScaleBackward<T>{index_, channels_, pass.output_gradient<T>(0).get(),
-                                               pass.input<T>(0).get(), pass.saved().get(),
-                                               pass.weight(BatchNormScale::factors).get(), sums,
-                                               pass.input_gradient<T>(0).get()});
+      cuda::for_groups(call, layout_of(broadcast_),
+                       BatchNormScaleBackward<T>{channels_, pass.output_gradient<T>(0).get(),
+                                                 pass.input<T>(0).get(), pass.saved().get(),
+                                                 pass.weight(BatchNormScale::factors).get(),
+                                                 pass.weight(BatchNormScale::biases).get(), sums,
+                                                 pass.input_gradient<T>(0).get(), fuses_relu_});
     });
   }
 
@@ -72,8 +76,10 @@ class BatchNormScaleCuda : public BatchNormCuda {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
       sums_.run(call,
-                BatchNormScaleGradientTerms<T>{channels_, pass.output_gradient<T>(0).get(),
-                                               pass.input<T>(0).get(), values},
+                BatchNormScaleGradientTerms<T>{
+                    channels_, pass.output_gradient<T>(0).get(), pass.input<T>(0).get(), values,
+                    pass.weight(BatchNormScale::factors).get(),
+                    pass.weight(BatchNormScale::biases).get(), fuses_relu_},
                 pass.scratch<cuda::Pair>().get(),
                 BatchNormScaleStoreGradients{channels_, values, target});
     });

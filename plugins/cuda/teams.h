@@ -31,24 +31,32 @@ namespace detail {
 
 constexpr unsigned most_in_team = 512;
 
+// Values in memory are there, and not in registers.
+#ifdef __CUDA_ARCH__
+#define TANDEM_IN_MEMORY asm volatile("" ::: "memory")
+#else
+#define TANDEM_IN_MEMORY static_cast<void>(0)
+#endif
+
 // The threads of a block, a power of two.
 class Block {
  public:
   [[nodiscard]] __device__ int64_t rank() const { return threadIdx.x; }
   [[nodiscard]] __device__ int64_t size() const { return blockDim.x; }
 
-  // join(a, b) of the values of all threads, in a fixed order.
+  // join(a, b) of the values of all threads whose ranks have the same remainder by `columns`, a
+  // power of two, in a fixed order.
   template <class Value, class Join>
-  __device__ Value combine(Value value, const Join& join) const {
+  __device__ Value combine(Value value, const Join& join, unsigned columns = 1) const {
     __shared__ Value values[most_in_team];
     const unsigned own = threadIdx.x;
     values[own] = value;
-    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+    for (unsigned half = blockDim.x / 2; half >= columns; half /= 2) {
       __syncthreads();
       if (own < half) values[own] = join(values[own], values[own + half]);
     }
     __syncthreads();
-    const Value result = values[0];
+    const Value result = values[own & (columns - 1)];
     __syncthreads();  // all threads have read it before the next call writes
     return result;
   }
@@ -59,15 +67,38 @@ class Block {
   [[nodiscard]] __device__ float highest(float value) const {
     return combine(value, [](float a, float b) { return b > a ? b : a; });
   }
-  // In a block of for_blocks, whose threads are seen as rows of `columns` threads: calls
-  // store(column * n + lane, sum) for the sums of the rows' values, in a fixed order. The threads
-  // behind the last whole row have none.
+  // In a block of for_blocks: n values of each thread in shared memory, which spare registers.
+  template <int n, class Value>
+  class OwnValues {
+   public:
+    __device__ explicit OwnValues(Value* all) : all_(all) {}
+    __device__ void clear() const {
+      for (int lane = 0; lane < n; ++lane) all_[lane * threads_of_block + threadIdx.x] = Value{};
+    }
+    template <class Term>
+    __device__ void add(const Term& term) const {
+      TANDEM_IN_MEMORY;
+      TANDEM_UNROLL
+      for (int lane = 0; lane < n; ++lane) {
+        all_[lane * threads_of_block + threadIdx.x] += term(lane);
+      }
+    }
+
+   private:
+    Value* all_;
+  };
+  template <int n, class Value>
+  __device__ OwnValues<n, Value> own_values() const {
+    return OwnValues<n, Value>(all_values<n, Value>());
+  }
+  // The threads are seen as rows of `columns` threads: calls store(column * n + lane, sum) for the
+  // sums of the rows' own values, in a fixed order. The threads behind the last whole row have
+  // none.
   template <int n, class Value, class Store>
-  __device__ void sum_columns(const Value (&values)[n], int columns, const Store& store) const {
+  __device__ void sum_columns(int columns, const Store& store) const {
     constexpr int size = threads_of_block;
-    __shared__ Value all[n * size];
+    const Value* all = all_values<n, Value>();
     const int own = static_cast<int>(threadIdx.x), rows = size / columns;
-    for (int lane = 0; lane < n; ++lane) all[lane * size + own] = values[lane];
     __syncthreads();
     for (int at = own; at < n * columns; at += size) {
       const int lane = at / columns, column = at - lane * columns;
@@ -75,7 +106,14 @@ class Block {
       for (int row = 1; row < rows; ++row) sum += all[lane * size + row * columns + column];
       store(column * n + lane, sum);
     }
-    __syncthreads();  // all threads have read before the next call writes
+    __syncthreads();  // all threads have read before the next values are written
+  }
+
+ private:
+  template <int n, class Value>
+  __device__ static Value* all_values() {
+    __shared__ Value all[n * threads_of_block];
+    return all;
   }
 };
 
@@ -134,10 +172,9 @@ __global__ void __launch_bounds__(most_in_team) run_teams(int64_t groups, const 
   for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) body(Block(), group);
 }
 
-// Two blocks at a time fit into a multiprocessor with 128 registers a thread, which is enough for
-// threads that read far ahead.
-template <class Body>
-__global__ void __launch_bounds__(threads_of_block, 2) run_blocks(int64_t count, const Body body) {
+template <int resident, class Body>
+__global__ void __launch_bounds__(threads_of_block, resident)
+    run_blocks(int64_t count, const Body body) {
   for (int64_t block = blockIdx.x; block < count; block += gridDim.x) body(Block(), block);
 }
 
@@ -186,13 +223,15 @@ void for_teams(const sdk::Call& call, const Teams& teams, const Body& body) {
   check_launch("a kernel of teams");
 }
 
-// body(team, block) for all blocks. A team has threads_of_block threads.
-template <class Body>
+// body(team, block) for all blocks. A team has threads_of_block threads, and a multiprocessor has
+// room for `resident` blocks at a time: 2 leave 128 registers for a thread, enough for one that
+// reads far ahead, and 3 leave 80.
+template <int resident = 2, class Body>
 void for_blocks(const sdk::Call& call, int64_t count, const Body& body) {
   static_assert(std::is_trivially_copyable_v<Body>);
   if (count == 0) return;
   const auto blocks = static_cast<unsigned>(std::min<int64_t>(count, 1 << 20));
-  detail::run_blocks<<<blocks, threads_of_block, 0, stream_of(call)>>>(count, body);
+  detail::run_blocks<resident><<<blocks, threads_of_block, 0, stream_of(call)>>>(count, body);
   check_launch("a kernel of blocks");
 }
 

@@ -17,10 +17,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "plugins/cuda/indexing.h"
 #include "plugins/cuda/sums.h"
 #include "plugins/cuda/teams.h"
+#include "plugins/cuda/tensor_groups.h"
 #include "plugins/cuda/vectors.h"
 
 namespace tandem::cuda {
@@ -43,35 +45,18 @@ TANDEM_HOST_DEVICE inline Pair in_double(const FloatPair& value) {
   return {static_cast<double>(value.first), static_cast<double>(value.second)};
 }
 
-// The constants of groups whose terms have none.
-struct NoConstants {};
-
-// Where the terms lie. Tiles of `pixels` lines of `width` elements follow each other; the lines
-// begin `stride` elements apart. Element `column` of a line of tile t belongs to group
-// (t % period) * width + column.
-struct TermLayout {
-  int64_t tiles, pixels, width, period, stride;
-
-  [[nodiscard]] int64_t groups() const { return period * width; }
-  [[nodiscard]] int64_t lines() const { return tiles / period * pixels; }  // of each group
-  // Whether the terms of a group are lines of neighbours.
-  [[nodiscard]] bool are_planes() const { return width == 1 && stride == 1 && pixels > 1; }
-};
-
 namespace detail {
 
 constexpr int most_in_float = 32;
-
-// How the groups are divided into blocks. `part` of all parts of a group has lines, or elements of
-// planes, from part * length on.
-struct SumParts {
-  int64_t parts, length;
-};
 
 // Groups side by side: the threads of a block are rows of `columns` threads. A thread adds the
 // elements of n groups in every so many lines.
 template <class Value, class Terms, int n, bool aligned>
 struct ColumnSums {
+  static constexpr int ahead = n > 1 ? Terms::ahead : 2 * Terms::ahead;
+  struct Batch {
+    decltype(std::declval<Terms>().template read<n, aligned>(0)) read[ahead];
+  };
   template <class Team>
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t block) const {
     const int64_t place = quotient(block, chunks), chunk = block - place * chunks;
@@ -79,40 +64,53 @@ struct ColumnSums {
     const int rank = static_cast<int>(team.rank()), rows = static_cast<int>(team.size()) / columns;
     const int row = rank / columns;
     const int64_t column = (chunk * columns + (rank - row * columns)) * n;
-    Value sums[n] = {};
+    const auto sums = team.template own_values<n, Value>();
+    sums.clear();
     if (row < rows && column < width) add_lines(part, position, column, row, rows, sums);
     const int64_t first = position * width + chunk * columns * n;
     const int64_t end = (position + 1) * width;
-    team.template sum_columns<n>(sums, columns, [&](int64_t at, const Value& sum) {
-      if (first + at < end) scratch[(first + at) * parts.parts + part] = sum;
+    team.template sum_columns<n, Value>(columns, [&](int64_t at, const Value& sum) {
+      if (first + at < end) scratch[part * period * width + first + at] = sum;
     });
   }
+  template <class Sums>
   TANDEM_HOST_DEVICE void add_lines(int64_t part, int64_t position, int64_t column, int row,
-                                    int rows, Value (&sums)[n]) const {
-    constexpr int ahead = n > 1 ? Terms::ahead : 2 * Terms::ahead;
-    const int64_t end = (part + 1) * parts.length < lines ? (part + 1) * parts.length : lines;
+                                    int rows, const Sums& sums) const {
+    const int64_t end = (part + 1) * length < lines ? (part + 1) * length : lines;
+    int64_t line = part * length + row;
+    int left = lines_left(line, end, rows);
+    if (left == 0) return;
     const auto groups = terms.template groups<n>(position * width + column);
-    for (int64_t line = part * parts.length + row; line < end;) {
+    Batch next = read_ahead(position, column, line, rows, left);
+    while (left > 0) {
       InFloat<Value> short_sums[n] = {};
-      for (int i = 0; i < most_in_float && line < end; i += ahead, line += ahead * rows) {
-        decltype(terms.template read<n, aligned>(0)) reads[ahead];
+      for (int i = 0; i < most_in_float && left > 0; i += ahead, left -= ahead) {
+        const Batch batch = next;
+        line += ahead * rows;
+        // The next lines are on their way while these are added.
+        if (left > ahead) next = read_ahead(position, column, line, rows, left - ahead);
         TANDEM_UNROLL
         for (int k = 0; k < ahead; ++k) {
-          const int64_t own = line + k * rows < end ? line + k * rows : line;
-          reads[k] = terms.template read<n, aligned>(element(position, own) + column);
-        }
-        TANDEM_UNROLL
-        for (int k = 0; k < ahead; ++k) {
-          if (line + k * rows >= end) break;
+          if (k >= left) break;
           TANDEM_UNROLL
           for (int lane = 0; lane < n; ++lane) {
-            short_sums[lane] += terms.value(groups, lane, reads[k], lane);
+            short_sums[lane] += terms.value(groups, lane, batch.read[k], lane);
           }
         }
       }
-      TANDEM_UNROLL
-      for (int lane = 0; lane < n; ++lane) sums[lane] += in_double(short_sums[lane]);
+      sums.add([&](int lane) { return in_double(short_sums[lane]); });
     }
+  }
+  // Those of `ahead` lines of which `left` exist.
+  [[nodiscard]] TANDEM_HOST_DEVICE Batch read_ahead(int64_t position, int64_t column, int64_t line,
+                                                    int rows, int left) const {
+    Batch result;
+    TANDEM_UNROLL
+    for (int k = 0; k < ahead; ++k) {
+      const int64_t own = k < left ? line + k * rows : line;
+      result.read[k] = terms.template read<n, aligned>(element(position, own) + column);
+    }
+    return result;
   }
   // The first element of a line.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t element(int64_t position, int64_t line) const {
@@ -124,7 +122,7 @@ struct ColumnSums {
   Value* scratch;
   Divisor chunks, period, pixels;
   int64_t width, stride, lines;
-  SumParts parts;
+  int64_t length;
   int columns;
 };
 
@@ -135,11 +133,11 @@ struct PlaneSums {
   TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t block) const {
     const int64_t part = quotient(block, period), group = block - part * period;
     constexpr int ahead = n > 1 ? Terms::ahead : 2 * Terms::ahead;
-    const int64_t size = team.size(), last = (part + 1) * parts.length;
+    const int64_t size = team.size(), last = (part + 1) * length;
     const int64_t end = last < vectors ? last : vectors;
     const auto groups = terms.template groups<1>(group);
     Value sum{};
-    for (int64_t v = part * parts.length + team.rank(); v < end;) {
+    for (int64_t v = part * length + team.rank(); v < end;) {
       InFloat<Value> short_sums[n] = {};
       for (int i = 0; i < most_in_float / n && v < end; i += ahead, v += ahead * size) {
         decltype(terms.template read<n, aligned>(0)) reads[ahead];
@@ -164,13 +162,44 @@ struct PlaneSums {
       sum += in_double(short_sums[0]);
     }
     sum = team.combine(sum, Add());
-    if (team.rank() == 0) scratch[group * parts.parts + part] = sum;
+    if (team.rank() == 0) scratch[part * period + group] = sum;
   }
   Terms terms;
   Value* scratch;
   Divisor period, plane;  // plane: vectors of a tile
   int64_t vectors;        // of a group
-  SumParts parts;
+  int64_t length;
+};
+
+// Adds the parts of `columns` groups, a power of two.
+template <class Value, class Finish>
+struct SumsOfParts {
+  template <class Team>
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t block) const {
+    constexpr int together = 8;
+    const int64_t rank = team.rank(), column = rank & (columns - 1);
+    const int64_t group = block * columns + column, rows = quotient(team.size(), columns);
+    Value sum{};
+    if (group < groups) {
+      for (int64_t part = quotient(rank, columns); part < parts; part += together * rows) {
+        Value values[together];
+        TANDEM_UNROLL
+        for (int k = 0; k < together; ++k) {
+          const int64_t own = part + k * rows;
+          values[k] = scratch[(own < parts ? own : part) * groups + group];
+        }
+        TANDEM_UNROLL
+        for (int k = 0; k < together; ++k) {
+          if (part + k * rows < parts) sum += values[k];
+        }
+      }
+    }
+    sum = team.combine(sum, Add(), static_cast<unsigned>(columns));
+    if (rank < columns && group < groups) finish(group, sum);
+  }
+  Finish finish;
+  const Value* scratch;  // the groups of a part are neighbours
+  int64_t groups, parts, columns;
 };
 
 }  // namespace detail
@@ -181,19 +210,15 @@ class TensorSums {
  public:
   TensorSums() = default;
   explicit TensorSums(const TermLayout& layout) : layout_(layout) {
-    // Enough blocks to fill a GPU, with some work for each thread.
-    constexpr int64_t most_blocks = 4096, lines_of_thread = 16, elements_of_thread = 64;
+    constexpr int64_t lines_of_thread = 16, elements_of_thread = 64;
     if (layout.are_planes()) {
       const int64_t work = elements_of_thread * threads_of_block;
-      parts_ = std::clamp<int64_t>(layout.lines() / work, 1,
-                                   std::max<int64_t>(1, most_blocks / layout.period));
+      parts_ = parts_for(layout.lines() / work, layout.period);
       return;
     }
-    const Columns columns(layout.width, 8);
+    const detail::GroupColumns columns(layout.width, 8);
     const int64_t work = threads_of_block / columns.each * lines_of_thread;
-    parts_ =
-        std::clamp<int64_t>(layout.lines() / work, 1,
-                            std::max<int64_t>(1, most_blocks / (columns.chunks * layout.period)));
+    parts_ = parts_for(layout.lines() / work, columns.chunks * layout.period);
   }
 
   [[nodiscard]] int64_t scratch_bytes() const {
@@ -215,28 +240,27 @@ class TensorSums {
     } else {
       add<n, false>(call, terms, scratch);
     }
-    detail::add_parts(call, layout_.groups(), parts_, scratch, finish);
+    // Few columns where there are many parts, so that no thread adds many.
+    const int64_t wanted = parts_ > 512 ? 2 : parts_ > 128 ? 4 : 16;
+    const int64_t columns = std::min<int64_t>(wanted, threads_of_block), groups = layout_.groups();
+    for_blocks(call, (groups + columns - 1) / columns,
+               detail::SumsOfParts<Value, Finish>{finish, scratch, groups, parts_, columns});
   }
 
  private:
-  // How `width` groups side by side are divided: chunks of `each` threads with n groups each.
-  struct Columns {
-    Columns(int64_t width, int n) {
-      const int64_t threads = (width + n - 1) / n;
-      const int64_t most = std::min<int64_t>(n > 1 ? 32 : 128, threads_of_block);
-      chunks = (threads + most - 1) / most;
-      each = static_cast<int>((threads + chunks - 1) / chunks);
-    }
-    int64_t chunks;
-    int each;
-  };
+  // The parts of each group, at most `most`, for `blocks` blocks in each part. A large GPU runs 264
+  // blocks at a time, so that there are whole rounds of blocks.
+  static int64_t parts_for(int64_t most, int64_t blocks) {
+    constexpr int64_t at_once = 264;
+    int64_t wanted = 4 * at_once;
+    while (wanted > at_once && most * blocks < wanted) wanted /= 2;
+    return std::clamp<int64_t>(most, 1, std::max<int64_t>(1, wanted / blocks));
+  }
 
   template <int n, bool aligned, class Terms>
   void add(const sdk::Call& call, const Terms& terms, Value* scratch) const {
     const TermLayout& l = layout_;
-    const auto part_of = [this](int64_t all) {
-      return detail::SumParts{parts_, (all + parts_ - 1) / parts_};
-    };
+    const auto part_of = [this](int64_t all) { return (all + parts_ - 1) / parts_; };
     if (l.are_planes()) {
       const int64_t vectors = l.lines() / n;
       for_blocks(call, l.period * parts_,
@@ -244,7 +268,7 @@ class TensorSums {
                                                              vectors, part_of(vectors)});
       return;
     }
-    const Columns columns(l.width, n);
+    const detail::GroupColumns columns(l.width, n);
     for_blocks(call, columns.chunks * l.period * parts_,
                detail::ColumnSums<Value, Terms, n, aligned>{
                    terms, scratch, columns.chunks, l.period, l.pixels, l.width, l.stride, l.lines(),

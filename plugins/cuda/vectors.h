@@ -68,6 +68,28 @@ TANDEM_HOST_DEVICE inline void copy_word(const void* source, void* target) {
 #endif
 }
 
+// The same to memory of the device. The compiler may divide a copy of a Word, but not this.
+template <int bytes>
+TANDEM_HOST_DEVICE inline void store_word(const void* source, void* target) {
+#ifdef __CUDA_ARCH__
+  const Word<bytes> word = *static_cast<const Word<bytes>*>(source);
+  const uint32_t* part = word.part;
+  const size_t address = __cvta_generic_to_global(target);
+  if constexpr (bytes == 16) {
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(part[0]),
+                 "r"(part[1]), "r"(part[2]), "r"(part[3])
+                 : "memory");
+  } else if constexpr (bytes == 8) {
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(part[0]), "r"(part[1])
+                 : "memory");
+  } else {
+    *static_cast<uint32_t*>(target) = part[0];
+  }
+#else
+  copy_word<bytes>(source, target);
+#endif
+}
+
 }  // namespace detail
 
 // The elements from `source` on. With `aligned` false, element by element.
@@ -116,7 +138,7 @@ TANDEM_HOST_DEVICE inline void write(const Elements<T, n>& elements, T* target) 
     } registers{elements};
     TANDEM_UNROLL
     for (int i = 0; i < n; i += word / static_cast<int>(sizeof(T))) {
-      detail::copy_word<word>(registers.elements.element + i, target + i);
+      detail::store_word<word>(registers.elements.element + i, target + i);
     }
   }
 }

@@ -1,5 +1,5 @@
-// Vectors of elements and sums over tensors with threads of the host: the same bits with and
-// without vectors, for all counts and addresses.
+// Vectors of elements, groups of them and sums over tensors with threads of the host: the same bits
+// with and without vectors, for all counts and addresses.
 #include "plugins/cuda/vectors.h"
 
 #include <gtest/gtest.h>
@@ -77,10 +77,11 @@ struct ColumnsTwice {
   void operator()(const Team& team, int64_t) const {
     for (int round = 0; round < 2; ++round) {
       const double own = static_cast<double>(team.rank() + round);
-      const double values[2] = {own, 2 * own};
-      team.template sum_columns<2>(values, columns, [&](int64_t at, double sum) {
-        results[round * 2 * columns + at] = sum;
-      });
+      const auto values = team.template own_values<2, double>();
+      values.clear();
+      values.add([&](int lane) { return (1 + lane) * own; });
+      team.template sum_columns<2, double>(
+          columns, [&](int64_t at, double sum) { results[round * 2 * columns + at] = sum; });
     }
   }
   int columns;
@@ -192,6 +193,85 @@ TEST(TensorSums, AreThoseOfTheirTerms) {
 TEST(TensorSums, HaveTheSameBitsForAllAddresses) {
   check_order<bfloat16>({2, 300, 64, 1, 64});
   check_order<float>({12, 64, 1, 3, 1});
+}
+
+// In place: y = x * factor of the group.
+template <class T>
+struct TimesFactor {
+  using Element = T;
+  static constexpr int ahead = 3;
+  static constexpr int resident = 2;
+  bool are_aligned() const { return cuda::are_aligned(y); }
+  template <int m>
+  auto groups(int64_t group) const {
+    return constants<m>(factors + group);
+  }
+  template <int n>
+  auto read(int64_t i) const {
+    return cuda::read<n>(y + i);
+  }
+  template <int m, int n>
+  float value(const Values<m>& factor, int group, const Elements<T, n>& v, int lane) const {
+    return v[lane] * factor[group];
+  }
+  template <int n>
+  void write(int64_t i, const Values<n>& values) const {
+    cuda::write(values, y + i);
+  }
+  const float* factors;
+  T* y;
+};
+
+// Calls run(body) and checks what it does to a tensor.
+template <class T, class Run>
+void check_factors(const TermLayout& layout, int64_t offset, const Run& run) {
+  const int64_t count = layout.tiles * layout.pixels * layout.width;
+  Tensor<T> y(count, offset);
+  Tensor<float> factors(layout.groups(), offset);
+  for (int64_t i = 0; i < count; ++i) store(static_cast<float>(i % 11), y.get()[i]);
+  for (int64_t g = 0; g < layout.groups(); ++g) factors.get()[g] = static_cast<float>(g % 7 + 1);
+  run(TimesFactor<T>{factors.get(), y.get()});
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t position = i / layout.width / layout.pixels % layout.period;
+    const int64_t group = position * layout.width + i % layout.width;
+    ASSERT_EQ(load(y.get()[i]), static_cast<float>(i % 11 * (group % 7 + 1)))
+        << i << " of " << layout.width << " x " << layout.pixels << " from " << offset;
+  }
+}
+
+TEST(TensorGroups, ReachEveryElementOnceWithItsConstants) {
+  const TermLayout layouts[] = {
+      {3, 50, 5, 1, 5},      // channels side by side, no vectors
+      {2, 300, 64, 1, 64},   // and with vectors
+      {1, 70, 264, 1, 264},  // several chunks of channels
+      {1, 3, 64, 1, 64},     // few lines
+      {12, 49, 1, 3, 1},     // planes that end within vectors
+      {6, 512, 1, 3, 1},     // planes of whole vectors
+      {1, 40000, 1, 1, 1},   // one group
+      {6, 4, 8, 3, 8},       // several positions
+  };
+  for (const TermLayout& layout : layouts) {
+    const auto run = [&](const auto& body) { for_groups(sdk::Call(call), layout, body); };
+    for (const int64_t offset : {0, 1}) {
+      check_factors<float>(layout, offset, run);
+      check_factors<bfloat16>(layout, offset, run);
+    }
+  }
+}
+
+// What only large tensors have.
+TEST(TensorGroups, AThreadReadsSeveralTimes) {
+  const TermLayout columns{2, 1000, 40, 1, 40}, planes{6, 8000, 1, 3, 1};
+  check_factors<bfloat16>(columns, 0, [&](const TimesFactor<bfloat16>& body) {
+    constexpr int64_t length = 51 * 8;
+    for_blocks(sdk::Call(call), (2000 + length - 1) / length,
+               detail::ColumnsOfGroups<8, TimesFactor<bfloat16>>{body, 1, 40, 2000, length, 5});
+  });
+  check_factors<bfloat16>(planes, 0, [&](const TimesFactor<bfloat16>& body) {
+    constexpr int64_t length = 256 * 5;
+    for_blocks(sdk::Call(call), 3 * 2,
+               detail::PlanesOfGroups<8, TimesFactor<bfloat16>>{body, 3, 1000, 2000, length});
+  });
 }
 
 }  // namespace

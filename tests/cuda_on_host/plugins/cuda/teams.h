@@ -82,15 +82,16 @@ class HostTeam {
   [[nodiscard]] int64_t rank() const { return rank_; }
   [[nodiscard]] int64_t size() const { return size_; }
   template <class Value, class Join>
-  Value combine(Value value, const Join& join) const {
+  Value combine(Value value, const Join& join, unsigned columns = 1) const {
     static_assert(sizeof(Value) <= bytes_of_thread);
     auto* values = static_cast<unsigned char*>(shared_);
     const auto at = [&](int64_t i) { return values + i * bytes_of_thread; };
     std::memcpy(at(rank_), &value, sizeof value);
     wait();
+    const int64_t column = rank_ % columns;
     Value result;
-    std::memcpy(&result, at(0), sizeof result);
-    for (int64_t i = 1; i < size_; ++i) {
+    std::memcpy(&result, at(column), sizeof result);
+    for (int64_t i = column + columns; i < size_; i += columns) {
       Value other;
       std::memcpy(&other, at(i), sizeof other);
       result = join(result, other);
@@ -104,18 +105,34 @@ class HostTeam {
   [[nodiscard]] float highest(float value) const {
     return combine(value, [](float a, float b) { return b > a ? b : a; });
   }
+  template <int n, class Value>
+  class OwnValues {
+   public:
+    explicit OwnValues(Value* values) : values_(values) {}
+    void clear() const { std::fill_n(values_, n, Value{}); }
+    template <class Term>
+    void add(const Term& term) const {
+      for (int lane = 0; lane < n; ++lane) values_[lane] += term(lane);
+    }
+
+   private:
+    Value* values_;
+  };
+  template <int n, class Value>
+  OwnValues<n, Value> own_values() const {
+    static_assert(n * sizeof(Value) <= bytes_of_thread);
+    return OwnValues<n, Value>(
+        reinterpret_cast<Value*>(static_cast<unsigned char*>(shared_) + rank_ * bytes_of_thread));
+  }
   template <int n, class Value, class Store>
-  void sum_columns(const Value (&values)[n], int columns, const Store& store) const {
-    static_assert(sizeof values <= bytes_of_thread);
-    auto* bytes = static_cast<unsigned char*>(shared_);
-    std::memcpy(bytes + rank_ * bytes_of_thread, &values, sizeof values);
+  void sum_columns(int columns, const Store& store) const {
+    const auto* bytes = static_cast<const unsigned char*>(shared_);
     wait();
     for (int64_t at = rank_; at < n * columns; at += size_) {
       Value sum{};
       for (int64_t row = 0; row < size_ / columns; ++row) {
-        Value other[n];
-        std::memcpy(&other, bytes + (row * columns + at / n) * bytes_of_thread, sizeof other);
-        sum += other[at % n];
+        const int64_t thread = row * columns + at / n;
+        sum += reinterpret_cast<const Value*>(bytes + thread * bytes_of_thread)[at % n];
       }
       store(at, sum);
     }
@@ -219,7 +236,7 @@ void for_teams(const sdk::Call& call, const Teams& teams, const Body& body) {
   detail::run_teams(call, teams.groups, teams.groups > 256 ? 1 : 4, body);
 }
 
-template <class Body>
+template <int resident = 2, class Body>
 void for_blocks(const sdk::Call& call, int64_t count, const Body& body) {
   detail::run_teams(call, count, threads_of_block, body);
 }
