@@ -40,6 +40,7 @@ struct LayerSetup {
   bool whole_outputs = false;
   int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
   int32_t activation = TANDEM_ACTIVATION_NONE;
+  std::string algorithm = {};     // of an earlier run; "": none
   PlainTensor output_start = {};  // the contents of output 0 before forward
   bool on_a_cpu = false;          // even if the kernels under test run on another device
   std::shared_ptr<const Attributes> attributes = {};  // instead of `parameters`
@@ -227,7 +228,7 @@ class LayerBinding {
                 setup_.slice_end >= 0 ? setup_.slice_end
                                       : (output_shapes_.empty() ? 0 : output_shapes_[0].c),
                 setup_.input_begin,
-                nullptr,
+                setup_.algorithm.empty() ? nullptr : setup_.algorithm.c_str(),
                 setup_.activation};
   }
 

@@ -1,6 +1,6 @@
-// Convolution and Deconvolution on NVIDIA GPUs: cuDNN's convolution, or its transpose, and our own
-// kernels for the bias. If there is a choice, tensors of 16 bits, and of float32 whose products may
-// be TF32, are NHWC, which tensor cores prefer; others are NCHW.
+// Convolution and Deconvolution on NVIDIA GPUs: a convolution by cuDNN or cuBLAS, or its transpose,
+// and our own kernels for the bias. If there is a choice, tensors of 16 bits, and of float32 whose
+// products may be TF32, are NHWC, which tensor cores prefer; others are NCHW.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "layers/convolution/fetched_filter_cuda.h"
 #include "layers/convolution/folded_input_cuda.h"
 #include "layers/deconvolution/deconvolution.h"
-#include "plugins/cuda/dnn.h"
+#include "plugins/cuda/chosen_convolution.h"
 
 namespace tandem::layers {
 
@@ -67,6 +67,7 @@ class FilterPasses {
     return input_begin() + input_bytes() + convolution_.scratch_bytes();
   }
   [[nodiscard]] std::string algorithm() const { return convolution_.algorithm(); }
+  [[nodiscard]] bool is_measured() const { return convolution_.is_measured(); }
 
   void forward(const sdk::Call& call, const sdk::DevicePass& pass, const void* x, void* y) const {
     const void* input = fetch_input(call, pass, x);
@@ -111,7 +112,7 @@ class FilterPasses {
 
   std::optional<FoldedInput> fold_;
   FetchedFilter filter_;
-  cuda::Convolution convolution_;
+  cuda::ChosenConvolution convolution_;
 };
 
 // What both layers add to the convolution: the bias of each output channel, and a fused ReLU.
@@ -194,7 +195,7 @@ class ConvolutionLikeCuda : public sdk::Needs {
         bias_(binding, settings.bias) {
     scratch_bytes = std::max(passes_.scratch_bytes(), bias_.scratch_bytes());
     algorithm = passes_.algorithm();
-    is_measured = convolution_choice(binding).is_measured();
+    is_measured = passes_.is_measured();
   }
   static const tandem_shape& input(const sdk::Binding& binding) { return binding.input(0).shape; }
   static const tandem_shape& output(const sdk::Binding& binding) { return binding.output(0).shape; }

@@ -55,4 +55,38 @@ void multiply(const sdk::Call& call, const Matrix<T>& a, const Matrix<T>& b, C* 
         "cublasGemmEx");
 }
 
+// Many products of the same size. The values of each matrix begin `step` elements after those of
+// the one before; 0: all products have the same one.
+template <class T>
+struct Matrices {
+  Matrix<T> first;
+  int64_t step;
+};
+template <class T>
+struct Results {
+  T* values;
+  int64_t stride, step;
+};
+struct BatchExtents {
+  int64_t m, n, k, count;
+};
+
+// The same for `count` products, in one call.
+template <class T>
+void multiply_batch(const sdk::Call& call, const Matrices<T>& a, const Matrices<T>& b,
+                    const Results<T>& c, const BatchExtents& extents, float beta) {
+  // Column-major, as in multiply().
+  const auto operation = [](const auto& x) { return x.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  const auto extent = [](int64_t value) { return detail::blas_extent(value); };
+  const float alpha = 1;
+  check(cublasGemmStridedBatchedEx(blas_of(call), operation(b.first), operation(a.first),
+                                   extent(extents.n), extent(extents.m), extent(extents.k), &alpha,
+                                   b.first.values, detail::blas_type(T{}), extent(b.first.stride),
+                                   b.step, a.first.values, detail::blas_type(T{}),
+                                   extent(a.first.stride), a.step, &beta, c.values,
+                                   detail::blas_type(T{}), extent(c.stride), c.step,
+                                   extent(extents.count), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+        "cublasGemmStridedBatchedEx");
+}
+
 }  // namespace tandem::cuda

@@ -35,4 +35,30 @@ void multiply(const sdk::Call& call, const Matrix<T>& a, const Matrix<T>& b, C* 
   }
 }
 
+template <class T>
+struct Matrices {
+  Matrix<T> first;
+  int64_t step;
+};
+template <class T>
+struct Results {
+  T* values;
+  int64_t stride, step;
+};
+struct BatchExtents {
+  int64_t m, n, k, count;
+};
+
+template <class T>
+void multiply_batch(const sdk::Call& call, const Matrices<T>& a, const Matrices<T>& b,
+                    const Results<T>& c, const BatchExtents& extents, float beta) {
+  const auto matrix = [](const Matrices<T>& all, int64_t i) {
+    return Matrix<T>{all.first.values + i * all.step, all.first.stride, all.first.transposed};
+  };
+  for (int64_t i = 0; i < extents.count; ++i) {
+    multiply(call, matrix(a, i), matrix(b, i), c.values + i * c.step, c.stride, extents.m,
+             extents.n, extents.k, beta);
+  }
+}
+
 }  // namespace tandem::cuda
