@@ -114,12 +114,16 @@ TANDEM_HOST_DEVICE inline void apply_to_vectors(const Body& body, int64_t group,
   }
 }
 
+// The blocks begin at the tensor's end, which the sums or the layer before have just read or
+// written: it may still be in the cache. The next layer begins where these end.
+
 // Groups side by side: the threads of a block are rows of `columns` threads, and each has n groups
 // in every so many lines.
 template <int n, class Body>
 struct ColumnsOfGroups {
   template <class Team>
-  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t block) const {
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t number) const {
+    const int64_t block = blocks - 1 - number;
     const int64_t part = quotient(block, chunks), chunk = block - part * chunks;
     const int rank = static_cast<int>(team.rank()), rows = static_cast<int>(team.size()) / columns;
     const int row = rank / columns;
@@ -133,6 +137,7 @@ struct ColumnsOfGroups {
   Body body;
   Divisor chunks;
   int64_t width, lines, length;  // length: lines of a block
+  int64_t blocks;
   int columns;
 };
 
@@ -140,7 +145,8 @@ struct ColumnsOfGroups {
 template <int n, class Body>
 struct PlanesOfGroups {
   template <class Team>
-  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t block) const {
+  TANDEM_HOST_DEVICE void operator()(const Team& team, int64_t number) const {
+    const int64_t block = blocks - 1 - number;
     const int64_t part = quotient(block, period), group = block - part * period;
     const int64_t first = part * length + team.rank();
     const int64_t end = (part + 1) * length < vectors ? (part + 1) * length : vectors;
@@ -153,6 +159,7 @@ struct PlanesOfGroups {
   Body body;
   Divisor period, plane;    // plane: vectors of a tile
   int64_t vectors, length;  // of a group, of a block
+  int64_t blocks;
 };
 
 // Any layout without gaps, as a body of for_each: the constants are loaded for every vector.
@@ -194,7 +201,7 @@ struct ElementsOfGroups {
 // are blocks for the whole GPU, and enough in large ones to load constants rarely.
 template <class Body>
 int64_t vectors_of_thread(int64_t vectors) {
-  const int64_t wanted = vectors / (2048 * threads_of_block) / Body::ahead * Body::ahead;
+  const int64_t wanted = vectors / (1056 * threads_of_block) / Body::ahead * Body::ahead;
   return std::clamp<int64_t>(wanted, Body::ahead, 8 * Body::ahead);
 }
 
@@ -211,15 +218,18 @@ void for_groups(const sdk::Call& call, const TermLayout& l, const Body& body) {
   if (l.period == 1 && l.width % n == 0 && lines >= least_lines && body.are_aligned()) {
     const detail::GroupColumns columns(l.width, n);
     const int64_t length = threads_of_block / columns.each * each;
-    for_blocks<Body::resident>(call, columns.chunks * ((lines + length - 1) / length),
-                               detail::ColumnsOfGroups<n, Body>{body, columns.chunks, l.width,
-                                                                lines, length, columns.each});
+    const int64_t blocks = columns.chunks * ((lines + length - 1) / length);
+    for_blocks<Body::resident>(
+        call, blocks,
+        detail::ColumnsOfGroups<n, Body>{body, columns.chunks, l.width, lines, length, blocks,
+                                         columns.each});
   } else if (l.are_planes() && l.pixels % n == 0 && l.pixels >= n * least_plane &&
              body.are_aligned()) {
     const int64_t of_group = l.lines() / n, length = threads_of_block * each;
+    const int64_t blocks = l.period * ((of_group + length - 1) / length);
     for_blocks<Body::resident>(
-        call, l.period * ((of_group + length - 1) / length),
-        detail::PlanesOfGroups<n, Body>{body, l.period, l.pixels / n, of_group, length});
+        call, blocks,
+        detail::PlanesOfGroups<n, Body>{body, l.period, l.pixels / n, of_group, length, blocks});
   } else {
     for_each(call, lines * l.width,
              detail::ElementsOfGroups<Body>{body, l.pixels, l.width, l.period});

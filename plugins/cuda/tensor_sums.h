@@ -53,7 +53,10 @@ constexpr int most_in_float = 32;
 // elements of n groups in every so many lines.
 template <class Value, class Terms, int n, bool aligned>
 struct ColumnSums {
-  static constexpr int ahead = n > 1 ? Terms::ahead : 2 * Terms::ahead;
+  // Elements of vectors that are read one by one need more registers.
+  static constexpr int ahead = n == 1    ? 2 * Terms::ahead
+                               : aligned ? Terms::ahead
+                                         : Terms::ahead / 2;
   struct Batch {
     decltype(std::declval<Terms>().template read<n, aligned>(0)) read[ahead];
   };

@@ -264,13 +264,13 @@ TEST(TensorGroups, AThreadReadsSeveralTimes) {
   const TermLayout columns{2, 1000, 40, 1, 40}, planes{6, 8000, 1, 3, 1};
   check_factors<bfloat16>(columns, 0, [&](const TimesFactor<bfloat16>& body) {
     constexpr int64_t length = 51 * 8;
-    for_blocks(sdk::Call(call), (2000 + length - 1) / length,
-               detail::ColumnsOfGroups<8, TimesFactor<bfloat16>>{body, 1, 40, 2000, length, 5});
+    for_blocks(sdk::Call(call), 5,
+               detail::ColumnsOfGroups<8, TimesFactor<bfloat16>>{body, 1, 40, 2000, length, 5, 5});
   });
   check_factors<bfloat16>(planes, 0, [&](const TimesFactor<bfloat16>& body) {
     constexpr int64_t length = 256 * 5;
     for_blocks(sdk::Call(call), 3 * 2,
-               detail::PlanesOfGroups<8, TimesFactor<bfloat16>>{body, 3, 1000, 2000, length});
+               detail::PlanesOfGroups<8, TimesFactor<bfloat16>>{body, 3, 1000, 2000, length, 6});
   });
 }
 

@@ -35,8 +35,9 @@ inline NetDefinition rectified_net(bool looked_at) {
       .layer("conv2", "Convolution", window + " }")
       .layer("sum2", "Eltwise", {"conv2", "pool1"}, {"sum2"});
   relu("relu2", "sum2");
-  net.layer("conv3", "Convolution", window + " }").layer("scale3", "Scale", factors);
-  relu("relu3", "scale3");
+  net.layer("conv3", "Convolution", window + " }")
+      .layer("norm3", "BatchNorm", "batch_norm_param { scale_bias: true }");
+  relu("relu3", "norm3");
   net.layer("fc4", "InnerProduct", dense(16)).layer("scale4", "Scale", factors);
   relu("relu4", "scale4");
   net.layer("fc5", "InnerProduct", dense(12)).layer("relu5", "ReLU");
