@@ -64,10 +64,16 @@ struct AppliedValues {
   bool fuses_relu;
 };
 
+template <class Function>
+concept FunctionOfOne = requires {
+  Function::is_of_one;
+};
+
 template <class Function, class T>
 struct BroadcastTerms {
   using Element = T;
-  static constexpr int ahead = 4;
+  // Two tensors need twice as many registers.
+  static constexpr int ahead = FunctionOfOne<Function> ? 4 : 2;
   [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(x, g); }
   template <int m>
   [[nodiscard]] TANDEM_HOST_DEVICE cuda::NoConstants groups(int64_t) const {
@@ -117,8 +123,8 @@ cuda::TensorSums<Value> sums_over(const Broadcast& s) {
   return cuda::TensorSums<Value>(layout_of(s));
 }
 
-// For every value: sums = the sum of function(x, g) over its elements, or sums += it. `scratch` has
-// the scratch_bytes of sums_over(s).
+// For every value: sums = the sum of function(x, g) over its elements, or sums += it. A function of
+// g alone has a member is_of_one. `scratch` has the scratch_bytes of sums_over(s).
 template <class T, class V, class Function>
 void sum_values(const sdk::Call& call, const Broadcast& s, const T* x, const T* g,
                 const Function& function, double* scratch, V* sums, bool accumulate) {

@@ -10,6 +10,7 @@ struct AddedBias {
   TANDEM_HOST_DEVICE float operator()(float x, float, float bias, float) const { return x + bias; }
 };
 struct SecondOf {
+  static constexpr bool is_of_one = true;
   TANDEM_HOST_DEVICE float operator()(float, float g) const { return g; }
 };
 

@@ -117,7 +117,7 @@ struct ColumnSums {
   }
   // The first element of a line.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t element(int64_t position, int64_t line) const {
-    if (period == 1) return line * stride;
+    if (n > 1 || period == 1) return line * stride;  // vectors are for one position
     const int64_t repeat = quotient(line, pixels);
     return ((repeat * period + position) * pixels + (line - repeat * pixels)) * stride;
   }
@@ -233,9 +233,9 @@ class TensorSums {
   void run(const sdk::Call& call, const Terms& terms, Value* scratch, const Finish& finish) const {
     constexpr int n = elements_at_once<typename Terms::Element>;
     // Decided by shapes, so that addresses do not change the order.
-    const bool in_vectors = layout_.are_planes()
-                                ? layout_.pixels % n == 0
-                                : layout_.width % n == 0 && layout_.stride % n == 0;
+    const bool in_vectors = layout_.are_planes() ? layout_.pixels % n == 0
+                                                 : layout_.period == 1 && layout_.width % n == 0 &&
+                                                       layout_.stride % n == 0;
     if (!in_vectors) {
       add<1, false>(call, terms, scratch);
     } else if (terms.are_aligned()) {

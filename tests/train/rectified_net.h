@@ -14,8 +14,9 @@
 namespace tandem::test {
 
 // `looked_at`: another layer reads what is before each ReLU but the last, which then has a pass of
-// its own. (The last is in fc_parallel's chain, through which everything must pass.)
-inline NetDefinition rectified_net(bool looked_at) {
+// its own. (The last is in fc_parallel's chain, through which everything must pass.) `normalises`:
+// one of the layers is a BatchNormScale, which mixes the samples of a batch.
+inline NetDefinition rectified_net(bool looked_at, bool normalises = false) {
   const std::string filler = " weight_filler { type: \"xavier\" }";
   const std::string window = "convolution_param { num_output: 8 kernel_size: 3 pad: 1" + filler;
   const std::string factors =
@@ -36,8 +37,9 @@ inline NetDefinition rectified_net(bool looked_at) {
       .layer("sum2", "Eltwise", {"conv2", "pool1"}, {"sum2"});
   relu("relu2", "sum2");
   net.layer("conv3", "Convolution", window + " }")
-      .layer("norm3", "BatchNorm", "batch_norm_param { scale_bias: true }");
-  relu("relu3", "norm3");
+      .layer("scale3", normalises ? "BatchNorm" : "Scale",
+             normalises ? "batch_norm_param { scale_bias: true }" : factors);
+  relu("relu3", "scale3");
   net.layer("fc4", "InnerProduct", dense(16)).layer("scale4", "Scale", factors);
   relu("relu4", "scale4");
   net.layer("fc5", "InnerProduct", dense(12)).layer("relu5", "ReLU");
