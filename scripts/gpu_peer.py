@@ -142,7 +142,7 @@ class Net(nn.Module):
                 self.steps[-1] = (self.steps[-1][0], tops[0])
                 continue
             if kind not in MAKERS:
-                raise SystemExit(f"layer type {kind} is not known to gpu_peer.py")
+                raise ValueError(f"layer type {kind} is not known to gpu_peer.py")
             self.parts.append(MAKERS[kind](layer))
             self.steps.append((bottoms, tops[0]))
 
@@ -163,7 +163,7 @@ def input_shape(layers):
             return 3, size, size
         if get(layer, "type") == "Input":
             return tuple(int(d) for d in get_all(get(get(layer, "input_param"), "shape"), "dim"))[1:]
-    raise SystemExit("the net has no Data or Input layer")
+    raise ValueError("the net has no Data or Input layer")
 
 
 def measure(arguments, net_file, precision):
@@ -234,7 +234,7 @@ def main():
             try:
                 row.update(measure(arguments, net, precision))
             except Exception as problem:  # the next net can still be measured
-                row["problem"] = f"{type(problem).__name__}: {str(problem).splitlines()[0]}"
+                row["problem"] = f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0]}"
             print(json.dumps(row), flush=True)
 
 

@@ -16,46 +16,63 @@ struct BatchNormMoments {
   const double *count, *mean, *squares;
 };
 
-// The sums of the deviations from a channel's first value, and of their squares.
+// A value near a channel's mean: the median of its first, middle and last value. From one value
+// alone, if it is an outlier, all deviations would be large, and the variance would be a small
+// difference of large sums.
+template <class T>
+struct BatchNormOrigin {
+  template <int m>
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::Values<m> of(int64_t channel) const {
+    const auto first = cuda::constants<m>(x + index.index_of(channel, 0));
+    const auto middle = cuda::constants<m>(x + index.index_of(channel, count / 2));
+    const auto last = cuda::constants<m>(x + index.index_of(channel, count - 1));
+    return cuda::each_lane<m>([&](int lane) {
+      const float low = first[lane] < middle[lane] ? first[lane] : middle[lane];
+      const float high = first[lane] < middle[lane] ? middle[lane] : first[lane];
+      return last[lane] < low ? low : last[lane] > high ? high : last[lane];
+    });
+  }
+  BroadcastIndex index;
+  const T* x;
+  int64_t count;  // of a channel's values
+};
+
+// The sums of the deviations from a channel's origin, and of their squares.
 template <class T>
 struct BatchNormMomentTerms {
   using Element = T;
   static constexpr int ahead = 4;
-  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(x); }
-  // The first values.
+  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(origin.x); }
   template <int m>
   [[nodiscard]] TANDEM_HOST_DEVICE cuda::Values<m> groups(int64_t channel) const {
-    return cuda::constants<m>(x + index.index_of(channel, 0));
+    return origin.template of<m>(channel);
   }
   template <int n, bool aligned>
   [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
-    return cuda::read<n, aligned>(x + i);
+    return cuda::read<n, aligned>(origin.x + i);
   }
   template <int m, int n>
-  [[nodiscard]] TANDEM_HOST_DEVICE cuda::FloatPair value(const cuda::Values<m>& first, int group,
+  [[nodiscard]] TANDEM_HOST_DEVICE cuda::FloatPair value(const cuda::Values<m>& origins, int group,
                                                          const cuda::Elements<T, n>& v,
                                                          int lane) const {
-    const float distance = v[lane] - first[group];
+    const float distance = v[lane] - origins[group];
     return {distance, distance * distance};
   }
-  BroadcastIndex index;
-  const T* x;
+  BatchNormOrigin<T> origin;
 };
 template <class T>
 struct BatchNormStoreMoments {
   TANDEM_HOST_DEVICE void operator()(int64_t channel, const cuda::Pair& sums) const {
+    const auto count = static_cast<double>(origin.count);
     const double mean = sums.first / count;
     if (channel == 0) target[0] = count;
-    const float first = cuda::load(x[index.index_of(channel, 0)]);
-    target[1 + channel] = static_cast<double>(first) + mean;
+    target[1 + channel] = static_cast<double>(origin.template of<1>(channel)[0]) + mean;
     // Rounding may make this negative for a channel of one value. A NaN stays NaN.
     const double squares = sums.second - mean * sums.first;
     target[1 + channels + channel] = squares < 0 ? 0 : squares;
   }
-  BroadcastIndex index;
-  const T* x;
+  BatchNormOrigin<T> origin;
   int64_t channels;
-  double count;
   double* target;
 };
 

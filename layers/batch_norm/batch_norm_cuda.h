@@ -73,12 +73,12 @@ inline BatchNormCuda::BatchNormCuda(const sdk::Binding& binding, const sdk::Call
 
 inline void BatchNormCuda::moments(const sdk::Call& call, const sdk::DevicePass& pass,
                                    double* target) const {
-  const auto each = static_cast<double>(broadcast_.elements() / channels_);
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
-    const T* x = pass.input<T>(0).get();
-    sums_.run(call, BatchNormMomentTerms<T>{index_, x}, pass.scratch<cuda::Pair>().get(),
-              BatchNormStoreMoments<T>{index_, x, channels_, each, target});
+    const BatchNormOrigin<T> origin{index_, pass.input<T>(0).get(),
+                                    broadcast_.elements() / channels_};
+    sums_.run(call, BatchNormMomentTerms<T>{origin}, pass.scratch<cuda::Pair>().get(),
+              BatchNormStoreMoments<T>{origin, channels_, target});
   });
 }
 

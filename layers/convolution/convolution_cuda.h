@@ -51,8 +51,9 @@ inline sdk::LayoutOptions convolution_layouts(const sdk::Binding& binding) {
           {TANDEM_NCHW, TANDEM_NCHW, 3 * 2 * static_cast<double>(bytes)}};
 }
 
-// cuDNN's three passes, with the input and the weights in the form that cuDNN reads. The scratch
-// memory begins with the weights, or with their gradient; a folded input and cuDNN's own follow.
+// The three passes of cuDNN or cuBLAS, with the input and the weights in the form that they read.
+// The scratch memory begins with the weights, or with their gradient; a folded input and the
+// passes' own follow.
 class FilterPasses {
  public:
   FilterPasses(const sdk::Call& call, const cuda::ConvolutionShape& shape,

@@ -29,6 +29,13 @@ TANDEM_HOST_DEVICE inline float lrn_power(float s, float beta) {
   return root * sqrtf(root);
 }
 
+// 1 / s, likewise. Other exponents may have a negative s, which has no root.
+TANDEM_HOST_DEVICE inline float lrn_inverse(float s, float beta) {
+  if (beta != 0.75F) return 1 / s;
+  const float root = inverse_root(s);
+  return root * root;
+}
+
 struct LrnFactors {
   float scale, beta, k;  // scale: alpha / n
 };
@@ -157,10 +164,10 @@ struct LrnRunBackward {
     TANDEM_UNROLL
     for (int k = -half; k < run + half; ++k) {
       const float s = lrn_sum<half>(xs, k, factors), power = lrn_power(s, factors.beta);
-      const float root = inverse_root(s);
       // Outside the tensor s may be 0.
       const bool is_inside = at.channel + k >= 0 && at.channel + k < runs.channels;
-      ratios[k + half] = is_inside ? gradients[k] * (xs[k] * power) * (root * root) : 0;
+      ratios[k + half] =
+          is_inside ? gradients[k] * (xs[k] * power) * lrn_inverse(s, factors.beta) : 0;
       if (k >= 0 && k < run) powers[k] = power;
     }
     const auto value = [&](int k) {

@@ -2,8 +2,6 @@
 // limited number of them; each kernel rounds once.
 #pragma once
 
-#include <algorithm>
-
 #include "layers/split/split.h"
 #include "plugins/cuda/elements.h"
 #include "plugins/cuda/indexing.h"
@@ -23,15 +21,11 @@ struct SplitBackward {
   }
   template <int n>
   [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
-    return cuda::read_two<n>((first == nullptr ? dx : first) + i,
-                             (count == 0 ? dx : others[0]) + i);
+    return cuda::read_two<n>(first + i, others[0] + i);
   }
   template <int n>
   TANDEM_HOST_DEVICE void write(int64_t i, const cuda::TwoElements<T, n>& v) const {
-    auto sum = cuda::each_lane<n>([&](int lane) {
-      const float start = first == nullptr ? 0.0F : v.first[lane];
-      return count == 0 ? start : start + v.second[lane];
-    });
+    auto sum = cuda::each_lane<n>([&](int lane) { return v.first[lane] + v.second[lane]; });
     for (int64_t k = 1; k < count; ++k) {
       const auto other = cuda::read<n>(others[k] + i);
       sum = cuda::each_lane<n>([&](int lane) { return sum[lane] + other[lane]; });
@@ -40,7 +34,13 @@ struct SplitBackward {
   }
   const T* first;
   const T* others[most_split_sources];
-  int64_t count;
+  int64_t count;  // of the others, at least 1
+  T* dx;
+};
+
+template <class T>
+struct NoGradient {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const { dx[i] = T{}; }
   T* dx;
 };
 
@@ -85,6 +85,8 @@ class SplitCuda {
     };
     const T* first = next();
     const T* other = next();
+    if (first == nullptr) return cuda::for_each(call, elements_, NoGradient<T>{dx});
+    if (other == nullptr) return cuda::copy(call, first, dx, elements_);
     do {
       SplitBackward<T> body{first, {}, 0, dx};
       for (; other != nullptr && body.count < most_split_sources; other = next()) {

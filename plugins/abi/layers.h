@@ -196,12 +196,12 @@ typedef struct tandem_binding {
   int64_t slice_begin, slice_end; /* output channels [begin, end) */
   /* The element of a whole row at which input 0 begins. */
   int64_t input_begin;
-  /* The `algorithm` that prepare() reported for the same use of this layer in an earlier run. The
-   * kernel uses it again or refuses. NULL: the kernel chooses. */
+  /* The `algorithm` that prepare() reported for the same use of this layer, in an earlier run or on
+   * another device, or for a layer alike. The kernel uses it again or refuses. NULL: it chooses. */
   const char* algorithm;
   /* Forward applies it to each element of output 0 before it writes it. It is one that the kernel's
-   * `fused_activations` names, and never set together with TANDEM_ADD_TO_OUTPUT. The backward passes
-   * get the output gradient of the values before the activation, or, if the kernel's
+   * `fused_activations` names, and never set together with TANDEM_ADD_TO_OUTPUT. The backward
+   * passes get the output gradient of the values before the activation, or, if the kernel's
    * `fused_gradients` names it, that of the values after it. They do not read outputs. */
   int32_t fused_activation;
 } tandem_binding;
@@ -303,8 +303,8 @@ typedef struct tandem_kernel {
   uint32_t dtypes;
   /* The activations that the kernel can fuse: bits 1 << TANDEM_ACTIVATION_RELU and so on. */
   uint32_t fused_activations;
-  /* Those of them whose gradient all backward passes apply, too: to an output gradient of the values
-   * after the activation. A host may have applied it already, which must change nothing. */
+  /* Those of them whose gradient all backward passes apply, too: to an output gradient of the
+   * values after the activation. A host may have applied it already, which must change nothing. */
   uint32_t fused_gradients;
 } tandem_kernel;
 

@@ -113,7 +113,6 @@ class Descriptor {
     return most == 0 ? static_cast<size_t>(count) : std::min(static_cast<size_t>(count), most);
   }
 
- private:
   cudnnBackendDescriptor_t descriptor_ = nullptr;
 };
 

@@ -36,8 +36,15 @@ inline cudnnDataType_t dnn_type(int32_t dtype) {
 // The names by which a plan is given the addresses.
 enum class DnnTensor : int64_t { x = 1, weight, y };
 
-// The host's memory, and what follows weights in scratch memory, is aligned to 64 bytes.
-constexpr int64_t tensor_alignment = 16;
+// In bytes. The host's memory, and what follows weights in scratch memory, is aligned to 64 bytes.
+// A use may be of some rows of a tensor, though, which begin behind any number of other rows.
+inline int64_t alignment_of(DnnTensor name, const tandem_shape& s, const ConvolutionKind& kind) {
+  constexpr int64_t most = 16;
+  if (name == DnnTensor::weight) return most;
+  int64_t row_bytes = s.c * s.h * s.w * (kind.dtype == TANDEM_FLOAT32 ? 4 : 2), alignment = 1;
+  for (; alignment < most && row_bytes % 2 == 0; row_bytes /= 2) alignment *= 2;
+  return alignment;
+}
 
 inline Descriptor describe(DnnTensor name, const tandem_shape& s, const ConvolutionKind& kind) {
   using Four = std::array<int64_t, 4>;
@@ -48,7 +55,7 @@ inline Descriptor describe(DnnTensor name, const tandem_shape& s, const Convolut
                                             ? Four{s.c * s.h * s.w, 1, s.w * s.c, s.c}
                                             : Four{s.c * s.h * s.w, s.h * s.w, s.w, 1});
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, static_cast<int64_t>(name));
-  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, tensor_alignment);
+  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment_of(name, s, kind));
   tensor.finalize();
   return tensor;
 }

@@ -1,6 +1,6 @@
 // Sums in a fixed order, in double: one per group of terms, or one of all terms. Terms are added in
-// parts, whose number depends only on the shapes, and then the parts in their order. A term may be
-// anything; sums of the elements of tensors are faster with tensor_sums.h.
+// parts, whose number depends only on the shapes, and then the parts. A term may be anything; sums
+// of the elements of tensors are faster with tensor_sums.h.
 #pragma once
 
 #include <algorithm>

@@ -33,7 +33,7 @@ struct Binding {
   bool has(uint32_t flag) const { return (raw.flags & flag) != 0; }
   // The element of a whole row at which a sliced input 0 begins.
   int64_t input_begin() const { return raw.input_begin; }
-  // The algorithm of an earlier run, which must be used again. nullptr: the kernel chooses.
+  // The known algorithm (plugins/abi/layers.h), which must be used again. nullptr: it chooses.
   const char* algorithm() const { return raw.algorithm; }
   // The activation that forward applies to each element of output 0.
   int32_t activation() const { return raw.fused_activation; }

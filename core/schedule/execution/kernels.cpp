@@ -54,6 +54,7 @@ struct Prepared {
   KernelOwner owner;
   std::string algorithm;
   std::string given;          // the algorithm that it must take; "": none
+  bool is_recorded = false;   // by an earlier run; else an earlier layer of this one measured it
   std::string hardware, key;  // the backend and the device, and the use's name; for tuning only
   StreamId stream;
   LayerBinding binding;
@@ -96,6 +97,17 @@ void require_given(const Layer& layer, const Prepared& prepared) {
               prepared.given, prepared.algorithm, in_file(layer.location));
 }
 
+// What a kernel that refuses was to take.
+std::string given_text(const Prepared& prepared) {
+  if (prepared.given.empty()) return "";
+  if (prepared.is_recorded) {
+    return fmt::format("; the run's record says to take '{}' again: begin a new run to choose anew",
+                       prepared.given);
+  }
+  return fmt::format("; an earlier layer like it measured '{}': run without --tune",
+                     prepared.given);
+}
+
 // Of one buffer: more than any device addresses, and few enough that the offsets and sums of a
 // memory plan do not overflow.
 constexpr int64_t most_bytes = int64_t{1} << 48;
@@ -106,13 +118,8 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
     const std::string reason =
         prepared.reason.empty() ? fmt::format("its kernel refused with status {}", prepared.status)
                                 : prepared.reason;
-    const std::string message =
-        fmt::format("{}: {}{}{}", layer.title(), reason, in_file(layer.location),
-                    prepared.given.empty()
-                        ? ""
-                        : fmt::format("; the run's record says to take '{}' again: begin a new run "
-                                      "to choose anew",
-                                      prepared.given));
+    const std::string message = fmt::format("{}: {}{}{}", layer.title(), reason,
+                                            in_file(layer.location), given_text(prepared));
     if (prepared.status == TANDEM_UNSUPPORTED) throw Unsupported(message);
     throw Error(message);
   }
@@ -247,6 +254,7 @@ struct Kernels::State {
   void prepare(const Plan& plan, const Net& net, Tuning& tuning) {
     name_uses(plan, net);
     for (Prepared& prepared : kernels) {
+      prepared.is_recorded = tuning.choices.count(prepared.key) > 0;
       prepared.given = algorithm_to_take(prepared, tuning);
       if (!tuning.measures) continue;
       if (prepared.given.empty()) prepared.binding.raw.flags |= TANDEM_MAY_MEASURE;
