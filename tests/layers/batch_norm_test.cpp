@@ -204,6 +204,19 @@ TEST(BatchNorm, KeepsNan) {
   EXPECT_FALSE(std::isnan(y[9]));
 }
 
+// From such a value the sums of squares would be large, and the variance a small difference.
+TEST(BatchNorm, FindsTheVarianceOfAChannelWhoseFirstValueIsAnOutlier) {
+  constexpr int64_t values = 64 * 112 * 112;
+  PlainTensor input{{64, 1, 112, 112}, std::vector<float>(values, 0)};
+  input.values[0] = 1.7F;
+  const double first = static_cast<double>(input.values[0]), mean = first / values;
+  const double variance = mean * (first - mean);
+  LayerRun run(batch_norm(input));
+  const float actual = run.forward()[0].values[0];
+  const double expected = (first - mean) / std::sqrt(variance + 1e-5);
+  EXPECT_NEAR(actual, expected, 1e-5 * expected);
+}
+
 TEST(BatchNorm, DeclaresStatisticsOnlyIfItNeedsTheWholeBatch) {
   const auto floats = [](const std::vector<std::pair<std::string, std::string>>& parameters,
                          int32_t phase) {
