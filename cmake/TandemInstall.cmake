@@ -31,7 +31,8 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/plugins/abi ${CMAKE_SOURCE_DIR}/plugins/sd
 # Helpers for kernels. They include other headers by their place in the source tree.
 foreach(header
     cpu/bfloat16 cpu/layout cpu/team cpu/vector
-    cuda/elements cuda/indexing cuda/launch cuda/status cuda/sums cuda/teams cuda/tensor_sums cuda/vectors)
+    cuda/elements cuda/indexing cuda/launch cuda/status cuda/sums cuda/teams cuda/tensor_groups cuda/tensor_sums
+    cuda/vectors)
   set(copy ${CMAKE_BINARY_DIR}/package/plugins/${header}.h)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/plugins/${header}.h)
   file(READ ${CMAKE_SOURCE_DIR}/plugins/${header}.h text)
