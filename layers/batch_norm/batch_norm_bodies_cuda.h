@@ -153,18 +153,22 @@ struct BatchNormLine {
     return fmaf(distance, factor[group], shift[group]);
   }
 };
-// That of m channels without weights.
-template <int m>
-TANDEM_HOST_DEVICE BatchNormLine<m> batch_norm_line(const float* coefficients, int64_t channels) {
-  BatchNormLine<m> line;
-  line.high = cuda::constants<m>(coefficients);
-  line.factor = cuda::constants<m>(coefficients + 2 * channels);
-  const auto low = cuda::constants<m>(coefficients + channels);
-  line.shift = cuda::each_lane<m>([&](int lane) { return -low[lane] * line.factor[lane]; });
-  return line;
-}
+// The lines of channels without weights.
+struct BatchNormLines {
+  template <int m>
+  [[nodiscard]] TANDEM_HOST_DEVICE BatchNormLine<m> of(int64_t channel) const {
+    BatchNormLine<m> line;
+    line.high = cuda::constants<m>(coefficients + channel);
+    line.factor = cuda::constants<m>(coefficients + 2 * channels + channel);
+    const auto low = cuda::constants<m>(coefficients + channels + channel);
+    line.shift = cuda::each_lane<m>([&](int lane) { return -low[lane] * line.factor[lane]; });
+    return line;
+  }
+  int64_t channels;
+  const float* coefficients;
+};
 
-template <class T>
+template <class T, class Lines>
 struct BatchNormForward {
   using Element = T;
   static constexpr int ahead = 4;
@@ -172,7 +176,7 @@ struct BatchNormForward {
   [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(x, y); }
   template <int m>
   [[nodiscard]] TANDEM_HOST_DEVICE auto groups(int64_t channel) const {
-    return batch_norm_line<m>(coefficients + channel, channels);
+    return lines.template of<m>(channel);
   }
   template <int n>
   [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
@@ -187,9 +191,8 @@ struct BatchNormForward {
   TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Values<n>& values) const {
     write_with_relu(values, y + i, fuses_relu);
   }
-  int64_t channels;
+  Lines lines;
   const T* x;
-  const float* coefficients;
   T* y;
   bool fuses_relu;
 };

@@ -129,8 +129,10 @@ inline void BatchNormCuda::forward(const sdk::Call& call, const sdk::DevicePass&
   cuda::with_elements(dtype_, [&](auto element) {
     using T = decltype(element);
     cuda::for_groups(call, layout_of(broadcast_),
-                     BatchNormForward<T>{channels_, pass.input<T>(0).get(), coefficients(pass),
-                                         pass.output<T>(0).get(), fuses_relu_});
+                     BatchNormForward<T, BatchNormLines>{{channels_, coefficients(pass)},
+                                                         pass.input<T>(0).get(),
+                                                         pass.output<T>(0).get(),
+                                                         fuses_relu_});
   });
 }
 

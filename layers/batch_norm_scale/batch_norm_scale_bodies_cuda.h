@@ -8,52 +8,25 @@
 
 namespace tandem::layers {
 
-// The line of m channels from the one that all pointers are at.
-template <int m>
-TANDEM_HOST_DEVICE BatchNormLine<m> batch_norm_scale_line(const float* coefficients,
-                                                          int64_t channels, const float* weight,
-                                                          const float* bias) {
-  BatchNormLine<m> line;
-  line.high = cuda::constants<m>(coefficients);
-  const auto low = cuda::constants<m>(coefficients + channels);
-  const auto scale = cuda::constants<m>(coefficients + 2 * channels);
-  const auto weights = cuda::constants<m>(weight), biases = cuda::constants<m>(bias);
-  TANDEM_UNROLL
-  for (int lane = 0; lane < m; ++lane) {
-    line.factor.value[lane] = weights[lane] * scale[lane];
-    line.shift.value[lane] = fmaf(-low[lane], line.factor[lane], biases[lane]);
-  }
-  return line;
-}
-
-template <class T>
-struct BatchNormScaleForward {
-  using Element = T;
-  static constexpr int ahead = 4;
-  static constexpr int resident = 3;
-  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(x, y); }
+// The lines of channels with their weights.
+struct BatchNormScaleLines {
   template <int m>
-  [[nodiscard]] TANDEM_HOST_DEVICE auto groups(int64_t c) const {
-    return batch_norm_scale_line<m>(coefficients + c, channels, weight + c, bias + c);
-  }
-  template <int n>
-  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
-    return cuda::read<n>(x + i);
-  }
-  template <int m, int n>
-  [[nodiscard]] TANDEM_HOST_DEVICE float value(const BatchNormLine<m>& line, int group,
-                                               const cuda::Elements<T, n>& v, int lane) const {
-    return line.at(line.distance(v[lane], group), group);
-  }
-  template <int n>
-  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Values<n>& values) const {
-    write_with_relu(values, y + i, fuses_relu);
+  [[nodiscard]] TANDEM_HOST_DEVICE BatchNormLine<m> of(int64_t channel) const {
+    BatchNormLine<m> line;
+    line.high = cuda::constants<m>(coefficients + channel);
+    const auto low = cuda::constants<m>(coefficients + channels + channel);
+    const auto scale = cuda::constants<m>(coefficients + 2 * channels + channel);
+    const auto weights = cuda::constants<m>(weight + channel);
+    const auto biases = cuda::constants<m>(bias + channel);
+    TANDEM_UNROLL
+    for (int lane = 0; lane < m; ++lane) {
+      line.factor.value[lane] = weights[lane] * scale[lane];
+      line.shift.value[lane] = fmaf(-low[lane], line.factor[lane], biases[lane]);
+    }
+    return line;
   }
   int64_t channels;
-  const T* x;
   const float *coefficients, *weight, *bias;
-  T* y;
-  bool fuses_relu;
 };
 
 // The gradient of the values before the fused ReLU, if there is one: dy where y, computed as in the
@@ -73,7 +46,7 @@ struct BatchNormScaleGradientTerms {
   [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(dy, x); }
   template <int m>
   [[nodiscard]] TANDEM_HOST_DEVICE auto groups(int64_t c) const {
-    return batch_norm_scale_line<m>(coefficients + c, channels, weight + c, bias + c);
+    return lines.template of<m>(c);
   }
   template <int n, bool aligned>
   [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
@@ -87,9 +60,8 @@ struct BatchNormScaleGradientTerms {
     const float gradient = through_relu<T>(line, group, distance, v.first[lane], fuses_relu);
     return {gradient, gradient * distance};
   }
-  int64_t channels;
+  BatchNormScaleLines lines;
   const T *dy, *x;
-  const float *coefficients, *weight, *bias;
   bool fuses_relu;
 };
 // The sums of dy and of dy * x', where x' is the normalised x.
@@ -106,8 +78,8 @@ struct BatchNormScaleStoreGradients {
 };
 
 // dx = (dy - mean(dy) - x' * mean(dy * x')) * weight * scale. sums is nullptr with running
-// statistics, which do not depend on x. coefficients[3 * channels] is 1 / the number of values of a
-// channel in the batch.
+// statistics, which do not depend on x. lines.coefficients[3 * channels] is 1 / the number of
+// values of a channel in the batch.
 template <class T>
 struct BatchNormScaleBackward {
   using Element = T;
@@ -122,9 +94,10 @@ struct BatchNormScaleBackward {
   };
   template <int m>
   [[nodiscard]] TANDEM_HOST_DEVICE Plane<m> groups(int64_t c) const {
-    Plane<m> result{
-        batch_norm_scale_line<m>(coefficients + c, channels, weight + c, bias + c), {}, {}};
+    Plane<m> result{lines.template of<m>(c), {}, {}};
     if (sums == nullptr) return result;
+    const int64_t channels = lines.channels;
+    const float* coefficients = lines.coefficients;
     const float each = coefficients[3 * channels];
     const auto low = cuda::constants<m>(coefficients + channels + c);
     const auto scale = cuda::constants<m>(coefficients + 2 * channels + c);
@@ -156,9 +129,9 @@ struct BatchNormScaleBackward {
   TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Values<n>& values) const {
     cuda::write(values, dx + i);
   }
-  int64_t channels;
+  BatchNormScaleLines lines;
   const T *dy, *x;
-  const float *coefficients, *weight, *bias, *sums;
+  const float* sums;
   T* dx;
   bool fuses_relu;
 };

@@ -25,11 +25,10 @@ class BatchNormScaleCuda : public BatchNormCuda {
     find_coefficients(call, pass, values, saved_bytes > 0 ? values + 2 * channels_ : nullptr);
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      cuda::for_groups(call, layout_of(broadcast_),
-                       BatchNormScaleForward<T>{channels_, pass.input<T>(0).get(), values,
-                                                pass.weight(BatchNormScale::factors).get(),
-                                                pass.weight(BatchNormScale::biases).get(),
-                                                pass.output<T>(0).get(), fuses_relu_});
+      cuda::for_groups(
+          call, layout_of(broadcast_),
+          BatchNormForward<T, BatchNormScaleLines>{lines(pass, values), pass.input<T>(0).get(),
+                                                   pass.output<T>(0).get(), fuses_relu_});
     });
   }
 
@@ -41,12 +40,11 @@ class BatchNormScaleCuda : public BatchNormCuda {
     const float* sums = kept_ ? nullptr : sums_for(call, pass);
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      cuda::for_groups(call, layout_of(broadcast_),
-                       BatchNormScaleBackward<T>{channels_, pass.output_gradient<T>(0).get(),
-                                                 pass.input<T>(0).get(), pass.saved().get(),
-                                                 pass.weight(BatchNormScale::factors).get(),
-                                                 pass.weight(BatchNormScale::biases).get(), sums,
-                                                 pass.input_gradient<T>(0).get(), fuses_relu_});
+      cuda::for_groups(
+          call, layout_of(broadcast_),
+          BatchNormScaleBackward<T>{lines(pass, pass.saved().get()),
+                                    pass.output_gradient<T>(0).get(), pass.input<T>(0).get(), sums,
+                                    pass.input_gradient<T>(0).get(), fuses_relu_});
     });
   }
 
@@ -65,6 +63,12 @@ class BatchNormScaleCuda : public BatchNormCuda {
   // Whether the sums of the backward pass are those of the rows, which no statistics pass gives.
   [[nodiscard]] bool has_own_sums() const { return kept_ || per_device_; }
 
+  [[nodiscard]] BatchNormScaleLines lines(const sdk::DevicePass& pass,
+                                          const float* coefficients) const {
+    return {channels_, coefficients, pass.weight(BatchNormScale::factors).get(),
+            pass.weight(BatchNormScale::biases).get()};
+  }
+
   const float* sums_for(const sdk::Call& call, const sdk::DevicePass& pass) const {
     if (!has_own_sums()) return pass.statistics().get();
     gradient_sums(call, pass, local<float>(pass));
@@ -75,13 +79,12 @@ class BatchNormScaleCuda : public BatchNormCuda {
     const float* values = pass.saved().get();
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      sums_.run(call,
-                BatchNormScaleGradientTerms<T>{
-                    channels_, pass.output_gradient<T>(0).get(), pass.input<T>(0).get(), values,
-                    pass.weight(BatchNormScale::factors).get(),
-                    pass.weight(BatchNormScale::biases).get(), fuses_relu_},
-                pass.scratch<cuda::Pair>().get(),
-                BatchNormScaleStoreGradients{channels_, values, target});
+      sums_.run(
+          call,
+          BatchNormScaleGradientTerms<T>{lines(pass, values), pass.output_gradient<T>(0).get(),
+                                         pass.input<T>(0).get(), fuses_relu_},
+          pass.scratch<cuda::Pair>().get(),
+          BatchNormScaleStoreGradients{channels_, values, target});
     });
   }
 };

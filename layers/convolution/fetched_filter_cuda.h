@@ -9,6 +9,7 @@
 #include "plugins/cuda/convolution_shape.h"
 #include "plugins/cuda/elements.h"
 #include "plugins/cuda/indexing.h"
+#include "plugins/cuda/scratch_memory.h"
 #include "plugins/cuda/teams.h"
 
 namespace tandem::layers {
@@ -90,7 +91,7 @@ class FetchedFilter {
   // scratch memory is aligned like it.
   [[nodiscard]] int64_t bytes() const {
     const int64_t element = dtype_ == TANDEM_FLOAT32 ? 4 : 2;
-    return is_copy_ || has_gradient_ ? (element * elements_ + 255) / 256 * 256 : 0;
+    return is_copy_ || has_gradient_ ? cuda::scratch_part(element * elements_) : 0;
   }
 
   // The weights for the convolution: `weight`, or the copy at `memory`.

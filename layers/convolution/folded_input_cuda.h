@@ -12,6 +12,7 @@
 #include "plugins/cuda/convolution_shape.h"
 #include "plugins/cuda/elements.h"
 #include "plugins/cuda/indexing.h"
+#include "plugins/cuda/scratch_memory.h"
 #include "plugins/cuda/teams.h"
 #include "plugins/cuda/vectors.h"
 
@@ -201,7 +202,7 @@ class FoldedInput {
   }
 
   [[nodiscard]] int64_t bytes_of(const tandem_shape& shape) const {
-    return (sdk::count(shape) * (kind_.dtype == TANDEM_FLOAT32 ? 4 : 2) + 255) / 256 * 256;
+    return cuda::scratch_part(sdk::count(shape) * (kind_.dtype == TANDEM_FLOAT32 ? 4 : 2));
   }
 
   cuda::ConvolutionShape plain_, folded_;

@@ -13,6 +13,7 @@
 #include "layers/inner_product/inner_product.h"
 #include "plugins/cuda/blas.h"
 #include "plugins/cuda/blas_bias.h"
+#include "plugins/cuda/scratch_memory.h"
 #include "plugins/cuda/tensor_sums.h"
 
 namespace tandem::layers {
@@ -187,7 +188,7 @@ class InnerProductCuda : public sdk::Needs {
   }
 
   // Of the rounded weights, which are at the beginning of the scratch memory.
-  [[nodiscard]] int64_t rounded_bytes() const { return (outputs_ * inputs_ * 2 + 255) / 256 * 256; }
+  [[nodiscard]] int64_t rounded_bytes() const { return cuda::scratch_part(outputs_ * inputs_ * 2); }
 
   template <class T>
   cuda::Matrix<T> weights(const sdk::Call& call, const sdk::DevicePass& pass) const {

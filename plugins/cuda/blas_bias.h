@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "plugins/cuda/libraries.h"
+#include "plugins/cuda/scratch_memory.h"
 
 namespace tandem::cuda {
 
@@ -39,21 +40,12 @@ class BiasedProduct {
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     const float one = 1, zero = 0;
     check(cublasLtMatmul(handle_of(call), product_.product, &one, weight, w_.layout, x, x_.layout,
-                         &zero, y, y_.layout, y, y_.layout, &algorithm_, aligned(scratch),
+                         &zero, y, y_.layout, y, y_.layout, &algorithm_, aligned_scratch(scratch),
                          scratch_bytes_, static_cast<cudaStream_t>(call.native_stream)),
           "cublasLtMatmul");
   }
 
  private:
-  // cuBLASLt refuses scratch memory with a smaller alignment; that of a pass is smaller.
-  static constexpr int64_t scratch_alignment = 256;
-
-  static void* aligned(void* scratch) {
-    const auto address = reinterpret_cast<uintptr_t>(scratch);
-    return reinterpret_cast<void*>((address + scratch_alignment - 1) / scratch_alignment *
-                                   scratch_alignment);
-  }
-
   struct Product {
     explicit Product(bool allows_tf32) {
       check(cublasLtMatmulDescCreate(

@@ -18,18 +18,29 @@ namespace tandem::cuda::detail {
 
 template <class Value>
 constexpr cudnnBackendAttributeType_t attribute_type() {
-  if constexpr (std::is_same_v<Value, int64_t>) return CUDNN_TYPE_INT64;
-  if constexpr (std::is_same_v<Value, float>) return CUDNN_TYPE_FLOAT;
-  if constexpr (std::is_same_v<Value, void*>) return CUDNN_TYPE_VOID_PTR;
-  if constexpr (std::is_same_v<Value, cudnnHandle_t>) return CUDNN_TYPE_HANDLE;
-  if constexpr (std::is_same_v<Value, cudnnDataType_t>) return CUDNN_TYPE_DATA_TYPE;
-  if constexpr (std::is_same_v<Value, cudnnConvolutionMode_t>) return CUDNN_TYPE_CONVOLUTION_MODE;
-  if constexpr (std::is_same_v<Value, cudnnBackendHeurMode_t>) return CUDNN_TYPE_HEUR_MODE;
-  if constexpr (std::is_same_v<Value, cudnnBackendKnobType_t>) return CUDNN_TYPE_KNOB_TYPE;
-  if constexpr (std::is_same_v<Value, cudnnBackendNumericalNote_t>) {
+  if constexpr (std::is_same_v<Value, int64_t>) {
+    return CUDNN_TYPE_INT64;
+  } else if constexpr (std::is_same_v<Value, float>) {
+    return CUDNN_TYPE_FLOAT;
+  } else if constexpr (std::is_same_v<Value, void*>) {
+    return CUDNN_TYPE_VOID_PTR;
+  } else if constexpr (std::is_same_v<Value, cudnnHandle_t>) {
+    return CUDNN_TYPE_HANDLE;
+  } else if constexpr (std::is_same_v<Value, cudnnDataType_t>) {
+    return CUDNN_TYPE_DATA_TYPE;
+  } else if constexpr (std::is_same_v<Value, cudnnConvolutionMode_t>) {
+    return CUDNN_TYPE_CONVOLUTION_MODE;
+  } else if constexpr (std::is_same_v<Value, cudnnBackendHeurMode_t>) {
+    return CUDNN_TYPE_HEUR_MODE;
+  } else if constexpr (std::is_same_v<Value, cudnnBackendKnobType_t>) {
+    return CUDNN_TYPE_KNOB_TYPE;
+  } else if constexpr (std::is_same_v<Value, cudnnBackendNumericalNote_t>) {
     return CUDNN_TYPE_NUMERICAL_NOTE;
+  } else if constexpr (std::is_same_v<Value, cudnnBackendBehaviorNote_t>) {
+    return CUDNN_TYPE_BEHAVIOR_NOTE;
+  } else {
+    static_assert(sizeof(Value) == 0, "cuDNN has no attributes of this type");
   }
-  if constexpr (std::is_same_v<Value, cudnnBackendBehaviorNote_t>) return CUDNN_TYPE_BEHAVIOR_NOTE;
 }
 
 class Descriptor {

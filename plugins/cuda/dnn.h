@@ -13,6 +13,7 @@
 
 #include "plugins/cuda/convolution_shape.h"
 #include "plugins/cuda/dnn_choice.h"
+#include "plugins/cuda/scratch_memory.h"
 
 namespace tandem::cuda {
 
@@ -55,21 +56,12 @@ class Convolution {
   }
 
  private:
-  // Memory that CUDA allocates has this alignment, which cuDNN may count on; that of a pass is
-  // smaller.
-  static constexpr int64_t scratch_alignment = 256;
-
-  static void* aligned(void* scratch) {
-    const auto address = reinterpret_cast<uintptr_t>(scratch);
-    return reinterpret_cast<void*>((address + scratch_alignment - 1) / scratch_alignment *
-                                   scratch_alignment);
-  }
   [[nodiscard]] std::optional<detail::Plan>& plan(detail::DnnPass pass) {
     return plans_[static_cast<size_t>(pass)];
   }
   void run(const sdk::Call& call, detail::DnnPass pass, const detail::Operands& operands,
            void* scratch) const {
-    check(plans_[static_cast<size_t>(pass)]->run(dnn_of(call), operands, aligned(scratch)),
+    check(plans_[static_cast<size_t>(pass)]->run(dnn_of(call), operands, aligned_scratch(scratch)),
           "cudnnBackendExecute");
   }
 

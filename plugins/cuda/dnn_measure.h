@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "plugins/cuda/dnn_engines.h"
+#include "plugins/cuda/scratch_memory.h"
 
 namespace tandem::cuda::detail {
 
@@ -36,7 +36,7 @@ class MeasuringMemory {
  public:
   MeasuringMemory(const sdk::Call& call, int64_t x, int64_t weight, int64_t y,
                   int64_t most_scratch) {
-    const std::array<int64_t, 3> sizes{rounded(x), rounded(weight), rounded(y)};
+    const std::array<int64_t, 3> sizes{scratch_part(x), scratch_part(weight), scratch_part(y)};
     const int64_t tensors = sizes[0] + sizes[1] + sizes[2];
     // With less scratch memory, fewer engines are measured; this is enough for the simplest ones.
     constexpr int64_t least_scratch = int64_t{16} << 20;
@@ -59,8 +59,6 @@ class MeasuringMemory {
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
 
  private:
-  static int64_t rounded(int64_t bytes) { return (bytes + 255) / 256 * 256; }
-
   DeviceMemory memory_;
   bool has_room_ = false;
   Operands operands_{};

@@ -22,7 +22,7 @@
 namespace tandem::cuda {
 
 // The threads of a block of for_blocks.
-constexpr int threads_of_block = 256;
+constexpr int threads_of_block = threads_per_block;
 
 // The device kind of kernels that use this header.
 inline constexpr const char* device_kind = "cuda";
