@@ -44,7 +44,7 @@ class ConvolutionCpu : public Needs {
     depthwise_ = DepthwiseConvolution::make(binding);
     if (depthwise_ != nullptr) {
       static_cast<Needs&>(*this) = *depthwise_;
-      take_forward(binding, call);
+      take_depthwise_passes(binding, call);
       return;
     }
     pixels_ = PixelConvolution::make(binding, call);
@@ -82,19 +82,23 @@ class ConvolutionCpu : public Needs {
 
   void forward(const Call& call, const Pass& pass) {
     if (winograd_ != nullptr) return winograd_->forward(call, pass);
-    if (direct_ != nullptr) return direct_->forward(call, pass);
+    if (depthwise_ != nullptr && !taken_.forward) return depthwise_->forward(call, pass);
     if (pixels_ != nullptr) return pixels_->forward(call, pass);
-    depthwise_->forward(call, pass);
+    direct_->forward(call, pass);
   }
   void backward_data(const Call& call, const Pass& pass) {
     if (winograd_ != nullptr) return winograd_->backward_data(call, pass);
-    if (depthwise_ != nullptr) return depthwise_->backward_data(call, pass);
+    if (depthwise_ != nullptr && !taken_.backward_data) {
+      return depthwise_->backward_data(call, pass);
+    }
     if (pixels_ != nullptr) return pixels_->backward_data(call, pass);
     direct_->backward_data(call, pass);
   }
   void backward_weights(const Call& call, const Pass& pass) {
     if (winograd_ != nullptr) return winograd_->backward_weights(call, pass);
-    if (depthwise_ != nullptr) return depthwise_->backward_weights(call, pass);
+    if (depthwise_ != nullptr && !taken_.backward_weights) {
+      return depthwise_->backward_weights(call, pass);
+    }
     if (pixels_ != nullptr) return pixels_->backward_weights(call, pass);
     if (gradient_ != nullptr) return gradient_->run(call, pass);
     direct_->backward_weights(call, pass);
@@ -106,25 +110,47 @@ class ConvolutionCpu : public Needs {
     const tandem::layers::ConvolutionSettings settings(binding.attributes, in);
     return settings.group == in.c && settings.group == settings.outputs;
   }
-  // The forward pass of oneDNN's kernel for depthwise convolutions, where it has one, is faster
-  // with strides and with large kernels on small images.
-  void take_forward(const Binding& binding, const Call& call) {
-    tandem_binding forward_only = binding.raw;
-    forward_only.flags &=
-        ~uint32_t{TANDEM_WANTS_BACKWARD_DATA} & ~uint32_t{TANDEM_WANTS_BACKWARD_WEIGHTS};
-    auto direct = std::make_unique<Direct>(Binding(forward_only), call);
-    if (direct->algorithm.find("jit_dw") == std::string::npos) return;
-    const bool has_more =
-        binding.has(TANDEM_WANTS_BACKWARD_DATA) || binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS);
-    algorithm = has_more ? direct->algorithm + ", backward " + algorithm : direct->algorithm;
-    scratch_bytes = std::max(scratch_bytes, direct->scratch_bytes);
-    direct_ = std::move(direct);
+  // The passes for which oneDNN has a kernel for depthwise convolutions that is faster: forward
+  // with strides and with large kernels on small images, and with AVX-512 all.
+  void take_depthwise_passes(const Binding& binding, const Call& call) {
+    constexpr uint32_t data = TANDEM_WANTS_BACKWARD_DATA, weights = TANDEM_WANTS_BACKWARD_WEIGHTS;
+    tandem_binding rest = binding.raw;
+    if (!tandem::cpu::may_use(dnnl::cpu_isa::avx512_core)) rest.flags &= ~(data | weights);
+    auto direct = std::make_unique<Direct>(Binding(rest), call);
+    const auto is_for_depthwise = [](const std::string& name) {
+      return name.find("_dw") != std::string::npos;
+    };
+    taken_ = {is_for_depthwise(direct->forward_name()),
+              is_for_depthwise(direct->backward_data_name()),
+              is_for_depthwise(direct->backward_weights_name())};
+    if (!taken_.forward && !taken_.backward_data && !taken_.backward_weights) return;
+    // Without the passes of our own, which would only need scratch memory.
+    if (!taken_.backward_data) rest.flags &= ~data;
+    if (!taken_.backward_weights) rest.flags &= ~weights;
+    direct_ = std::make_unique<Direct>(Binding(rest), call);
+    const std::string own = algorithm;
+    algorithm = "forward " + (taken_.forward ? direct_->forward_name() : own);
+    if (binding.has(data)) {
+      algorithm +=
+          ", backward data " + (taken_.backward_data ? direct_->backward_data_name() : own);
+    }
+    if (binding.has(weights)) {
+      algorithm += ", backward weights " +
+                   (taken_.backward_weights ? direct_->backward_weights_name() : own);
+    }
+    scratch_bytes = std::max(scratch_bytes, direct_->scratch_bytes);
   }
+
+  // By direct_ in place of depthwise_.
+  struct TakenPasses {
+    bool forward = false, backward_data = false, backward_weights = false;
+  };
 
   std::unique_ptr<WinogradConvolution> winograd_;
   std::unique_ptr<DepthwiseConvolution> depthwise_;
   std::unique_ptr<PixelConvolution> pixels_;
-  std::unique_ptr<Direct> direct_;         // without backward passes if there is depthwise_
+  TakenPasses taken_;
+  std::unique_ptr<Direct> direct_;         // with the taken passes only if there is depthwise_
   std::unique_ptr<TapGradient> gradient_;  // in place of direct_'s
 };
 

@@ -80,6 +80,13 @@ class ConvolutionKernel : public sdk::Needs {
   // time of six operations.
   static double direct_bytes(const sdk::Binding& binding);
 
+  // oneDNN's name of what computes a pass; empty if the binding does not want it.
+  [[nodiscard]] const std::string& forward_name() const { return forward_.name(); }
+  [[nodiscard]] const std::string& backward_data_name() const { return backward_data_.name(); }
+  [[nodiscard]] const std::string& backward_weights_name() const {
+    return backward_weights_.name();
+  }
+
   void forward(const sdk::Call&, const sdk::Pass& pass) {
     auto* scratch = pass.scratch<std::byte>();
     const void* weight = forward_weight_.fetch(scratch, pass.weight(0));

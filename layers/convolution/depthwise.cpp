@@ -44,10 +44,8 @@ std::unique_ptr<DepthwiseConvolution> DepthwiseConvolution::make(const sdk::Bind
     return nullptr;
   }
   const int64_t block = cpu::block_of(in.layout, in.shape.c);
-  // With AVX-512 nothing is measured.
   const bool suits = in.dtype == TANDEM_FLOAT32 && block >= depthwise::fewest_channels &&
-                     block == cpu::block_of(out.layout, out.shape.c) &&
-                     !cpu::may_use(dnnl::cpu_isa::avx512_core);
+                     block == cpu::block_of(out.layout, out.shape.c);
   if (!suits) return nullptr;
   return std::unique_ptr<DepthwiseConvolution>(new DepthwiseConvolution(binding, settings, block));
 }

@@ -31,15 +31,19 @@ bool PixelConvolution::suits(const sdk::Binding& binding) {
   const sdk::Shape out = settings.output_shape(in.shape);
   const int64_t inputs = in.shape.c / settings.group, outputs = out.c / settings.group;
   const int64_t most = std::max(inputs, outputs);
-  const Axes& kernel = settings.window.kernel;
-  // With AVX-512 nothing is measured. Products of plain matrices are as fast for kernels of one
-  // point, for few pixels, and for groups of many channels.
-  constexpr int64_t avx2_lanes = 8, enough_pixels = 49, most_of_group = 32;
-  const bool can = in.dtype == TANDEM_FLOAT32 && pixel_products::kernels().lanes == avx2_lanes &&
+  const Axes &kernel = settings.window.kernel, &stride = settings.window.stride;
+  // Products of plain matrices are as fast for kernels of one point, for few pixels, for groups of
+  // many channels, and for few outputs where few points of a kernel use an input value. With
+  // AVX-512, too, oneDNN is as fast for groups of 8 channels.
+  constexpr int64_t least_lanes = 8, enough_pixels = 49, most_of_group = 32, block = 8;
+  const bool can = in.dtype == TANDEM_FLOAT32 && pixel_products::kernels().lanes >= least_lanes &&
                    kernel.h * kernel.w > 1 && out.h * out.w >= enough_pixels &&
                    fits_planes(settings.window, in.shape, most);
-  if (!can || settings.group == 1) return can && outputs < avx2_lanes;
-  return most <= most_of_group && (inputs % avx2_lanes != 0 || outputs % avx2_lanes != 0);
+  if (!can) return false;
+  if (settings.group == 1) {
+    return outputs < block && kernel.h * kernel.w >= 2 * stride.h * stride.w;
+  }
+  return most <= most_of_group && (inputs % block != 0 || outputs % block != 0);
 }
 
 sdk::LayoutOptions PixelConvolution::layouts(const sdk::Binding& binding) {

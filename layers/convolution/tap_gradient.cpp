@@ -34,6 +34,17 @@ bool is_worth_copying(const ConvolutionSettings& settings, const sdk::Shape& in)
          in.c / settings.group * w.kernel.h * w.kernel.w >= enough_taps;
 }
 
+// With AVX-512 oneDNN's direct kernels are as fast, but it has none for weight gradients with
+// dilations.
+bool is_faster_than_library(const ConvolutionSettings& settings,
+                            const vector_products::Kernels& kernels) {
+  constexpr int64_t avx2_lanes = 8;
+  const Window& w = settings.window;
+  return kernels.lanes == avx2_lanes ||
+         (kernels.lanes > avx2_lanes &&
+          ((w.kernel.h > 1 && w.dilation.h > 1) || (w.kernel.w > 1 && w.dilation.w > 1)));
+}
+
 }  // namespace
 
 std::unique_ptr<TapGradient> TapGradient::make(const sdk::Binding& binding, const sdk::Call& call) {
@@ -41,14 +52,14 @@ std::unique_ptr<TapGradient> TapGradient::make(const sdk::Binding& binding, cons
   const ConvolutionSettings settings(binding.attributes, in.shape);
   const vector_products::Kernels& kernels = vector_products::kernels();
   const int64_t block = block_of(out);
-  // With fewer pixels, most of the time goes to the matrix itself. With AVX-512 nothing is
-  // measured.
-  constexpr int64_t enough_pixels = 128, avx2_lanes = 8;
-  const bool suits =
-      binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS) && in.dtype == TANDEM_FLOAT32 &&
-      kernels.lanes == avx2_lanes && out.shape.n * out.shape.h * out.shape.w >= enough_pixels &&
-      is_worth_copying(settings, in.shape) && out.shape.c / settings.group % kernels.lanes == 0 &&
-      (block == kernels.lanes || block == out.shape.c);
+  // With fewer pixels, most of the time goes to the matrix itself.
+  constexpr int64_t enough_pixels = 128;
+  const bool suits = binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS) && in.dtype == TANDEM_FLOAT32 &&
+                     is_faster_than_library(settings, kernels) &&
+                     out.shape.n * out.shape.h * out.shape.w >= enough_pixels &&
+                     is_worth_copying(settings, in.shape) &&
+                     out.shape.c / settings.group % kernels.lanes == 0 &&
+                     (block == kernels.lanes || block == out.shape.c);
   if (!suits) return nullptr;
   return std::unique_ptr<TapGradient>(new TapGradient(binding, settings, call));
 }

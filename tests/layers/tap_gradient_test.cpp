@@ -134,5 +134,18 @@ TEST_F(TapGradient, HasTheSameBitsForEveryNumberOfThreads) {
   }
 }
 
+// oneDNN has no direct kernel for these, also with AVX-512, whose blocks have 16 channels.
+TEST(DilatedConvolution, HasWeightGradientsByProductsOfTapsOnACpu) {
+  const LayerSetup blocks_of_8 = tap_setup({{2, 32, 20, 20}, 32, 3, 1, 2, 2});
+  const LayerSetup blocks_of_16 =
+      tap_setup({{2, 32, 20, 20}, 32, 3, 1, 2, 2, 1, TANDEM_NCHW16C, TANDEM_NCHW16C});
+  if (!kernels_run_on_a_cpu()) GTEST_SKIP() << "for kernels of a cpu";
+  EXPECT_NE(takes_taps(blocks_of_8), takes_taps(blocks_of_16));
+  for (const TapCase& c : {in_nhwc({{2, 12, 24, 22}, 48, 5, 2, 4, 2}),
+                           in_nhwc({{2, 32, 20, 20}, 32, 3, 1, 2, 2, 2})}) {
+    expect_taps_near_float64(c);
+  }
+}
+
 }  // namespace
 }  // namespace tandem::test
