@@ -71,24 +71,28 @@ class RegularFile {
     if (error == EISDIR) return "it is a folder";
     return error == not_regular ? "it is not a regular file" : std::strerror(error);
   }
-  // Whether the disk or the system failed: another try, or another machine, may read the file.
+  // Whether the disk or the system failed: another try, or another machine, may read the file. All
+  // reasons but those that lie in the path, the file or who reads it.
   [[nodiscard]] static bool is_failure(int error) {
     switch (error) {
-      case EIO:
-      case ESTALE:
-      case ETIMEDOUT:
-      case EREMOTEIO:
-      case EMFILE:
-      case ENFILE:
-      case ENOMEM:
-      case ENOTCONN:
-        return true;
-      default:
+      case 0:
+      case not_regular:
+      case EACCES:
+      case EISDIR:
+      case ELOOP:
+      case ENAMETOOLONG:
+      case ENODEV:
+      case ENOENT:
+      case ENOTDIR:
+      case ENXIO:
+      case EOVERFLOW:
+      case EPERM:
         return false;
+      default:
+        return true;
     }
   }
-
- private:
+  // The result of a system call, which is tried again where the disk fails.
   template <class Call>
   static ssize_t repeated(const Call& call) {
     constexpr int most_tries = 4;
@@ -102,6 +106,7 @@ class RegularFile {
     }
   }
 
+ private:
   int descriptor_ = -1, error_ = 0;
   int64_t size_ = 0;
 };

@@ -135,6 +135,12 @@ std::string read_text_file(const fs::path& path, const std::string& what, uint64
   return text;
 }
 
+PathStatus path_status(const fs::path& path) {
+  PathStatus status(path.string());
+  if (status.failure() == 0) return status;
+  throw error("'{}' cannot be looked up: {}", path.string(), std::strerror(status.failure()));
+}
+
 OutputFile::OutputFile(const fs::path& path, const fs::path& shown, OutputMode mode)
     : path_(path), shown_(shown.empty() ? path : shown), mode_(mode) {
   switch (mode_) {

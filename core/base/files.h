@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 
+#include "plugins/path_status.h"
 #include "plugins/regular_file.h"
 
 namespace tandem {
@@ -75,6 +76,8 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
+// What is at a path. Error if a disk that fails does not tell: "'PATH' cannot be looked up: why".
+[[nodiscard]] PathStatus path_status(const std::filesystem::path& path);
 // Whether the path still leads to the file or folder that was opened.
 [[nodiscard]] bool is_at(int descriptor, const std::filesystem::path& path);
 // The name of a file until it is complete: PATH.new.

@@ -1,4 +1,5 @@
 #include "core/data/dataset.h"
+#include "core/base/files.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +34,7 @@ std::string dataset_of(Registry& registry, const std::string& source, const std:
   if (split == "predict") return folder_dataset;
   if (source != folder_dataset && std::count(names.begin(), names.end(), source) > 0) return source;
   std::error_code ignored;
-  if (!std::filesystem::exists(source, ignored)) {
+  if (!path_status(source).exists()) {
     if (source == folder_dataset) {
       throw error("data '{}': that data set reads a folder; give the folder itself", source);
     }
@@ -228,9 +229,8 @@ std::string Dataset::sample_name(int64_t index) const {
 
 std::string Dataset::notes() const {
   std::string notes = text_of(*type_, type_->notes(handle_), "notes");
-  std::error_code ignored;
   const bool is_name = source_ == type_->name && source_ != folder_dataset;
-  if (is_name && std::filesystem::exists(source_, ignored)) {
+  if (is_name && path_status(source_).exists()) {
     notes += fmt::format(
         "{}note: data '{}' is the data set of that name, not the file or folder of that name here "
         "(./{})",

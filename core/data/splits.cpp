@@ -1,4 +1,5 @@
 #include "core/data/splits.h"
+#include "core/base/files.h"
 
 #include <filesystem>
 
@@ -10,8 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_file(const std::string& name) {
-  std::error_code ignored;
-  return fs::is_regular_file(name, ignored);
+  return path_status(name).is_file();
 }
 
 // A field of a CSV line, quoted where needed.

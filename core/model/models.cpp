@@ -1,4 +1,5 @@
 #include "core/model/models.h"
+#include "core/base/files.h"
 
 #include <set>
 
@@ -35,8 +36,7 @@ fs::path find_model(const std::string& name, const char* within = of_models,
   if (name.empty() || name.find('/') != std::string::npos) return {};
   for (const fs::path& folder : model_folders()) {
     fs::path file = folder / within / (name + ending);
-    std::error_code failure;
-    if (fs::is_regular_file(file, failure)) return file;
+    if (path_status(file).is_file()) return file;
   }
   return {};
 }
@@ -89,8 +89,7 @@ std::string model_of_net(const std::string& net_name) {
 fs::path find_net(const std::string& name_or_path) {
   fs::path model = find_model(name_or_path);
   if (!model.empty()) return model;
-  std::error_code failure;
-  if (!name_or_path.empty() && fs::exists(name_or_path, failure)) return name_or_path;
+  if (!name_or_path.empty() && path_status(name_or_path).exists()) return name_or_path;
   const std::vector<std::string> known = model_names();
   throw error("net '{}' is neither a file nor a model's name{}; models: {}", name_or_path,
               did_you_mean(name_or_path, known),

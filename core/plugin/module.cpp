@@ -10,6 +10,7 @@
 #include "core/base/running_note.h"
 #include "core/plugin/host.h"
 #include "core/plugin/tables.h"
+#include "plugins/path_status.h"
 
 namespace tandem {
 
@@ -23,8 +24,8 @@ std::string readable_symbol(const std::string& symbol) {
 }
 
 void* open_library(const std::filesystem::path& path) {
-  std::error_code failure;
-  if (!std::filesystem::is_regular_file(path, failure)) throw Error("there is no such file");
+  const PathStatus status(path.string());
+  if (status.failure() == 0 && !status.is_file()) throw Error("there is no such file");
   if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
   const char* message = dlerror();
   throw Error(explain_loader_message(path, message == nullptr ? "" : message));

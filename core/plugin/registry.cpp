@@ -5,6 +5,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/base/files.h"
 #include "core/base/folders.h"
 #include "core/base/running_note.h"
 #include "core/base/strings.h"
@@ -31,9 +32,8 @@ fs::path resolved(const fs::path& path) {
 }
 
 bool anyone_may_write(const fs::path& path) {
-  std::error_code failure;
-  const fs::perms mode = fs::status(path, failure).permissions();
-  return !failure && (mode & fs::perms::others_write) != fs::perms::none;
+  const PathStatus status = path_status(path);
+  return status.exists() && (status.system().st_mode & S_IWOTH) != 0;
 }
 
 // Whether any user may have put the code there that would run in this program: in the module's

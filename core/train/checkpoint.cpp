@@ -54,13 +54,12 @@ int64_t step_of(const std::map<std::string, std::string>& metadata) {
 
 void complete_pair(const fs::path& folder, const std::string& name) {
   const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
-  std::error_code code;
-  if (!fs::exists(state, code) || !fs::exists(pending_file(weights), code)) return;
+  if (!path_status(state).exists() || !path_status(pending_file(weights)).exists()) return;
   try {
     // Not the step alone: a run that was resumed may have come to the same step by another way.
     const auto wanted = read_safetensors_metadata(state);
     if (step_of(wanted) < 0 || read_safetensors_metadata(pending_file(weights)) != wanted) return;
-    if (fs::exists(weights, code) && read_safetensors_metadata(weights) == wanted) return;
+    if (path_status(weights).exists() && read_safetensors_metadata(weights) == wanted) return;
     replace_file(pending_file(weights), weights);
   } catch (const Error&) {
     // A leftover that cannot be read does not prevent reading the checkpoint, whose own errors its
@@ -225,8 +224,7 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
 }
 
 bool has_checkpoint(const fs::path& folder, const std::string& name) {
-  std::error_code code;
-  return fs::exists(weights_file(folder, name), code);
+  return path_status(weights_file(folder, name)).exists();
 }
 
 }  // namespace tandem

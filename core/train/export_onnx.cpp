@@ -341,8 +341,7 @@ std::string check(LoadedRun& run, const std::vector<const tandem_onnx_runner*>& 
 }  // namespace
 
 ExportResult export_onnx(const ExportOptions& options) {
-  std::error_code code;
-  if (fs::exists(options.file, code)) {
+  if (path_status(options.file).exists()) {
     throw error("'{}' exists already: choose another name for the model", options.file.string());
   }
   Registry registry = Registry::with_defaults();

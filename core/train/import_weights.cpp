@@ -149,8 +149,7 @@ std::string preparation_text(const NetDefinition& net, const RunRecord& record, 
 }
 
 void require_weights_and_net(const ImportOptions& options) {
-  std::error_code code;
-  if (!fs::exists(options.weights, code)) {
+  if (!path_status(options.weights).exists()) {
     throw error("weights '{}' do not exist", options.weights.string());
   }
   if (options.net.empty()) {
@@ -158,7 +157,7 @@ void require_weights_and_net(const ImportOptions& options) {
         "--model is missing: '{}' does not say of which net it is. Name a model or a prototxt file",
         options.weights.string());
   }
-  if (is_model_name(options.net) || fs::exists(options.net, code)) return;
+  if (is_model_name(options.net) || path_status(options.net).exists()) return;
   const std::vector<std::string> known = pretrained_net_names();
   throw error(
       "--model {}: neither a file nor a model's name nor an architecture of published weights{}; "

@@ -52,7 +52,7 @@ MemoryFile as_file(const Picture& picture) {
 fs::path existing(const fs::path& path) {
   std::error_code code;
   fs::path absolute = fs::absolute(path, code);
-  if (code || !fs::exists(absolute, code)) throw error("'{}' does not exist", path.string());
+  if (code || !path_status(absolute).exists()) throw error("'{}' does not exist", path.string());
   if (absolute.string().find_first_of("\n\r") != std::string::npos) {
     throw error("the path '{}' contains a line break: rename it", absolute.string());
   }

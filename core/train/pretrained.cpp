@@ -240,8 +240,7 @@ std::string to_text(const Pretrained& report, const fs::path& path) {
 }
 
 void write_weights(const fs::path& path, const Net& net, const std::vector<float>& values) {
-  std::error_code code;
-  if (fs::exists(path, code)) {
+  if (path_status(path).exists()) {
     throw error("'{}' exists already: choose another name for the weights", path.string());
   }
   const std::string ending = path.extension().string();

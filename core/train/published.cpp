@@ -315,9 +315,8 @@ PublishedWeights read_timm_folder(const fs::path& folder) {
   PublishedWeights published;
   const fs::path config = folder / "config.json";
   published.file = folder / "model.safetensors";
-  std::error_code code;
   for (const fs::path& file : {config, published.file}) {
-    if (fs::is_regular_file(file, code)) continue;
+    if (path_status(file).is_file()) continue;
     throw error(
         "weights '{}' is a folder without {}: a folder of timm's has config.json and "
         "model.safetensors; else give a .caffemodel or .safetensors file",
@@ -365,11 +364,10 @@ std::map<std::string, std::string> PublishedWeights::data_parameters() const {
 }
 
 std::optional<PublishedWeights> find_published(const fs::path& path, const std::string& model) {
-  std::error_code code;
-  if (fs::is_directory(path, code)) {
+  if (path_status(path).is_folder()) {
     return RunFolder::holds_run(path) ? read_run_folder(path) : read_timm_folder(path);
   }
-  if (path.extension() != ".safetensors" || !fs::is_regular_file(path, code)) return std::nullopt;
+  if (path.extension() != ".safetensors" || !path_status(path).is_file()) return std::nullopt;
   const fs::path net = find_net_of(model);
   if (net.empty()) return std::nullopt;
   const auto metadata = read_safetensors_metadata(path);

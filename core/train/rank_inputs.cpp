@@ -63,7 +63,7 @@ std::string text_summary(const std::string& text) {
 
 std::string file_contents(const std::string& path) {
   std::error_code code;
-  if (path.empty() || !std::filesystem::is_regular_file(path, code)) return "";
+  if (path.empty() || !path_status(path).is_file()) return "";
   const uintmax_t bytes = std::filesystem::file_size(path, code);
   if (code) return "";
   if (bytes > most_text_bytes) return fmt::format("{} bytes", bytes);

@@ -25,8 +25,7 @@ size_t columns(const std::string& line) {
 // The lines up to this step; the header alone for a new run.
 std::string kept_lines(const std::filesystem::path& path, int64_t step) {
   std::string first = std::string(header) + "\n";
-  std::error_code ignored;
-  if (step == 0 || !std::filesystem::exists(path, ignored)) return first;
+  if (step == 0 || !path_status(path).exists()) return first;
   std::istringstream stream(read_text_file(path, "file", most_line_bytes));
   std::string text = first, line;
   while (std::getline(stream, line)) {

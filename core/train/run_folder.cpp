@@ -33,7 +33,7 @@ fs::path untuned_net_file(const fs::path& folder) {
 fs::path run_near(const fs::path& folder) {
   std::error_code code;
   const fs::path named = "runs" / folder;
-  if (fs::exists(record_file(named), code)) return named;
+  if (path_status(record_file(named)).exists()) return named;
   fs::path newest;
   fs::file_time_type newest_time{};
   for (const auto& entry : fs::directory_iterator(folder, code)) {
@@ -53,9 +53,8 @@ bool changes_net(const RunRecord& record) {
 }
 
 void require_no_run(const fs::path& path) {
-  std::error_code code;
-  if (!fs::exists(record_file(path), code)) return;
-  const bool has_checkpoint = fs::exists(path / "last.safetensors", code);
+  if (!path_status(record_file(path)).exists()) return;
+  const bool has_checkpoint = path_status(path / "last.safetensors").exists();
   throw error("run folder '{}' already holds a run{}", path.string(),
               has_checkpoint ? ": go on with it (--resume), or choose another folder (--out)"
                              : " that ended before its first checkpoint: remove the folder, or "
@@ -75,9 +74,8 @@ bool holds_others(const fs::path& path) {
 }  // namespace
 
 RunFolder RunFolder::create(const fs::path& path) {
-  std::error_code code;
   require_no_run(path);
-  const bool was_there = fs::is_directory(path, code);
+  const bool was_there = path_status(path).is_folder();
   if (was_there && holds_others(path)) {
     throw error(
         "run folder '{}' holds files that are not a run's: choose an empty or a new folder (--out)",
@@ -144,8 +142,7 @@ void RunFolder::remove_unfinished() const {
 }
 
 bool RunFolder::holds_run(const fs::path& path) {
-  std::error_code code;
-  return fs::exists(record_file(path), code);
+  return path_status(record_file(path)).exists();
 }
 
 RunFolder RunFolder::open(const fs::path& path) {
@@ -161,8 +158,7 @@ RunFolder RunFolder::open(const fs::path& path) {
 fs::path RunFolder::free_name(const std::string& net) {
   for (int number = 1;; ++number) {
     fs::path path = fs::path("runs") / fmt::format("{}-{}", as_file_name(net), number);
-    std::error_code code;
-    if (!fs::exists(path, code)) return path;
+    if (!path_status(path).exists()) return path;
   }
 }
 
@@ -183,8 +179,7 @@ void RunFolder::write_net_before_tuning(const RunRecord& record, const NetDefini
 fs::path RunFolder::net_before_tuning(const RunRecord& record) const {
   if (!changes_net(record)) return net_file();
   const fs::path file = untuned_net_file(path_);
-  std::error_code code;
-  if (fs::is_regular_file(file, code)) return file;
+  if (path_status(file).is_file()) return file;
   throw error(
       "run '{}' was trained with --freeze, --head-lr or changed targets, and has no {} with the "
       "net before these: give the net and the weights alone, as --net NET --weights '{}'",
@@ -211,8 +206,7 @@ void RunFolder::write_skipped(const std::map<std::string, std::string>& reasons_
 
 std::vector<BadSample> RunFolder::skipped() const {
   std::vector<BadSample> samples;
-  std::error_code code;
-  if (!fs::exists(skipped_file(), code)) return samples;
+  if (!path_status(skipped_file()).exists()) return samples;
   std::istringstream text(read_text_file(skipped_file(), "file", most_line_bytes));
   for (std::string line; std::getline(text, line);) {
     const size_t end = line.find(": ");

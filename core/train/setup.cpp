@@ -1,4 +1,5 @@
 #include "core/train/setup.h"
+#include "core/base/files.h"
 
 #include <algorithm>
 #include <cmath>
@@ -309,7 +310,7 @@ std::string as_given_in(const fs::path& folder, const std::string& value) {
     return value;
   }
   const fs::path there = folder / value;
-  return fs::exists(there, code) ? there.string() : value;
+  return path_status(there).exists() ? there.string() : value;
 }
 
 }  // namespace

@@ -32,8 +32,7 @@ fs::path file_of_solver(const SolverDefinition& solver, const std::string& writt
   }
   candidates.push_back(folder / fs::path(written).filename());
   for (const fs::path& candidate : candidates) {
-    std::error_code code;
-    if (fs::is_regular_file(candidate, code)) return candidate;
+    if (path_status(candidate).is_file()) return candidate;
   }
   const std::string who =
       solver.file.empty() ? "the command line" : fmt::format("solver '{}'", solver.file);
@@ -137,8 +136,7 @@ void choose_states(const TrainOptions& options, TrainSetup& setup) {
 void read_model_solver(const TrainOptions& options, TrainSetup& setup, const std::string& model) {
   fs::path own;
   if (is_model_name(model)) own = find_net(model).parent_path() / (model + "_solver.prototxt");
-  std::error_code code;
-  const bool has_own = fs::exists(own, code);
+  const bool has_own = path_status(own).exists();
   const std::string& recipe = setup.record.options.recipe;
   if (recipe == "photos") {
     std::map<std::string, std::string> fields = options.solver_fields;
@@ -161,15 +159,14 @@ void find_weights(const TrainOptions& options, SolverDefinition& solver) {
   std::vector<std::string> files;
   for (const std::string& written : solver.weights) {
     for (const std::string& one : split(written, ',')) {
-      std::error_code code;
-      if (is_option && !fs::is_regular_file(one, code)) {
-        if (fs::is_directory(one, code)) {
+      if (is_option && !path_status(one).is_file()) {
+        if (path_status(one).is_folder()) {
           throw error(
               "--weights '{}' names the folder '{}' in a list: a run folder or a folder of timm's "
               "must be given alone; only .caffemodel and .safetensors files can be several",
               written, one);
         }
-        if (fs::exists(one, code)) {
+        if (path_status(one).exists()) {
           throw error("--weights '{}' cannot be read: it is not a regular file", one);
         }
         throw error(

@@ -1,4 +1,5 @@
 #include "datasets/cifar10_binary/cifar10_binary.h"
+#include "datasets/picture/data_file.h"
 
 #include <filesystem>
 #include <sstream>
@@ -14,8 +15,7 @@ constexpr int side = 32;
 constexpr int64_t record_bytes = 1 + 3 * side * side;
 
 bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
+  return picture::path_status(path).is_file();
 }
 
 std::vector<std::string> class_names_beside(const fs::path& folder) {
@@ -44,8 +44,7 @@ Cifar10Binary::Cifar10Binary(const tandem_dataset_request& request,
                              const sdk::Attributes& attributes) {
   const fs::path source(request.source);
   const std::string split = request.split;
-  std::error_code ignored;
-  const bool is_folder = fs::is_directory(source, ignored);
+  const bool is_folder = picture::path_status(source).is_folder();
   const fs::path test = source / "test_batch.bin";
   const bool has_test = is_folder && split == "test" && is_file(test);
   std::vector<std::string> files{source.string()};

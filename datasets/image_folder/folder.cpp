@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 
+#include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
 #include "plugins/sdk.h"
 
@@ -38,11 +39,9 @@ Kind kind_of(const std::string& path, unsigned char type) {
   if (type == DT_DIR) return Kind::folder;
   if (type == DT_REG) return Kind::file;
   if (type != DT_LNK && type != DT_UNKNOWN) return Kind::other;
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return Kind::missing;
-  return S_ISDIR(status.st_mode)   ? Kind::folder
-         : S_ISREG(status.st_mode) ? Kind::file
-                                   : Kind::other;
+  const PathStatus status = picture::path_status(path);
+  if (!status.exists()) return Kind::missing;
+  return status.is_folder() ? Kind::folder : status.is_file() ? Kind::file : Kind::other;
 }
 
 // Without those of is_litter(), in any order. Without std::filesystem, whose paths take much longer
@@ -80,12 +79,11 @@ class Walk {
   explicit Walk(const fs::path& root) : prefix_((root / "").string().size()) {}
 
   void folder(const std::string& path, ClassFolder& found) {
-    struct stat status {};
+    const PathStatus status = picture::path_status(path);
+    if (!status.exists()) return;
     // A folder that was reached before, by a link, is not read twice.
-    if (::stat(path.c_str(), &status) != 0 ||
-        !seen_.insert({status.st_dev, status.st_ino}).second) {
-      return;
-    }
+    const struct stat& system = status.system();
+    if (!seen_.insert({system.st_dev, system.st_ino}).second) return;
     for (const auto& [name, kind] : entries_of(path)) {
       const std::string whole = path.ends_with('/') ? path + name : path + "/" + name;
       if (kind == Kind::folder) {
@@ -107,13 +105,9 @@ class Walk {
 };
 
 void check_folder(const fs::path& root) {
-  std::error_code failure;
-  const fs::file_status status = fs::status(root, failure);
-  if (status.type() == fs::file_type::not_found) throw sdk::invalid("there is no such folder");
-  if (status.type() == fs::file_type::none) {
-    throw sdk::invalid("the folder cannot be read: ", failure.message());
-  }
-  if (status.type() != fs::file_type::directory) {
+  const PathStatus status = picture::path_status(root);
+  if (!status.exists()) throw sdk::invalid("there is no such folder");
+  if (!status.is_folder()) {
     throw sdk::invalid("is a file, not a folder; ", expected_layout);
   }
 }

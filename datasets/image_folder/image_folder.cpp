@@ -1,4 +1,5 @@
 #include "datasets/image_folder/image_folder.h"
+#include "datasets/picture/data_file.h"
 
 #include <algorithm>
 #include <cmath>
@@ -143,8 +144,8 @@ class Lister {
     if (names.empty())
       throw sdk::invalid(inside(layout_.train, ""), "has no class folders; ", expected_layout);
     const fs::path only = layout_.train / names[0];
-    std::error_code ignored;
-    const bool wrapper = fs::is_directory(only, ignored) && read_entries(only).folders.size() > 1;
+    const bool wrapper =
+        picture::path_status(only).is_folder() && read_entries(only).folders.size() > 1;
     throw sdk::invalid("there is one class only, '", names[0], "'; a classifier needs at least two",
                        wrapper ? sdk::text(" (did you mean '", only.string(), "'?)") : "");
   }
@@ -242,9 +243,8 @@ Listing list_paths(const ListingOptions& options) {
   Listing listing;
   listing.class_names = options.class_names;
   for (const std::string& path : picture::lines_of(options.source.c_str())) {
-    std::error_code ignored;
-    if (!fs::exists(path, ignored)) throw sdk::invalid("'", path, "' does not exist");
-    if (!fs::is_directory(path, ignored)) {
+    if (!picture::path_status(path).exists()) throw sdk::invalid("'", path, "' does not exist");
+    if (!picture::path_status(path).is_folder()) {
       listing.images.push_back({path, 0});
       continue;
     }

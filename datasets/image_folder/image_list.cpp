@@ -37,8 +37,7 @@ std::string list_of_split(const std::string& folder, const std::string& split) {
   for (const std::string& name : names) {
     for (const char* extension : {".txt", ".csv", ".lst", ".list"}) {
       const fs::path file = fs::path(folder) / (name + extension);
-      std::error_code ignored;
-      if (fs::is_regular_file(file, ignored)) return file.string();
+      if (picture::path_status(file).is_file()) return file.string();
     }
   }
   return "";
@@ -74,8 +73,7 @@ class FileLister {
 
   Listing list() {
     const std::string& split = options_.common.split;
-    std::error_code ignored;
-    if (fs::is_directory(options_.common.source, ignored)) {
+    if (picture::path_status(options_.common.source).is_folder()) {
       list_folder(split);
     } else {
       list_file(split);
@@ -233,9 +231,8 @@ class FileLister {
       throw sdk::invalid("val_fraction ", options_.common.val_fraction, " leaves no image for ",
                          split == "train" ? "training" : "validation");
     }
-    std::error_code ignored;
     for (size_t i = 0; i < std::min(checked_files, listing_.images.size()); ++i) {
-      if (fs::exists(listing_.images[i].path, ignored)) return;
+      if (picture::path_status(listing_.images[i].path).exists()) return;
     }
     throw sdk::invalid("list '", file_, "': there is no file '", listing_.images[0].path,
                        "'; the data option root=FOLDER says where its paths begin");
@@ -273,13 +270,12 @@ std::vector<sdk::Parameter> ImageList::parameters() {
 
 bool ImageList::recognizes(const std::string& source) {
   static constexpr std::array known{".txt", ".csv", ".lst", ".list"};
-  std::error_code ignored;
-  if (fs::is_directory(source, ignored)) {
+  if (picture::path_status(source).is_folder()) {
     return !list_of_split(source, "train").empty() &&
-           !fs::is_directory(fs::path(source) / "train", ignored);
+           !picture::path_status(fs::path(source) / "train").is_folder();
   }
   const std::string extension = extension_of(fs::path(source).filename().string());
-  return fs::is_regular_file(source, ignored) &&
+  return picture::path_status(source).is_file() &&
          std::find(known.begin(), known.end(), extension) != known.end();
 }
 

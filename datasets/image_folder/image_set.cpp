@@ -1,4 +1,5 @@
 #include "datasets/image_folder/image_set.h"
+#include "datasets/picture/data_file.h"
 
 #include <filesystem>
 
@@ -41,7 +42,7 @@ void ImageSet::begin(const tandem_dataset_request& request, const sdk::Attribute
                      Listing listing) {
   std::error_code ignored;
   const fs::path source = fs::absolute(request.source, ignored).lexically_normal();
-  folder_ = fs::is_directory(source, ignored) ? source : source.parent_path();
+  folder_ = picture::path_status(source).is_folder() ? source : source.parent_path();
   transform_ = picture::read_transform(request, attributes);
   listing_ = std::move(listing);
   whole_ = std::make_unique<std::atomic<uint64_t>[]>(listing_.images.size());

@@ -1,4 +1,5 @@
 #include "datasets/mnist_idx/mnist_idx.h"
+#include "datasets/picture/data_file.h"
 
 #include <algorithm>
 #include <array>
@@ -31,6 +32,9 @@ std::string find_pictures(const fs::path& folder, bool training) {
     const bool is_training = contains(name, "train");
     const bool is_testing = contains(name, "t10k") || contains(name, "test");
     if (training ? is_training : is_testing) found.push_back(i->path().string());
+  }
+  if (RegularFile::is_failure(failure.value())) {
+    throw sdk::failed("folder '", folder.string(), "' cannot be read: ", failure.message());
   }
   std::sort(found.begin(), found.end());  // the plain file before its .gz
   return found.empty() ? "" : found[0];
@@ -82,8 +86,7 @@ void require_size(const picture::DataFile& file, int64_t wanted) {
 
 MnistIdx::MnistIdx(const tandem_dataset_request& request, const sdk::Attributes& attributes) {
   const fs::path source(request.source);
-  std::error_code ignored;
-  const bool is_folder = fs::is_directory(source, ignored);
+  const bool is_folder = picture::path_status(source).is_folder();
   std::string pictures = source.string();
   bool drawn = true;
   if (is_folder) {
@@ -137,10 +140,10 @@ void MnistIdx::read_labels(const std::string& path) {
 }
 
 bool MnistIdx::recognizes(const std::string& source) {
-  std::error_code ignored;
-  if (fs::is_directory(source, ignored)) return !find_pictures(source, true).empty();
+  if (picture::path_status(source).is_folder()) return !find_pictures(source, true).empty();
   const std::string name = picture::lower_case(fs::path(source).filename().string());
-  return fs::is_regular_file(source, ignored) && contains(name, "images") && contains(name, "idx3");
+  return picture::path_status(source).is_file() && contains(name, "images") &&
+         contains(name, "idx3");
 }
 
 }  // namespace tandem::mnist_idx

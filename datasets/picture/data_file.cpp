@@ -6,6 +6,12 @@
 
 namespace tandem::picture {
 
+PathStatus path_status(const std::string& path) {
+  PathStatus status(path);
+  if (status.failure() == 0) return status;
+  throw sdk::failed("'", path, "' cannot be looked up: ", RegularFile::text_of(status.failure()));
+}
+
 DataFile::DataFile(const std::string& path) : path_(path), file_(path) {
   const int error = file_.error();
   if (error == 0) return;

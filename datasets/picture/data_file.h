@@ -6,9 +6,13 @@
 #include <cstdint>
 #include <string>
 
+#include "plugins/path_status.h"
 #include "plugins/regular_file.h"
 
 namespace tandem::picture {
+
+// What is at a path. Refusal (TANDEM_FAILED) if a disk that fails does not tell.
+[[nodiscard]] PathStatus path_status(const std::string& path);
 
 class DataFile {
  public:

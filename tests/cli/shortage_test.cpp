@@ -109,6 +109,20 @@ TEST_F(Shortage, AFileOperationThatFailsEndsTrainingWithOneLineOrChangesNothing)
   }
 }
 
+// What cannot be looked up must not count as absent: a class of images, a checkpoint, a recipe.
+TEST_F(Shortage, ALookUpThatFailsEndsTrainingWithOneLineOrChangesNothing) {
+  const std::string right = desk.read("base/last.safetensors");
+  const int64_t all = calls("lookup", training("out"));
+  for (int64_t number = 1; number <= all; number += 1 + all / 24) {
+    std::filesystem::remove_all(desk / "out");
+    const Outcome outcome = with_failure("lookup", number, training("out"));
+    expect_well_ended(outcome, fmt::format("look-up {} of {}", number, all));
+    if (outcome.code == 0) {
+      EXPECT_EQ(desk.read("out/last.safetensors"), right) << number;
+    }
+  }
+}
+
 // A program with a sanitizer has its malloc, not the one that ends the program, and its
 // pthread_create, which may wait for ever after a thread that could not be started.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/memory_file.h"
 #include "core/base/strings.h"
 #include "core/cli/arguments.h"
@@ -78,15 +79,13 @@ MemoryFile read_input() {
 }
 
 bool is_video_file(const std::filesystem::path& path) {
-  std::error_code code;
-  return Predictor::is_video(path) && !std::filesystem::is_directory(path, code);
+  return Predictor::is_video(path) && !path_status(path).is_folder();
 }
 
 // Before the first prediction: a missing path would discard the work on those before it.
 void require_existing(const std::vector<std::filesystem::path>& paths) {
   for (const std::filesystem::path& path : paths) {
-    std::error_code code;
-    if (!std::filesystem::exists(path, code)) throw error("'{}' does not exist", path.string());
+    if (!path_status(path).exists()) throw error("'{}' does not exist", path.string());
   }
 }
 

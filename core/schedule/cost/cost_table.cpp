@@ -154,8 +154,7 @@ void require_precision(const std::string& comment, const std::string& wanted,
 
 // No file, or a cost table, which a user may have edited.
 bool may_replace(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return true;
+  if (!path_status(path).is_file()) return true;
   std::istringstream file(read_text_file(path, "costs file"));
   std::string line;
   if (!std::getline(file, line)) return true;

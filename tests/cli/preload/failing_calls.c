@@ -4,6 +4,7 @@
  *   map      anonymous mmap (ENOMEM)
  *   thread   pthread_create (EAGAIN)
  *   io       open, read, write, fsync, rename, link, ftruncate, close and mmap of files (EIO)
+ *   lookup   stat, fstatat, access, opendir and readdir (EIO)
  * With FAIL_SLOWLY a write to standard error takes a while, in which other threads fail, too.
  * Writes to standard streams do not count. If FAIL_COUNT names a file, the number of calls is
  * written to it when the program exits.
@@ -14,6 +15,7 @@
  * The file of FAIL_COUNT then also has a line "forked N" with the number of children, "left N" for
  * each call that had none, and "finding N STATUS TEXT" for each child that ended otherwise. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +26,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { unknown, none, memory, map, thread, io };
+enum { unknown, none, memory, map, thread, io, lookup };
 static atomic_int kind;
 static atomic_long calls;
 static long fail_at, fail_all, is_slow, is_forked;
@@ -49,6 +52,7 @@ static int wanted_kind(void) {
              : strcmp(name, "map") == 0    ? map
              : strcmp(name, "thread") == 0 ? thread
              : strcmp(name, "io") == 0     ? io
+             : strcmp(name, "lookup") == 0 ? lookup
                                            : none;
   }
   kind = result;
@@ -375,4 +379,54 @@ int close(int file) {
   real(file);
   errno = EIO;
   return -1;
+}
+
+int stat(const char* path, struct stat* status) {
+  REAL(int, "stat", const char*, struct stat*);
+  return fails(lookup, EIO) ? -1 : real(path, status);
+}
+
+int stat64(const char* path, struct stat64* status) {
+  REAL(int, "stat64", const char*, struct stat64*);
+  return fails(lookup, EIO) ? -1 : real(path, status);
+}
+
+int lstat(const char* path, struct stat* status) {
+  REAL(int, "lstat", const char*, struct stat*);
+  return fails(lookup, EIO) ? -1 : real(path, status);
+}
+
+int lstat64(const char* path, struct stat64* status) {
+  REAL(int, "lstat64", const char*, struct stat64*);
+  return fails(lookup, EIO) ? -1 : real(path, status);
+}
+
+int fstatat(int folder, const char* path, struct stat* status, int flags) {
+  REAL(int, "fstatat", int, const char*, struct stat*, int);
+  return fails(lookup, EIO) ? -1 : real(folder, path, status, flags);
+}
+
+int fstatat64(int folder, const char* path, struct stat64* status, int flags) {
+  REAL(int, "fstatat64", int, const char*, struct stat64*, int);
+  return fails(lookup, EIO) ? -1 : real(folder, path, status, flags);
+}
+
+int access(const char* path, int mode) {
+  REAL(int, "access", const char*, int);
+  return fails(lookup, EIO) ? -1 : real(path, mode);
+}
+
+DIR* opendir(const char* path) {
+  REAL(DIR*, "opendir", const char*);
+  return fails(lookup, EIO) ? NULL : real(path);
+}
+
+struct dirent* readdir(DIR* folder) {
+  REAL(struct dirent*, "readdir", DIR*);
+  return fails(lookup, EIO) ? NULL : real(folder);
+}
+
+struct dirent64* readdir64(DIR* folder) {
+  REAL(struct dirent64*, "readdir64", DIR*);
+  return fails(lookup, EIO) ? NULL : real(folder);
 }
