@@ -176,10 +176,7 @@ void complete_names(const fs::path& folder, const std::string& name,
   const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
   const int64_t step = step_of(read_safetensors_metadata(weights));
   for (const std::string& other : others) {
-    if (is_of_step(weights_file(folder, other), step) &&
-        is_of_step(state_file(folder, other), step)) {
-      continue;
-    }
+    if (is_checkpoint_of(folder, other, step)) continue;
     link_or_copy(state, state_file(folder, other));
     link_or_copy(weights, weights_file(folder, other));
     rename_pair(folder, other);
@@ -221,6 +218,10 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
   checkpoint.metadata = rest.metadata;
   unpack(rest, state, net, ".state", static_cast<size_t>(parts), &checkpoint.state);
   return checkpoint;
+}
+
+bool is_checkpoint_of(const fs::path& folder, const std::string& name, int64_t step) {
+  return is_of_step(weights_file(folder, name), step) && is_of_step(state_file(folder, name), step);
 }
 
 bool has_checkpoint(const fs::path& folder, const std::string& name) {

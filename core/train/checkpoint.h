@@ -40,5 +40,8 @@ void complete_names(const std::filesystem::path& folder, const std::string& name
 // Sizes as safetensors files of ours have them: without trailing ones.
 [[nodiscard]] std::vector<int64_t> file_shape(const Shape& shape);
 [[nodiscard]] bool has_checkpoint(const std::filesystem::path& folder, const std::string& name);
+// Whether both files of the pair can be read and are of this step.
+[[nodiscard]] bool is_checkpoint_of(const std::filesystem::path& folder, const std::string& name,
+                                    int64_t step);
 
 }  // namespace tandem

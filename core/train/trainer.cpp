@@ -211,7 +211,7 @@ std::string missing_report(const RunFolder& folder, int64_t step) {
 void start_from(const Checkpoint& checkpoint, const TrainOptions& chosen, const RunFolder& folder,
                 TrainingRun& run, Observer& observer) {
   run.start_from(checkpoint);
-  run.complete_names();
+  run.complete_names(checkpoint);
   const auto due = checkpoint.metadata.find("test_due");
   const bool test_due = due != checkpoint.metadata.end() && due->second == "1";
   if (checkpoint.step >= chosen.steps && !test_due) {

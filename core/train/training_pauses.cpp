@@ -215,13 +215,16 @@ void TrainingRun::save(Checkpoint& checkpoint, bool best) {
     checkpoint.metadata["best_top1"] = fmt::format("{:.17g}", result_.best.top1);
   }
   checkpoint.metadata["epoch_sums"] = progress_.sums();
-  if (best && keeps_average()) {
-    Checkpoint average = averaged(checkpoint);
-    average.metadata = checkpoint.metadata;
-    write_checkpoint(folder_->path(), "best", phase_.net, average);
-  }
   write_checkpoint(folder_->path(), "last", phase_.net, checkpoint,
                    other_names(checkpoint.step, best));
+  // Afterwards: a run can go on from the last checkpoint only.
+  if (best && keeps_average()) save_average(checkpoint);
+}
+
+void TrainingRun::save_average(const Checkpoint& checkpoint) const {
+  Checkpoint average = averaged(checkpoint);
+  average.metadata = checkpoint.metadata;
+  write_checkpoint(folder_->path(), "best", phase_.net, average);
 }
 
 std::vector<std::string> TrainingRun::other_names(int64_t done, bool best) const {
@@ -233,9 +236,12 @@ std::vector<std::string> TrainingRun::other_names(int64_t done, bool best) const
   return names;
 }
 
-void TrainingRun::complete_names() const {
+void TrainingRun::complete_names(const Checkpoint& checkpoint) const {
   const bool is_best = has_best_ && result_.best.step == first_;
   tandem::complete_names(folder_->path(), "last", other_names(first_, is_best));
+  if (is_best && keeps_average() && !is_checkpoint_of(folder_->path(), "best", first_)) {
+    save_average(checkpoint);
+  }
 }
 
 }  // namespace tandem

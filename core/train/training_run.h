@@ -36,7 +36,7 @@ class TrainingRun {
   void start_from(const Checkpoint& checkpoint);
   // After that: the last checkpoint is the best one, too, or a snapshot, if it was to be when an
   // error ended the run.
-  void complete_names() const;
+  void complete_names(const Checkpoint& checkpoint) const;
   // Until the last step, or until options.stop. The streams are idle afterwards, also if it throws.
   TrainResult go();
   // Those whose loss is known, with the ones before the checkpoint that it began from.
@@ -90,6 +90,7 @@ class TrainingRun {
   [[nodiscard]] Evaluation evaluated(int64_t done);
   [[nodiscard]] Checkpoint checkpoint_of(int64_t done) const;
   void save(Checkpoint& checkpoint, bool best);
+  void save_average(const Checkpoint& checkpoint) const;
   void write_report(const Checkpoint& checkpoint);
   void set_weights_of_all(std::vector<float> weights);
   [[nodiscard]] std::string last_good_run() const;

@@ -280,6 +280,25 @@ TEST_F(Resume, AFailedWriteKeepsTheLastGoodCheckpoint) {
   expect_same_checkpoint("run", "whole");
 }
 
+// The average of the weights is a checkpoint of its own, which a resumed run writes if it is
+// missing.
+TEST_F(Resume, GoesOnAfterTheDiskWasFullForTheAverageAlone) {
+  expect_success(train_to("whole", 10) + " --ema 0.9");
+  EXPECT_THAT(desk_.refusal(train_to("run", 5) + " --ema 0.9",
+                            test::failing_disk + " FULL_FILE=run/best.safetensors.new"),
+              HasSubstr("run/best.safetensors.new"));
+  EXPECT_FALSE(std::filesystem::exists(desk_ / "run/best.safetensors"));
+  expect_success("train --out run --resume --steps 10");
+  expect_same_checkpoint("run", "whole");
+  expect_success(train_to("other", 5) + " --ema 0.9");
+  const std::string best = desk_.read("other/best.safetensors");
+  for (const char* file : {"other/best.safetensors", "other/best.state.safetensors"}) {
+    std::filesystem::remove(desk_ / file);
+  }
+  EXPECT_THAT(desk_.refusal("train --out other --resume"), HasSubstr("is complete"));
+  EXPECT_TRUE(desk_.read("other/best.safetensors") == best);
+}
+
 // Not even when the message cannot be written, either.
 TEST_F(Resume, WithAFileSizeLimitIsAnErrorAndNoCrash) {
   const std::string message = desk_.refusal(train_to("run", 50), "ulimit -f 4;");

@@ -100,6 +100,15 @@ TEST(SlowPasses, ASmallShareOfTheTimeIsNotTold) {
   EXPECT_TRUE(traced.found().empty());
 }
 
+// Its threads may have waited for a processor.
+TEST(SlowPasses, APassOfAFewMillisecondsIsNotTold) {
+  Traced traced;
+  traced.stretch("forward relu1 @0", 20);
+  EXPECT_TRUE(traced.found().empty());
+  traced.stretch("forward relu1 @0", 10);
+  EXPECT_EQ(traced.found().size(), 1U);
+}
+
 TEST(SlowPasses, OneLongEventOfATaskIsAnAccident) {
   Traced traced;
   traced.stretch("backward_weights conv2 @0", 30, 1);

@@ -14,8 +14,9 @@ namespace {
 // Bytes a second; a thread of a CPU of today reaches it, and GPUs far more.
 constexpr double sure_bandwidth = 1e10;
 constexpr double slow_factor = 5, least_share = 0.1;
-// Less is the start of a task rather than its work.
-constexpr double least_seconds = 1e-3;
+// A thread of a team may wait for another one that has no processor, for some time slices of 3 to
+// 4 ms and in many steps one after the other. That is no slow kernel.
+constexpr double least_seconds = 1e-2;
 // A pass that takes less of the time of all passes but the longest says little about what the
 // device can do. The longest is left out since it may take nearly all of the net's time.
 constexpr double telling_share = 0.005;

@@ -22,7 +22,7 @@ struct SlowPass {
   int fastest_layer = -1;
 };
 
-// The passes that take over a millisecond, over five times as long as expected, and at least a
+// The passes that take over 10 ms, over five times as long as expected, and at least a
 // tenth of the time of all passes on their device; the slowest comes first. The time of a task is
 // the shortest of its events, so that one accident of the host is no slow layer: have some
 // micro-batches of events. Layers whose types state no work are left out.
