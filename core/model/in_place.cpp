@@ -38,8 +38,54 @@ bool may_run_in_place(const Net& net, const Layer& layer, const ReadBackward& re
   if (std::count(layer.inputs.begin(), layer.inputs.end(), input) != 1) return false;
   if (net.phase != TANDEM_TRAIN) return true;
   if (from.has_gradient != to.has_gradient) return false;
-  if (layer.has(TANDEM_BACKWARD_READS_INPUTS) && layer.has_backward()) return false;
+  if (layer.backward_reads_inputs() && layer.has_backward()) return false;
   return !read_backward[size_t(input)];
+}
+
+// Whether its forward pass is nothing but an activation and saves nothing for its backward pass.
+bool is_plain(const Layer& follower) {
+  return follower.weights.empty() && follower.has(TANDEM_SAVES_NOTHING) &&
+         !follower.has(TANDEM_BATCH_STATISTICS) && !follower.is_result();
+}
+
+bool is_inserted_split(const Draft& draft, size_t layer) {
+  return draft.definition_of[layer] < 0 &&
+         std::strcmp(draft.net.layers[layer].type->name, "Split") == 0;
+}
+
+// Whether it adds its inputs, so that their gradients are that of its output.
+bool is_plain_sum(const Layer& layer) {
+  if (std::strcmp(layer.type->name, "Eltwise") != 0) return false;
+  if (layer.attributes->text("operation") != "SUM") return false;
+  const std::vector<double>& factors = layer.attributes->numbers("coeff");
+  return std::all_of(factors.begin(), factors.end(), [](double factor) { return factor == 1; });
+}
+
+// Whether the input's gradient can be in the memory of the output's, which other layers read after
+// the producer of the input: nothing may write it in place.
+bool can_share_gradient(const Net& net, int input, int output) {
+  const Tensor &from = net.tensor(input), &to = net.tensor(output);
+  return from.alias_of < 0 && from.producer >= 0 && !net.layer(from.producer).is_result() &&
+         from.has_gradient && to.has_gradient && from.layout == to.layout && from.dtype == to.dtype;
+}
+
+// Its kernel computes the backward pass of an activation that runs in place before the Split.
+void fuse_gradient_into_split(Draft& draft, Layer& split, int index,
+                              const std::string& device_kind) {
+  Net& net = draft.net;
+  const int producer = net.tensor(split.inputs[0]).producer;
+  if (producer < 0) return;
+  Layer& before = net.layer(producer);
+  if (!before.runs_in_place || before.inputs.size() != 1 || !before.has_backward() ||
+      before.gradient_fused_into >= 0 || !is_plain(before)) {
+    return;
+  }
+  const int32_t activation = layer_activation(before, net.phase, input_shapes(net, before));
+  if (activation != TANDEM_ACTIVATION_RELU) return;
+  const tandem_kernel& kernel = kernel_of(split, *draft.registry, device_kind);
+  if ((kernel.fused_gradients >> activation & 1U) == 0) return;
+  split.activation_before = activation;
+  before.gradient_fused_into = index;
 }
 
 // The layer whose only output `follower` reads and changes in place; -1: there is none.
@@ -55,19 +101,13 @@ int producer_of(const Net& net, const Layer& follower) {
                                                                                  : tensor.producer;
 }
 
-// Whether its forward pass is nothing but an activation and saves nothing for its backward pass.
-bool is_plain(const Layer& follower) {
-  return follower.weights.empty() && follower.has(TANDEM_SAVES_NOTHING) &&
-         !follower.has(TANDEM_BATCH_STATISTICS) && !follower.is_result();
-}
-
 }  // namespace
 
 void view_splits(Draft& draft) {
   Net& net = draft.net;
   for (size_t i = 0; i < net.layers.size(); ++i) {
     const Layer& layer = net.layers[i];
-    if (draft.definition_of[i] >= 0 || std::strcmp(layer.type->name, "Split") != 0) continue;
+    if (!is_inserted_split(draft, i)) continue;
     const Tensor& from = net.tensor(layer.inputs[0]);
     for (const int output : layer.outputs) {
       Tensor& to = net.tensor(output);
@@ -91,6 +131,26 @@ void run_in_place(Draft& draft) {
   }
 }
 
+void view_gradients_of_sums(Draft& draft) {
+  Net& net = draft.net;
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    const Layer& layer = net.layers[i];
+    if (!layer.wants_backward_data || !is_plain_sum(layer)) continue;
+    std::vector<int> inputs;
+    for (size_t k = 0; k < layer.inputs.size(); ++k) {
+      if (draft.takes_gradient[i][k]) inputs.push_back(layer.inputs[k]);
+    }
+    const int output = layer.outputs[0];
+    const bool all = std::all_of(inputs.begin(), inputs.end(),
+                                 [&](int input) { return can_share_gradient(net, input, output); });
+    if (!all) continue;
+    for (const int input : inputs) {
+      const bool is_shared = layer.runs_in_place && input == layer.inputs[0];
+      if (!is_shared) net.tensor(input).gradient_view_of = output;
+    }
+  }
+}
+
 void fuse_activations(Draft& draft, const std::string& device_kind) {
   Net& net = draft.net;
   for (size_t i = 0; i < net.layers.size(); ++i) {
@@ -104,7 +164,11 @@ void fuse_activations(Draft& draft, const std::string& device_kind) {
     if ((kernel.fused_activations >> activation & 1U) == 0) continue;
     maker.activation = activation;
     follower.fused_into = producer;
-    follower.gradient_is_fused = (kernel.fused_gradients >> activation & 1U) != 0;
+    if ((kernel.fused_gradients >> activation & 1U) != 0) follower.gradient_fused_into = producer;
+  }
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    if (!is_inserted_split(draft, i) || !net.makes_views(static_cast<int>(i))) continue;
+    fuse_gradient_into_split(draft, net.layers[i], static_cast<int>(i), device_kind);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "core/model/net.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -19,6 +20,11 @@ namespace tandem {
 
 std::string Layer::title() const {
   return fmt::format("layer '{}' ({})", name, type == nullptr ? "?" : type->name);
+}
+
+bool Layer::backward_reads_inputs() const {
+  if (!has(TANDEM_BACKWARD_READS_INPUTS)) return false;
+  return activation_before != TANDEM_ACTIVATION_NONE || std::strcmp(type->name, "Split") != 0;
 }
 
 bool Layer::may_take_gradient(size_t input) const {
@@ -79,9 +85,18 @@ int Net::values_of(int tensor) const {
   }
 }
 
-int Net::gradient_of(int tensor) const {
+int Net::in_place_root(int tensor) const {
   const int root = tensors[static_cast<size_t>(tensor)].alias_of;
   return root >= 0 ? root : tensor;
+}
+
+int Net::gradient_of(int tensor) const {
+  for (;;) {
+    const int root = in_place_root(tensor);
+    const int of = tensors[static_cast<size_t>(root)].gradient_view_of;
+    if (of < 0) return root;
+    tensor = of;
+  }
 }
 
 bool Net::makes_views(int layer) const {
@@ -89,6 +104,12 @@ bool Net::makes_views(int layer) const {
   return !outputs.empty() && std::all_of(outputs.begin(), outputs.end(), [this](int output) {
     return tensor(output).view_of >= 0;
   });
+}
+
+bool Net::makes_gradient_views(int layer) const {
+  const std::vector<int>& inputs = this->layer(layer).inputs;
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [this](int input) { return tensor(input).gradient_view_of >= 0; });
 }
 
 int Net::fused_layer(int layer) const {
@@ -101,7 +122,8 @@ void Net::separate_activations() {
   for (Layer& layer : layers) {
     layer.activation = TANDEM_ACTIVATION_NONE;
     layer.fused_into = -1;
-    layer.gradient_is_fused = false;
+    layer.gradient_fused_into = -1;
+    layer.activation_before = TANDEM_ACTIVATION_NONE;
   }
 }
 
@@ -151,6 +173,7 @@ Net build_net(const NetDefinition& definition, const Registry& registry,
   if (!options.device_kind.empty()) choose_layouts(draft, options.device_kind);
   view_splits(draft);
   run_in_place(draft);
+  view_gradients_of_sums(draft);
   find_results(draft);
   if (!options.device_kind.empty()) fuse_activations(draft, options.device_kind);
   if (options.loss_scale != 0) {

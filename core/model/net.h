@@ -31,6 +31,9 @@ struct Tensor {
   // The tensor whose values it has, with a gradient of its own: an output of an inserted Split,
   // which has no forward pass then.
   int view_of = -1;
+  // The tensor whose gradient it has, with values of its own: an input of a plain sum, which has no
+  // backward pass then.
+  int gradient_view_of = -1;
 };
 
 struct WeightArray {
@@ -64,7 +67,10 @@ struct Layer {
   int32_t activation = TANDEM_ACTIVATION_NONE;
   // The layer whose kernel computes its forward pass; -1: its own.
   int fused_into = -1;
-  bool gradient_is_fused = false;  // that kernel computes its backward pass, too
+  // The layer whose kernel computes its backward pass, too: that one, or the Split after it.
+  int gradient_fused_into = -1;
+  // Of a Split: the TANDEM_ACTIVATION_ of the layer before it whose backward pass it computes.
+  int32_t activation_before = TANDEM_ACTIVATION_NONE;
   Location location;
 
   [[nodiscard]] bool has(uint64_t trait) const { return (type->traits & trait) != 0; }
@@ -72,6 +78,8 @@ struct Layer {
   // Whether its type has a gradient for that input.
   [[nodiscard]] bool may_take_gradient(size_t input) const;
   [[nodiscard]] bool has_backward() const { return wants_backward_data || wants_backward_weights; }
+  // Whether its backward passes read the values of its inputs: a Split's only for an activation.
+  [[nodiscard]] bool backward_reads_inputs() const;
   // "layer 'conv1' (Convolution)"
   [[nodiscard]] std::string title() const;
 };
@@ -111,11 +119,15 @@ struct Net {
   }
   [[nodiscard]] WeightArray& weight(int index) { return weights[static_cast<size_t>(index)]; }
 
+  // The first of the tensors that share memory because layers run in place.
+  [[nodiscard]] int in_place_root(int tensor) const;
   // The tensor whose memory holds the values of this one; and that of its gradient.
   [[nodiscard]] int values_of(int tensor) const;
   [[nodiscard]] int gradient_of(int tensor) const;
   // Whether all outputs of the layer are views, so that it has no forward pass.
   [[nodiscard]] bool makes_views(int layer) const;
+  // Whether the gradients of all its inputs are views, so that it has no backward pass.
+  [[nodiscard]] bool makes_gradient_views(int layer) const;
   // The layer that is fused into this one; -1: none.
   [[nodiscard]] int fused_layer(int layer) const;
   // Undoes all fusions: every layer computes its own forward pass.

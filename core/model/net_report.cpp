@@ -54,8 +54,8 @@ std::vector<LayerSummary> summarize(const Net& net) {
   return rows;
 }
 
-std::string fusion_text(const Net& net, const Layer& layer) {
-  return layer.fused_into < 0 ? "" : "fused into " + net.layer(layer.fused_into).name;
+std::string fusion_text(const Net& net, int fused_into) {
+  return fused_into < 0 ? "" : "fused into " + net.layer(fused_into).name;
 }
 
 std::string to_dot(const Net& net) {
@@ -72,7 +72,7 @@ std::string to_dot(const Net& net) {
     const Layer& layer = net.layer(row.layer);
     std::string label = fmt::format("{}\n{}", layer.name, layer.type->name);
     if (row.weights > 0) label += fmt::format("\n{} weights", row.weights);
-    if (layer.fused_into >= 0) label += "\n" + fusion_text(net, layer);
+    if (layer.fused_into >= 0) label += "\n" + fusion_text(net, layer.fused_into);
     text += fmt::format("  l{} [label={}, fillcolor=\"{}\"];\n", row.layer, quote(label),
                         colour(layer));
     for (const int output : layer.outputs) {

@@ -18,8 +18,8 @@ struct LayerSummary {
 };
 [[nodiscard]] std::vector<LayerSummary> summarize(const Net& net);
 
-// "fused into conv1", the layer whose kernel computes its forward pass; "" if it is not fused.
-[[nodiscard]] std::string fusion_text(const Net& net, const Layer& layer);
+// "fused into conv1", the layer whose kernel computes a pass; "" for -1, none.
+[[nodiscard]] std::string fusion_text(const Net& net, int fused_into);
 
 // Layers as boxes and tensors as edges with their sizes, for `dot -Tsvg`.
 [[nodiscard]] std::string to_dot(const Net& net);

@@ -1,12 +1,15 @@
 // Split on the cpu: one pass over memory, in the order in which the elements lie.
+#include "layers/relu/relu_formula.h"
 #include "layers/split/split.h"
 #include "plugins/cpu/bfloat16.h"
+#include "plugins/cpu/fused_relu.h"
 #include "plugins/cpu/team.h"
 
 namespace {
 
 using namespace tandem::cpu;
 using namespace tandem::sdk;
+using tandem::layers::PlainRelu;
 using tandem::layers::Split;
 
 class SplitCpu {
@@ -14,9 +17,11 @@ class SplitCpu {
   SplitCpu(const Binding& binding, const Call&)
       : outputs_(binding.output_count()),
         elements_(count(binding.input(0).shape)),
-        dtype_(binding.input(0).dtype) {}
+        dtype_(binding.input(0).dtype),
+        fuses_relu_(binding.fuses_relu()) {}
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
+  static constexpr uint32_t fused_activations = relu_only, fused_gradients = relu_only;
 
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
@@ -39,7 +44,14 @@ class SplitCpu {
     tandem::cpu::for_ranges(call.threads, elements_, [&](int64_t begin, int64_t end) {
       for (size_t output = 0; output < outputs_; ++output) {
         T* y = pass.output<T>(output).data();
-        if (y != x) std::copy(x + begin, x + end, y + begin);
+        if (fuses_relu_) {
+          std::transform(x + begin, x + end, y + begin, [](T value) {
+            store(PlainRelu::value(load(value)), value);
+            return value;
+          });
+        } else if (y != x) {
+          std::copy(x + begin, x + end, y + begin);
+        }
       }
     });
   }
@@ -68,6 +80,9 @@ class SplitCpu {
       has_one = true;
     }
     if (!has_one) std::fill_n(dx, size, 0.0F);
+    if (!fuses_relu_) return;
+    const float* x = pass.input(0) + first;
+    for (int64_t i = 0; i < size; ++i) dx[i] = PlainRelu::gradient(x[i], dx[i]);
   }
   // The sum is rounded once.
   void sum_part(const Pass& pass, int64_t first, int64_t size, bfloat16* dx) const {
@@ -83,12 +98,17 @@ class SplitCpu {
       widen(pass.output_gradient<bfloat16>(output).data() + first, dy, size);
       for (int64_t i = 0; i < size; ++i) total[i] += dy[i];
     }
+    if (fuses_relu_) {
+      widen(pass.input<bfloat16>(0).data() + first, dy, size);
+      for (int64_t i = 0; i < size; ++i) total[i] = PlainRelu::gradient(dy[i], total[i]);
+    }
     narrow(total, dx, size);
   }
 
   size_t outputs_;
   int64_t elements_;
   int32_t dtype_;
+  bool fuses_relu_;
 };
 
 }  // namespace

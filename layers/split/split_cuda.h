@@ -1,7 +1,10 @@
 // Split on NVIDIA GPUs. Its backward pass adds the gradients in the outputs' order. A kernel adds a
-// limited number of them; each kernel rounds once.
+// limited number of them; each kernel rounds once, and applies the gradient of a fused ReLU.
 #pragma once
 
+#include "layers/elementwise_cuda.h"
+#include "layers/fused_relu_cuda.h"
+#include "layers/relu/relu_formula.h"
 #include "layers/split/split.h"
 #include "plugins/cuda/elements.h"
 #include "plugins/cuda/indexing.h"
@@ -11,30 +14,43 @@ namespace tandem::layers {
 
 constexpr int64_t most_split_sources = 64;
 
+// x: the input, if the gradient of a ReLU of it is to be applied; else nullptr.
 template <class T>
 struct SplitBackward {
   static constexpr int at_once = cuda::elements_at_once<T>;
   [[nodiscard]] bool can_vectorize() const {
-    bool result = cuda::are_aligned(first, dx);
+    bool result = cuda::are_aligned(first, dx, x);
     for (int64_t k = 0; k < count; ++k) result = result && cuda::are_aligned(others[k]);
     return result;
   }
   template <int n>
-  [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
-    return cuda::read_two<n>(first + i, others[0] + i);
+  struct Read {
+    cuda::TwoElements<T, n> gradients;
+    cuda::Elements<T, n> x;
+  };
+  template <int n>
+  [[nodiscard]] TANDEM_HOST_DEVICE Read<n> read(int64_t i) const {
+    Read<n> result{cuda::read_two<n>(first + i, others[0] + i), {}};
+    if (x != nullptr) result.x = cuda::read<n>(x + i);
+    return result;
   }
   template <int n>
-  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::TwoElements<T, n>& v) const {
-    auto sum = cuda::each_lane<n>([&](int lane) { return v.first[lane] + v.second[lane]; });
+  TANDEM_HOST_DEVICE void write(int64_t i, const Read<n>& v) const {
+    const auto& [one, two] = v.gradients;
+    auto sum = cuda::each_lane<n>([&](int lane) { return one[lane] + two[lane]; });
     for (int64_t k = 1; k < count; ++k) {
       const auto other = cuda::read<n>(others[k] + i);
       sum = cuda::each_lane<n>([&](int lane) { return sum[lane] + other[lane]; });
+    }
+    if (x != nullptr) {
+      sum = cuda::each_lane<n>([&](int lane) { return PlainRelu::gradient(v.x[lane], sum[lane]); });
     }
     cuda::write(sum, dx + i);
   }
   const T* first;
   const T* others[most_split_sources];
   int64_t count;  // of the others, at least 1
+  const T* x;
   T* dx;
 };
 
@@ -49,18 +65,25 @@ class SplitCuda {
   SplitCuda(const sdk::Binding& binding, const sdk::Call&)
       : outputs_(static_cast<int64_t>(binding.output_count())),
         elements_(sdk::count(binding.input(0).shape)),
-        dtype_(binding.input(0).dtype) {}
+        dtype_(binding.input(0).dtype),
+        fuses_relu_(binding.fuses_relu()) {}
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
+  static constexpr uint32_t fused_activations = relu_only, fused_gradients = relu_only;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
   void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
+      const T* x = pass.input<T>(0).get();
       for (int64_t i = 0; i < outputs_; ++i) {
-        cuda::copy(call, pass.input<T>(0).get(), pass.output<T>(static_cast<size_t>(i)).get(),
-                   elements_);
+        T* y = pass.output<T>(static_cast<size_t>(i)).get();
+        if (fuses_relu_) {
+          cuda::for_each(call, elements_, detail::ElementwiseForward<PlainRelu, T>{{}, x, y});
+        } else {
+          cuda::copy(call, x, y, elements_);
+        }
       }
     });
   }
@@ -73,6 +96,7 @@ class SplitCuda {
  private:
   template <class T>
   void add_gradients(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    const T* x = fuses_relu_ ? pass.input<T>(0).get() : nullptr;
     T* dx = pass.input_gradient<T>(0).get();
     int64_t number = 0;
     // The next gradient that exists; nullptr after the last one.
@@ -86,9 +110,13 @@ class SplitCuda {
     const T* first = next();
     const T* other = next();
     if (first == nullptr) return cuda::for_each(call, elements_, NoGradient<T>{dx});
+    if (other == nullptr && x != nullptr) {
+      using OfRelu = detail::ElementwiseBackward<PlainRelu, T>;
+      return cuda::for_each(call, elements_, OfRelu{{}, x, first, dx});
+    }
     if (other == nullptr) return cuda::copy(call, first, dx, elements_);
     do {
-      SplitBackward<T> body{first, {}, 0, dx};
+      SplitBackward<T> body{first, {}, 0, x, dx};
       for (; other != nullptr && body.count < most_split_sources; other = next()) {
         body.others[body.count++] = other;
       }
@@ -99,6 +127,7 @@ class SplitCuda {
 
   int64_t outputs_, elements_;
   int32_t dtype_;
+  bool fuses_relu_;
 };
 
 }  // namespace tandem::layers

@@ -71,6 +71,7 @@ std::vector<LayerSetup> fused_setups() {
   }
   result.push_back(
       {.type = "Eltwise", .parameters = {{"coeff", "-0.5"}, {"coeff", "2"}}, .inputs = {x, y}});
+  result.push_back({.type = "Split", .inputs = {x}, .output_count = 2});
   result.push_back({.type = "BatchNorm",
                     .inputs = {x},
                     .weights = {a, PlainTensor{channels, std::vector<float>(16, 2.0F)},
@@ -223,6 +224,31 @@ TEST_P(FusedRelu, AGradientThatTheKernelAppliesEqualsThatOfASeparateRelu) {
         const auto expected = plain.backward_weights({before});
         for (size_t i = 3; i < 5; ++i) EXPECT_EQ(actual[i].values, expected[i].values) << i;
       }
+    }
+  }
+}
+
+// As after a ReLU that ran in place: the gradient is that of the sum, rounded, through the ReLU.
+TEST_P(FusedRelu, ASplitAppliesTheGradientToTheSumOfItsOutputs) {
+  if (!not_computable(GetParam()).empty()) GTEST_SKIP() << not_computable(GetParam());
+  if (GetParam() != TANDEM_FLOAT32 &&
+      (kernel_of({.type = "Split"}).dtypes >> GetParam() & 1U) == 0) {
+    GTEST_SKIP() << "the Split kernel of this device does not know the dtype";
+  }
+  for (const uint32_t outputs : {1U, 2U, 3U, 70U}) {
+    LayerSetup setup{
+        .type = "Split", .inputs = {strange_tensor(image, 1)}, .output_count = outputs};
+    setup.input_dtype = setup.output_dtype = GetParam();
+    for (const LayerSetup& one : in_every_layout(setup)) {
+      SCOPED_TRACE(testing::Message() << outputs << " outputs, " << layout_text(one));
+      LayerRun plain(one), fused(with_relu(one)), relu(relu_after(one, one.inputs[0]));
+      plain.forward();
+      fused.forward();
+      relu.forward();
+      std::vector<PlainTensor> gradients;
+      for (uint32_t i = 0; i < outputs; ++i) gradients.push_back(random_tensor(image, 20 + i));
+      const PlainTensor expected = relu.backward_data({plain.backward_data(gradients)[0]})[0];
+      EXPECT_EQ(bits(fused.backward_data(gradients)[0]), bits(expected));
     }
   }
 }

@@ -103,8 +103,8 @@ TEST(Activations, CanBeSeparatedAgain) {
 
 TEST(Activations, AreShownWithTheLayerTheyAreFusedInto) {
   const Net net = build(rectified(""), made_for_fake());
-  EXPECT_EQ(fusion_text(net, layer_of(net, "relu")), "fused into a");
-  EXPECT_EQ(fusion_text(net, layer_of(net, "a")), "");
+  EXPECT_EQ(fusion_text(net, layer_of(net, "relu").fused_into), "fused into a");
+  EXPECT_EQ(fusion_text(net, layer_of(net, "a").fused_into), "");
   EXPECT_THAT(to_dot(net), HasSubstr("relu\\nReLU\\nfused into a"));
 }
 

@@ -232,6 +232,7 @@ TEST(Architecture, CoreIncludesOfPluginsTheAbiAndTheModelsThatBothSidesUse) {
       "plugins/center_crop.h",                       // the part of a picture that a net sees
       "plugins/resampling.h",                        // what a resized pixel is made of
       "plugins/regular_file.h",                      // the one way to open a file to read
+      "plugins/path_status.h",                       // the one way to ask what a path is
       "plugins/onnx/runner.h",   // the table of a library that runs exported nets
       "plugins/video/reader.h",  // the table of a library that reads videos
   };

@@ -133,7 +133,7 @@ TEST_P(JoinedActivations, HaveTasksOfTheirOwnOnlyAfterSlices) {
 TEST_P(JoinedActivations, HaveABackwardPassWhereTheKernelDoesNotApplyTheirGradient) {
   if (GetParam().strategy == "testing") GTEST_SKIP() << "a test has no backward pass";
   Net net = joined_net();
-  for (Layer& layer : net.layers) layer.gradient_is_fused = layer.fused_into >= 0;
+  for (Layer& layer : net.layers) layer.gradient_fused_into = layer.fused_into;
   const Plan plan = activations_plan(GetParam(), net);
   std::set<std::pair<int, int>> own;      // device and ReLU
   std::set<std::pair<int, int>> missing;  // device and ReLU whose gradient the kernel leaves out

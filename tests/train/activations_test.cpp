@@ -1,5 +1,5 @@
-// Activations that kernels fuse give the same weights as separate activations, bit for bit,
-// with every strategy.
+// Activations that kernels fuse, and gradients that sums share, give the same weights as separate
+// ones, bit for bit, with every strategy.
 #include <gtest/gtest.h>
 
 #include "tests/train/rectified_net.h"
@@ -34,6 +34,49 @@ TEST_P(RectifiedRuns, GiveTheBitsOfRunsWithReluLayers) {
   ASSERT_EQ(fusion_text(rectified_net(false), "cpu", TANDEM_TEST), 4);
   ASSERT_EQ(fusion_text(rectified_net(true), "cpu", TANDEM_TRAIN), 0);
   EXPECT_EQ(run_of(GetParam(), false), run_of(GetParam(), true));
+}
+
+Net rectified(bool looked_at) {
+  static const Registry registry = Registry::with_defaults();
+  NetOptions options;
+  options.batch = 2;
+  options.data = {1, 3, 20, 20};
+  return build_net(rectified_net(looked_at), registry, options);
+}
+
+// The tensor that the layer reads as input `number`.
+int input_of(const Net& net, const std::string& layer, size_t number) {
+  return net.layer(net.find_layer(layer)).inputs.at(number);
+}
+
+int output_of(const Net& net, const std::string& layer) {
+  return net.layer(net.find_layer(layer)).outputs.at(0);
+}
+
+TEST(Sums, GiveTheirGradientToAllTheirInputs) {
+  const Net net = rectified(false);
+  for (const std::string sum : {"sum2", "sum"}) {
+    for (const size_t input : {0, 1}) {
+      EXPECT_EQ(net.gradient_of(input_of(net, sum, input)), net.gradient_of(output_of(net, sum)));
+    }
+    EXPECT_TRUE(net.makes_gradient_views(net.find_layer(sum))) << sum;
+  }
+}
+
+TEST(Sums, HaveGradientsOfTheirOwnWhereALayerRunsInPlaceBefore) {
+  const Net net = rectified(true);
+  EXPECT_FALSE(net.makes_gradient_views(net.find_layer("sum")));
+  EXPECT_NE(net.gradient_of(input_of(net, "sum", 0)), net.gradient_of(input_of(net, "sum", 1)));
+}
+
+TEST(Splits, ComputeTheGradientOfTheReluBefore) {
+  const Net net = rectified(false);
+  const int split = net.find_layer("relu2_split");
+  EXPECT_EQ(net.layer(net.find_layer("relu2")).gradient_fused_into, split);
+  EXPECT_TRUE(net.layer(split).backward_reads_inputs());
+  EXPECT_FALSE(net.layer(net.find_layer("pool1_split")).backward_reads_inputs());
+  const Net separate = rectified(true);
+  EXPECT_EQ(separate.layer(separate.find_layer("relu2")).gradient_fused_into, -1);
 }
 
 }  // namespace

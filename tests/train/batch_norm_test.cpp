@@ -266,7 +266,7 @@ TEST_F(ScaledBatchNorm, LeavesTheReluWithoutABackwardPassOnTheCpu) {
   o.data = {1, 3, 20, 20};
   const Net net = build_net(read_net_text(scaled_net(one_layer)), registry, o);
   const int relu = net.find_layer("relu");
-  EXPECT_TRUE(net.layer(relu).gradient_is_fused);
+  EXPECT_EQ(net.layer(relu).gradient_fused_into, net.layer(relu).fused_into);
   EXPECT_EQ(CostTable().pass_seconds(net, relu, LayerPass::backward_data, 4), 0);
   EXPECT_GT(CostTable().pass_seconds(net, net.find_layer("both"), LayerPass::backward_data, 4), 0);
   StrategyInputs inputs;

@@ -1,5 +1,6 @@
-// A net with ReLUs after layers of several types, and the same net in which none of these can fuse
-// them: for runs that must give the same bits.
+// A net with ReLUs after layers of several types and with sums, and the same net in which none of
+// the layers can fuse ReLUs and one sum has gradients of its own: for runs that must give the same
+// bits.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,8 +15,9 @@
 namespace tandem::test {
 
 // `looked_at`: another layer reads what is before each ReLU but the last, which then has a pass of
-// its own. (The last is in fc_parallel's chain, through which everything must pass.) `normalises`:
-// one of the layers is a BatchNormScale, which mixes the samples of a batch.
+// its own. (The last is in fc_parallel's chain, through which everything must pass.) A layer that
+// runs in place before a sum keeps the sum from sharing its gradient. `normalises`: one of the
+// layers is a BatchNormScale, which mixes the samples of a batch.
 inline NetDefinition rectified_net(bool looked_at, bool normalises = false) {
   const std::string filler = " weight_filler { type: \"xavier\" }";
   const std::string window = "convolution_param { num_output: 8 kernel_size: 3 pad: 1" + filler;
@@ -36,7 +38,11 @@ inline NetDefinition rectified_net(bool looked_at, bool normalises = false) {
       .layer("conv2", "Convolution", window + " }")
       .layer("sum2", "Eltwise", {"conv2", "pool1"}, {"sum2"});
   relu("relu2", "sum2");
-  net.layer("conv3", "Convolution", window + " }")
+  net.layer("branch", "Convolution", window + " }");
+  if (looked_at)
+    net.layer("same", "Reshape", "reshape_param { shape { dim: 0 dim: 0 } axis: 0 num_axes: 2 }");
+  net.layer("sum", "Eltwise", {"relu2", looked_at ? "same" : "branch"}, {"sum"})
+      .layer("conv3", "Convolution", window + " }")
       .layer("scale3", normalises ? "BatchNorm" : "Scale",
              normalises ? "batch_norm_param { scale_bias: true }" : factors);
   relu("relu3", "scale3");

@@ -68,8 +68,10 @@ void print_as_json(const Net& net, const std::vector<LayerSummary>& rows, int64_
                                   {"layout", layout_name(tensor.layout)},
                                   {"dtype", dtype_name(tensor.dtype)}});
     }
-    if (layer.fused_into >= 0) entry["forward"] = fusion_text(net, layer);
-    if (layer.gradient_is_fused) entry["backward"] = fusion_text(net, layer);
+    if (layer.fused_into >= 0) entry["forward"] = fusion_text(net, layer.fused_into);
+    if (layer.gradient_fused_into >= 0) {
+      entry["backward"] = fusion_text(net, layer.gradient_fused_into);
+    }
     tree["layers"].push_back(entry);
   }
   const Totals totals = totals_of(rows);
@@ -98,7 +100,7 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
                 layer.type->name, row.outputs.empty() ? "-" : size_text(row.outputs[0]), layout,
                 row.weights > 0 ? fmt::format("{}", row.weights) : "-",
                 flops_text(row.forward_flops), flops_text(row.backward_flops),
-                layer.fused_into >= 0  ? fusion_text(net, layer)
+                layer.fused_into >= 0  ? fusion_text(net, layer.fused_into)
                 : row.output_bytes > 0 ? human_bytes(row.output_bytes)
                                        : "in place");
   }

@@ -63,7 +63,7 @@ std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs) {
     row.cost = net.cost(static_cast<int>(i), measured_rows);
     for (const int weight : layer.weights)
       row.weights += net.weights[static_cast<size_t>(weight)].count;
-    if (row.seconds[0] <= 0) row.fused = fusion_text(net, layer);
+    if (row.seconds[0] <= 0) row.fused = fusion_text(net, layer.fused_into);
     rows.push_back(row);
   }
   const std::vector<PlanBinding>& bindings = session.training().plan.bindings;

@@ -57,7 +57,7 @@ void PlanBuilder::emit_forward(int shard, int layer) {
   if (net().makes_views(layer)) return;
   const Layer& l = net().layers[size_t(layer)];
   if (l.fused_into >= 0 && !pending_.has(plan(), tensor(shard, l.inputs[0]))) {
-    if (l.gradient_is_fused) applied_ahead_.emplace(shard, layer);
+    if (l.gradient_fused_into == l.fused_into) applied_ahead_.emplace(shard, layer);
     return;
   }
   emit_own_pass(shard, layer, Stage::forward, LayerPass::forward);
@@ -65,11 +65,14 @@ void PlanBuilder::emit_forward(int shard, int layer) {
 
 void PlanBuilder::emit_backward(int shard, int layer, Stage stage) {
   const Layer& l = net().layers[size_t(layer)];
-  if (!l.has_backward()) return;
+  if (!l.has_backward() || net().makes_gradient_views(layer)) return;
   // A kernel that did not apply the activation does not apply its gradient either.
   if (applied_ahead_.contains({shard, layer})) return;
   if (l.wants_backward_weights) emit_backward_weights(shard, layer, stage);
   if (l.wants_backward_data) emit_own_pass(shard, layer, stage, LayerPass::backward_data);
+  if (l.activation_before != TANDEM_ACTIVATION_NONE) {
+    applied_ahead_.emplace(shard, net().tensor(l.inputs[0]).producer);
+  }
 }
 
 void PlanBuilder::emit_backward_weights(int shard, int layer, Stage stage) {
@@ -158,7 +161,7 @@ void PlanBuilder::emit_pass(const std::string& label, Stage stage, const LayerWo
   } else if (!is_forward(work.pass)) {
     append(task.reads, use.output_gradients);
     append(task.reads, {{use.saved, 0, whole_buffer}});
-    if (l.has(TANDEM_BACKWARD_READS_INPUTS)) {
+    if (l.backward_reads_inputs()) {
       append(task.reads, use.inputs);
     } else {
       for (size_t i = 0; i < use.inputs.size(); ++i) {

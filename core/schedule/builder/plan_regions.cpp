@@ -369,7 +369,7 @@ PlanBinding PlanRegions::describe(int shard, int layer) {
   use.layer = layer;
   use.device = device_of(shard);
   use.rows = rows(shard);
-  use.activation = l.activation;
+  use.activation = l.activation != TANDEM_ACTIVATION_NONE ? l.activation : l.activation_before;
   describe_tensors(use, shard);
   use.step = step(shard);
   if (l.has(TANDEM_LOSS) || l.has(TANDEM_METRIC)) {

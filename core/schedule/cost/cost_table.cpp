@@ -283,7 +283,8 @@ double CostTable::pass_seconds(const Net& net, int layer, LayerPass pass, int64_
 double CostTable::pass_seconds(LayerWorks& layers, int layer, LayerPass pass, int64_t rows) const {
   const Layer& l = layers.net().layers[size_t(layer)];
   const bool is_forward = pass == LayerPass::forward;
-  if (is_forward ? l.fused_into >= 0 : l.gradient_is_fused) return 0;
+  if (is_forward ? l.fused_into >= 0 : l.gradient_fused_into >= 0) return 0;
+  if (!is_forward && layers.net().makes_gradient_views(layer)) return 0;
   return use_seconds(layers, layer, pass, rows,
                      is_forward ? l.activation : int32_t{TANDEM_ACTIVATION_NONE});
 }

@@ -289,7 +289,7 @@ GuardedPass Lowering::guarded_pass(const LayerWork& work, bool accumulates,
     }
   };
   add("input", &LayerPointers::inputs, binding.inputs, layer.inputs,
-      readable(reads_all || layer.has(TANDEM_BACKWARD_READS_INPUTS)));
+      readable(reads_all || layer.backward_reads_inputs()));
   add("output", &LayerPointers::outputs, binding.outputs, layer.outputs,
       is_forward ? whole : readable(!reads_all && layer.has(TANDEM_BACKWARD_READS_OUTPUTS)));
   add("weight", &LayerPointers::weights, binding.weights, {}, Access::read);

@@ -68,7 +68,7 @@ class Search {
   }
   void goes_backward(const Layer& layer, int index) {
     if (!layer.has(TANDEM_SAVES_NOTHING)) run_again(index);
-    if (layer.has(TANDEM_BACKWARD_READS_INPUTS)) {
+    if (layer.backward_reads_inputs()) {
       for (const int input : layer.inputs) want(input);
     } else {
       for (size_t i = 0; i < layer.inputs.size(); ++i) {

@@ -22,7 +22,7 @@ ColumnParallelLinear::ColumnParallelLinear(Slices& slices, const FcChain& chain,
       input_name_(input_is_rows_ ? net_.tensor(input_).name : slices.producer(input_)) {}
 
 bool ColumnParallelLinear::reads_data() const {
-  return net_.tensor(net_.gradient_of(input_)).producer < 0;
+  return net_.tensor(net_.in_place_root(input_)).producer < 0;
 }
 
 // The device's neurons times the part of the input that `owner` has: all inputs of some rows, or
@@ -126,7 +126,7 @@ Region ColumnParallelLinear::output_gradient(int device, const Round& round) {
                       Stage::backward_fc, {device, StreamKind::compute}, sum, std::move(parts));
   }
   const auto gradient_of = [&](int tensor) {
-    return net_.gradient_of(tensor) == net_.gradient_of(received)
+    return net_.in_place_root(tensor) == net_.in_place_root(received)
                ? sum
                : slices_.gradient(device, tensor, round.rows);
   };

@@ -31,7 +31,7 @@ Interval Slices::neurons(int tensor, int device) const {
 }
 
 const std::string& Slices::producer(int tensor) const {
-  return net_.layer(net_.tensor(net_.gradient_of(tensor)).producer).name;
+  return net_.layer(net_.tensor(net_.in_place_root(tensor)).producer).name;
 }
 
 Region Slices::buffer(int device, const std::string& name, int64_t bytes) {
