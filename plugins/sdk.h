@@ -75,19 +75,22 @@ class Plugin {
   // - static constexpr uint32_t dtypes, bits 1 << TANDEM_FLOAT32 and so on, if it supports more
   //   than float32;
   // - static constexpr uint32_t fused_activations, bits 1 << TANDEM_ACTIVATION_RELU and so on, if
-  //   it can fuse them, and fused_gradients, if its backward passes apply their gradients, too.
+  //   it can fuse them, and fused_gradients, if its backward passes apply their gradients, too;
+  // - static constexpr uint32_t gradients_before, the same bits, if its backward_data applies the
+  //   gradient of an activation before the layer.
   template <class T, class K>
   Plugin& kernel(const char* device_kind) {
     using Table = detail::KernelTable<K>;
     static_assert(
         requires { &K::forward; },
         "a kernel needs a public void forward(const Call&, const Pass&)");
-    tables_->kernels.push_back(&tables_->owned_kernels.emplace_back(tandem_kernel{
-        sizeof(tandem_kernel), T{}.name(), device_kind, &Table::layouts, &Table::prepare,
-        &Table::release, Table::forward_or_null(), Table::backward_data_or_null(),
-        Table::backward_weights_or_null(), Table::backward_or_null(),
-        Table::forward_statistics_or_null(), Table::backward_statistics_or_null(),
-        Table::merge_or_null(), Table::dtypes(), Table::activations(), Table::gradients()}));
+    tables_->kernels.push_back(&tables_->owned_kernels.emplace_back(
+        tandem_kernel{sizeof(tandem_kernel), T{}.name(), device_kind, &Table::layouts,
+                      &Table::prepare, &Table::release, Table::forward_or_null(),
+                      Table::backward_data_or_null(), Table::backward_weights_or_null(),
+                      Table::backward_or_null(), Table::forward_statistics_or_null(),
+                      Table::backward_statistics_or_null(), Table::merge_or_null(), Table::dtypes(),
+                      Table::activations(), Table::gradients(), Table::gradients_before()}));
     return *this;
   }
   Plugin& backend(const tandem_backend* table) { return tables_->backends.push_back(table), *this; }

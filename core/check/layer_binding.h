@@ -39,7 +39,7 @@ struct LayerSetup {
   int64_t slice_begin = 0, slice_end = -1;  // output channels; -1: all
   bool whole_outputs = false;
   int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
-  int32_t activation = TANDEM_ACTIVATION_NONE;
+  int32_t activation = TANDEM_ACTIVATION_NONE, activation_before = TANDEM_ACTIVATION_NONE;
   std::string algorithm = {};     // of an earlier run; "": none
   PlainTensor output_start = {};  // the contents of output 0 before forward
   bool on_a_cpu = false;          // even if the kernels under test run on another device
@@ -229,7 +229,8 @@ class LayerBinding {
                                       : (output_shapes_.empty() ? 0 : output_shapes_[0].c),
                 setup_.input_begin,
                 setup_.algorithm.empty() ? nullptr : setup_.algorithm.c_str(),
-                setup_.activation};
+                setup_.activation,
+                setup_.activation_before};
   }
 
   void prepare() {

@@ -199,8 +199,9 @@ class LayerRun : public LayerBinding {
   void run(tandem_pass_function function, const std::vector<void*>& output_gradients,
            const std::vector<void*>& input_gradients, const std::vector<void*>& weight_gradients,
            uint32_t flags, bool forward) {
-    const bool reads_inputs =
-        forward || shows_everything_ || (type_.traits & TANDEM_BACKWARD_READS_INPUTS) != 0;
+    const bool reads_inputs = forward || shows_everything_ ||
+                              (type_.traits & TANDEM_BACKWARD_READS_INPUTS) != 0 ||
+                              setup_.activation_before != TANDEM_ACTIVATION_NONE;
     const bool reads_outputs =
         forward || shows_everything_ || (type_.traits & TANDEM_BACKWARD_READS_OUTPUTS) != 0;
     const std::vector<GuardedMemory> inputs =

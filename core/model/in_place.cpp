@@ -48,11 +48,6 @@ bool is_plain(const Layer& follower) {
          !follower.has(TANDEM_BATCH_STATISTICS) && !follower.is_result();
 }
 
-bool is_inserted_split(const Draft& draft, size_t layer) {
-  return draft.definition_of[layer] < 0 &&
-         std::strcmp(draft.net.layers[layer].type->name, "Split") == 0;
-}
-
 // Whether it adds its inputs, so that their gradients are that of its output.
 bool is_plain_sum(const Layer& layer) {
   if (std::strcmp(layer.type->name, "Eltwise") != 0) return false;
@@ -69,23 +64,24 @@ bool can_share_gradient(const Net& net, int input, int output) {
          from.has_gradient && to.has_gradient && from.layout == to.layout && from.dtype == to.dtype;
 }
 
-// Its kernel computes the backward pass of an activation that runs in place before the Split.
-void fuse_gradient_into_split(Draft& draft, Layer& split, int index,
-                              const std::string& device_kind) {
+// Lets the layer's kernel compute the backward pass of an activation that ran in place before it.
+void fuse_gradient_before(Draft& draft, size_t index, const std::string& device_kind) {
   Net& net = draft.net;
-  const int producer = net.tensor(split.inputs[0]).producer;
+  Layer& layer = net.layers[index];
+  if (layer.inputs.empty() || layer.runs_in_place || !draft.takes_gradient[index][0]) return;
+  const int producer = net.tensor(layer.inputs[0]).producer;
   if (producer < 0) return;
   Layer& before = net.layer(producer);
-  if (!before.runs_in_place || before.inputs.size() != 1 || !before.has_backward() ||
-      before.gradient_fused_into >= 0 || !is_plain(before)) {
+  if (!before.runs_in_place || before.inputs.size() != 1 || before.gradient_fused_into >= 0 ||
+      !is_plain(before)) {
     return;
   }
   const int32_t activation = layer_activation(before, net.phase, input_shapes(net, before));
-  if (activation != TANDEM_ACTIVATION_RELU) return;
-  const tandem_kernel& kernel = kernel_of(split, *draft.registry, device_kind);
-  if ((kernel.fused_gradients >> activation & 1U) == 0) return;
-  split.activation_before = activation;
-  before.gradient_fused_into = index;
+  if (activation != TANDEM_ACTIVATION_RELU) return;  // none, or one of a newer ABI
+  const tandem_kernel& kernel = kernel_of(layer, *draft.registry, device_kind);
+  if ((kernel.gradients_before >> activation & 1U) == 0) return;
+  layer.activation_before = activation;
+  before.gradient_fused_into = static_cast<int>(index);
 }
 
 // The layer whose only output `follower` reads and changes in place; -1: there is none.
@@ -107,7 +103,7 @@ void view_splits(Draft& draft) {
   Net& net = draft.net;
   for (size_t i = 0; i < net.layers.size(); ++i) {
     const Layer& layer = net.layers[i];
-    if (!is_inserted_split(draft, i)) continue;
+    if (draft.definition_of[i] >= 0 || std::strcmp(layer.type->name, "Split") != 0) continue;
     const Tensor& from = net.tensor(layer.inputs[0]);
     for (const int output : layer.outputs) {
       Tensor& to = net.tensor(output);
@@ -166,10 +162,7 @@ void fuse_activations(Draft& draft, const std::string& device_kind) {
     follower.fused_into = producer;
     if ((kernel.fused_gradients >> activation & 1U) != 0) follower.gradient_fused_into = producer;
   }
-  for (size_t i = 0; i < net.layers.size(); ++i) {
-    if (!is_inserted_split(draft, i) || !net.makes_views(static_cast<int>(i))) continue;
-    fuse_gradient_into_split(draft, net.layers[i], static_cast<int>(i), device_kind);
-  }
+  for (size_t i = 0; i < net.layers.size(); ++i) fuse_gradient_before(draft, i, device_kind);
 }
 
 }  // namespace tandem

@@ -16,8 +16,8 @@ void run_in_place(Draft& draft);
 void view_gradients_of_sums(Draft& draft);
 
 // Fuses activations that run in place into the upstream layer, where its kernel for the device kind
-// can apply them. The activation layer keeps its backward pass, unless that kernel or the one of a
-// Split after the activation can compute it, too.
+// can apply them. The activation layer keeps its backward pass, unless that kernel or the one of
+// the layer after the activation can compute it, too.
 void fuse_activations(Draft& draft, const std::string& device_kind);
 
 }  // namespace tandem

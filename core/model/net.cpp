@@ -1,7 +1,6 @@
 #include "core/model/net.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -23,8 +22,7 @@ std::string Layer::title() const {
 }
 
 bool Layer::backward_reads_inputs() const {
-  if (!has(TANDEM_BACKWARD_READS_INPUTS)) return false;
-  return activation_before != TANDEM_ACTIVATION_NONE || std::strcmp(type->name, "Split") != 0;
+  return has(TANDEM_BACKWARD_READS_INPUTS) || activation_before != TANDEM_ACTIVATION_NONE;
 }
 
 bool Layer::may_take_gradient(size_t input) const {

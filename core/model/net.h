@@ -67,9 +67,9 @@ struct Layer {
   int32_t activation = TANDEM_ACTIVATION_NONE;
   // The layer whose kernel computes its forward pass; -1: its own.
   int fused_into = -1;
-  // The layer whose kernel computes its backward pass, too: that one, or the Split after it.
+  // The layer whose kernel computes its backward pass, too: that one, or the layer after it.
   int gradient_fused_into = -1;
-  // Of a Split: the TANDEM_ACTIVATION_ of the layer before it whose backward pass it computes.
+  // The TANDEM_ACTIVATION_ of the layer before, whose backward pass its kernel computes, too.
   int32_t activation_before = TANDEM_ACTIVATION_NONE;
   Location location;
 
@@ -78,7 +78,7 @@ struct Layer {
   // Whether its type has a gradient for that input.
   [[nodiscard]] bool may_take_gradient(size_t input) const;
   [[nodiscard]] bool has_backward() const { return wants_backward_data || wants_backward_weights; }
-  // Whether its backward passes read the values of its inputs: a Split's only for an activation.
+  // Whether its backward passes read the values of its inputs.
   [[nodiscard]] bool backward_reads_inputs() const;
   // "layer 'conv1' (Convolution)"
   [[nodiscard]] std::string title() const;

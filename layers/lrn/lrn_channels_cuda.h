@@ -174,7 +174,7 @@ struct LrnRunBackward {
       float sum = 0;
       TANDEM_UNROLL
       for (int j = k - half; j <= k + half; ++j) sum += ratios[j + half];
-      return gradients[k] * powers[k] - slope * xs[k] * sum;
+      return follows_relu && !(xs[k] > 0) ? 0.0F : gradients[k] * powers[k] - slope * xs[k] * sum;
     };
     if constexpr (vectors) {
       cuda::write(cuda::each_lane<run>(value), dx + at.begin);
@@ -191,6 +191,7 @@ struct LrnRunBackward {
   float slope;  // 2 alpha beta / n
   const T *x, *dy;
   T* dx;
+  bool follows_relu;  // whose gradient is applied, too
 };
 
 // Starts the two passes for local_size = 2 half + 1.
@@ -211,17 +212,20 @@ class LrnChannels {
     }
   }
   static void backward(const sdk::Call& call, const tandem_tensor& tensor,
-                       const LrnFactors& factors, const T* x, const T* dy, T* dx) {
+                       const LrnFactors& factors, const T* x, const T* dy, T* dx,
+                       bool follows_relu) {
     constexpr int run = cuda::elements_at_once<T>;
     const float slope = 2 * factors.scale * factors.beta;
     if (has_vectors(tensor, x, dy, dx)) {
       const ChannelRuns<run> runs(tensor);
-      cuda::for_each(call, runs.threads(tensor.shape.n),
-                     LrnRunBackward<T, half, run, true>{runs, factors, slope, x, dy, dx});
+      cuda::for_each(
+          call, runs.threads(tensor.shape.n),
+          LrnRunBackward<T, half, run, true>{runs, factors, slope, x, dy, dx, follows_relu});
     } else {
       const ChannelRuns<long_run> runs(tensor);
-      cuda::for_each(call, runs.threads(tensor.shape.n),
-                     LrnRunBackward<T, half, long_run, false>{runs, factors, slope, x, dy, dx});
+      cuda::for_each(
+          call, runs.threads(tensor.shape.n),
+          LrnRunBackward<T, half, long_run, false>{runs, factors, slope, x, dy, dx, follows_relu});
     }
   }
 

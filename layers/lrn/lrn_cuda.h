@@ -92,15 +92,16 @@ struct LrnRatio {
 template <class T>
 struct LrnBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const float sum = neighbours.sum(i, ValueAt{ratios});
-    cuda::store(cuda::load(dy[i]) * lrn_power(saved[i], beta) - factor * cuda::load(x[i]) * sum,
-                dx[i]);
+    const float sum = neighbours.sum(i, ValueAt{ratios}), value = cuda::load(x[i]);
+    const float gradient = cuda::load(dy[i]) * lrn_power(saved[i], beta) - factor * value * sum;
+    cuda::store(follows_relu && !(value > 0) ? 0.0F : gradient, dx[i]);
   }
   Neighbourhood neighbours;
   float factor, beta;  // factor: 2 alpha beta / n
   const T *x, *dy;
   const float *saved, *ratios;
   T* dx;
+  bool follows_relu;  // whose gradient is applied, too
 };
 
 class LrnCuda : public sdk::Needs {
@@ -110,7 +111,8 @@ class LrnCuda : public sdk::Needs {
         neighbours_{cuda::TensorIndex(tensor_),
                     binding.attributes.text("norm_region") == "ACROSS_CHANNELS",
                     (binding.attributes.integer("local_size") - 1) / 2},
-        elements_(sdk::count(tensor_.shape)) {
+        elements_(sdk::count(tensor_.shape)),
+        follows_relu_(binding.follows_relu()) {
     const auto size = static_cast<double>(binding.attributes.integer("local_size"));
     const double count = neighbours_.across ? size : size * size;
     factors_ = {static_cast<float>(binding.attributes.number("alpha") / count),
@@ -122,6 +124,7 @@ class LrnCuda : public sdk::Needs {
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
+  static constexpr uint32_t gradients_before = sdk::relu_only;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
@@ -149,7 +152,7 @@ class LrnCuda : public sdk::Needs {
       T* dx = pass.input_gradient<T>(0).get();
       if (is_usual()) {
         with_half([&](auto half) {
-          LrnChannels<T, half()>::backward(call, tensor_, factors_, x, dy, dx);
+          LrnChannels<T, half()>::backward(call, tensor_, factors_, x, dy, dx, follows_relu_);
         });
         return;
       }
@@ -158,7 +161,8 @@ class LrnCuda : public sdk::Needs {
       float* ratios = pass.scratch().get();
       cuda::for_each(call, elements_, LrnRatio<T>{beta, x, dy, saved, ratios});
       cuda::for_each(call, elements_,
-                     LrnBackward<T>{neighbours_, 2 * scale * beta, beta, x, dy, saved, ratios, dx});
+                     LrnBackward<T>{neighbours_, 2 * scale * beta, beta, x, dy, saved, ratios, dx,
+                                    follows_relu_});
     });
   }
 
@@ -178,6 +182,7 @@ class LrnCuda : public sdk::Needs {
   tandem_tensor tensor_;
   Neighbourhood neighbours_;
   int64_t elements_;
+  bool follows_relu_;
   LrnFactors factors_{};
 };
 

@@ -107,12 +107,13 @@ struct MaximumPooling {
     best = team.combine(best, LargerPooled());
     if (team.rank() != 0) return;
     cuda::store(best.value, y[i]);
-    if (pixels != nullptr) pixels[i] = best.pixel;
+    if (pixels != nullptr) pixels[i] = follows_relu && !(best.value > 0) ? -1 : best.pixel;
   }
   PoolingGeometry geometry;
   const T* x;
   T* y;
-  int32_t* pixels;  // the pixel of the maximum; nullptr without a backward pass
+  int32_t* pixels;    // the pixel of the maximum; nullptr without a backward pass
+  bool follows_relu;  // then a maximum that is not above zero has no gradient, and no pixel
 };
 
 template <class T>
@@ -153,11 +154,13 @@ struct PoolingBackward {
         }
       }
     }
-    cuda::store(sum, dx[i]);
+    const bool passes = x == nullptr || cuda::load(x[i]) > 0;
+    cuda::store(passes ? sum : 0.0F, dx[i]);
   }
   PoolingGeometry geometry;
   const T* dy;
   const int32_t* pixels;  // nullptr for an average
+  const T* x;             // of an average after a ReLU whose gradient is to be applied
   T* dx;
 };
 
@@ -169,7 +172,8 @@ class PoolingCuda : public sdk::Needs {
         small_(binding, settings_.window),
         inputs_(sdk::count(binding.input(0).shape)),
         outputs_(sdk::count(binding.output(0).shape)),
-        dtype_(binding.input(0).dtype) {
+        dtype_(binding.input(0).dtype),
+        follows_relu_(binding.follows_relu()) {
     const tandem_shape& shape = binding.input(0).shape;
     if (shape.h * shape.w > INT32_MAX) {
       throw sdk::unsupported("an image of ", shape.h, "x", shape.w,
@@ -181,6 +185,7 @@ class PoolingCuda : public sdk::Needs {
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
+  static constexpr uint32_t gradients_before = sdk::relu_only;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
@@ -191,13 +196,15 @@ class PoolingCuda : public sdk::Needs {
       const T* x = pass.input<T>(0).get();
       T* y = pass.output<T>(0).get();
       if (small_.is_possible() && settings_.maximum) {
-        small_.maximum(call, x, y, saved_bytes > 0 ? pass.saved<uint8_t>().get() : nullptr);
+        small_.maximum(call, x, y, saved_bytes > 0 ? pass.saved<uint8_t>().get() : nullptr,
+                       follows_relu_);
       } else if (small_.is_possible()) {
         small_.average(call, x, y);
       } else if (settings_.maximum) {
         cuda::for_teams(call, teams,
                         MaximumPooling<T>{geometry_, x, y,
-                                          saved_bytes > 0 ? pass.saved<int32_t>().get() : nullptr});
+                                          saved_bytes > 0 ? pass.saved<int32_t>().get() : nullptr,
+                                          follows_relu_});
       } else {
         cuda::for_teams(call, teams, AveragePooling<T>{geometry_, x, y});
       }
@@ -209,12 +216,13 @@ class PoolingCuda : public sdk::Needs {
       using T = decltype(element);
       const T* dy = pass.output_gradient<T>(0).get();
       T* dx = pass.input_gradient<T>(0).get();
+      const T* x = follows_relu_ && !settings_.maximum ? pass.input<T>(0).get() : nullptr;
       if (small_.is_possible()) {
-        if (!settings_.maximum) return small_.average_backward(call, dy, dx);
+        if (!settings_.maximum) return small_.average_backward(call, dy, x, dx);
         return small_.maximum_backward(call, dy, pass.saved<const uint8_t>().get(), dx);
       }
       const int32_t* pixels = settings_.maximum ? pass.saved<const int32_t>().get() : nullptr;
-      cuda::for_each(call, inputs_, PoolingBackward<T>{geometry_, dy, pixels, dx});
+      cuda::for_each(call, inputs_, PoolingBackward<T>{geometry_, dy, pixels, x, dx});
     });
   }
 
@@ -224,6 +232,7 @@ class PoolingCuda : public sdk::Needs {
   SmallPooling small_;
   int64_t inputs_, outputs_;
   int32_t dtype_;
+  bool follows_relu_;
 };
 
 }  // namespace tandem::layers

@@ -64,6 +64,9 @@ struct SmallWindows {
   SmallGrid input, output;
 };
 
+// Of a maximum without a gradient; a window has at most 255 pixels.
+constexpr uint8_t no_offset = 255;
+
 // K: the windows are K x K; 0: any.
 template <class T, int n, int K>
 struct SmallMaximum {
@@ -94,12 +97,18 @@ struct SmallMaximum {
       }
     }
     cuda::write(best.value, y + i * n);  // rounds nothing
-    if (offsets != nullptr) cuda::write(best.offset, offsets + i * n);
+    if (offsets == nullptr) return;
+    TANDEM_UNROLL
+    for (int lane = 0; lane < n; ++lane) {
+      if (follows_relu && !(best.value[lane] > 0)) best.offset.element[lane] = no_offset;
+    }
+    cuda::write(best.offset, offsets + i * n);
   }
   SmallWindows windows;
   const T* x;
   T* y;
-  uint8_t* offsets;  // nullptr without a backward pass
+  uint8_t* offsets;   // nullptr without a backward pass
+  bool follows_relu;  // then a maximum that is not above zero has no gradient
 
  private:
   struct Best {
@@ -226,10 +235,15 @@ struct SmallAverageBackward {
         for (int lane = 0; lane < n; ++lane) sum.value[lane] += gradient[lane] * share;
       }
     }
+    if (x != nullptr) {
+      const auto values = cuda::read<n>(x + i * n);
+      sum = cuda::each_lane<n>([&](int lane) { return values[lane] > 0 ? sum[lane] : 0.0F; });
+    }
     cuda::write(sum, dx + i * n);
   }
   SmallWindows windows;
   const T* dy;
+  const T* x;  // the input, if a ReLU made it whose gradient is to be applied; else nullptr
   T* dx;
 };
 
@@ -248,18 +262,18 @@ class SmallPooling {
   [[nodiscard]] bool is_possible() const { return is_possible_; }
 
   template <class T>
-  void maximum(const sdk::Call& call, const T* x, T* y, uint8_t* offsets) const {
+  void maximum(const sdk::Call& call, const T* x, T* y, uint8_t* offsets, bool follows_relu) const {
     with_lanes<T>(cuda::are_aligned(x, y) && cuda::are_aligned(offsets), [&](auto lanes) {
       constexpr int n = decltype(lanes)::value;
       const int64_t count = sdk::count(output_.shape) / n;
       const SmallWindows windows = windows_of(n);
       const bool square = window_.kernel.h == window_.kernel.w;
       if (square && window_.kernel.h == 2) {
-        cuda::for_each(call, count, SmallMaximum<T, n, 2>{windows, x, y, offsets});
+        cuda::for_each(call, count, SmallMaximum<T, n, 2>{windows, x, y, offsets, follows_relu});
       } else if (square && window_.kernel.h == 3) {
-        cuda::for_each(call, count, SmallMaximum<T, n, 3>{windows, x, y, offsets});
+        cuda::for_each(call, count, SmallMaximum<T, n, 3>{windows, x, y, offsets, follows_relu});
       } else {
-        cuda::for_each(call, count, SmallMaximum<T, n, 0>{windows, x, y, offsets});
+        cuda::for_each(call, count, SmallMaximum<T, n, 0>{windows, x, y, offsets, follows_relu});
       }
     });
   }
@@ -291,11 +305,11 @@ class SmallPooling {
     });
   }
   template <class T>
-  void average_backward(const sdk::Call& call, const T* dy, T* dx) const {
-    with_lanes<T>(cuda::are_aligned(dy, dx), [&](auto lanes) {
+  void average_backward(const sdk::Call& call, const T* dy, const T* x, T* dx) const {
+    with_lanes<T>(cuda::are_aligned(dy, x, dx), [&](auto lanes) {
       constexpr int n = decltype(lanes)::value;
       cuda::for_each(call, sdk::count(input_.shape) / n,
-                     SmallAverageBackward<T, n>{windows_of(n), dy, dx});
+                     SmallAverageBackward<T, n>{windows_of(n), dy, x, dx});
     });
   }
 

@@ -2,7 +2,6 @@
 #include "layers/relu/relu_formula.h"
 #include "layers/split/split.h"
 #include "plugins/cpu/bfloat16.h"
-#include "plugins/cpu/fused_relu.h"
 #include "plugins/cpu/team.h"
 
 namespace {
@@ -18,10 +17,10 @@ class SplitCpu {
       : outputs_(binding.output_count()),
         elements_(count(binding.input(0).shape)),
         dtype_(binding.input(0).dtype),
-        fuses_relu_(binding.fuses_relu()) {}
+        follows_relu_(binding.follows_relu()) {}
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
-  static constexpr uint32_t fused_activations = relu_only, fused_gradients = relu_only;
+  static constexpr uint32_t gradients_before = relu_only;
 
   static LayoutOptions layouts(const Binding& binding) {
     return any_layout(binding.input(0).shape.c);
@@ -44,14 +43,7 @@ class SplitCpu {
     tandem::cpu::for_ranges(call.threads, elements_, [&](int64_t begin, int64_t end) {
       for (size_t output = 0; output < outputs_; ++output) {
         T* y = pass.output<T>(output).data();
-        if (fuses_relu_) {
-          std::transform(x + begin, x + end, y + begin, [](T value) {
-            store(PlainRelu::value(load(value)), value);
-            return value;
-          });
-        } else if (y != x) {
-          std::copy(x + begin, x + end, y + begin);
-        }
+        if (y != x) std::copy(x + begin, x + end, y + begin);
       }
     });
   }
@@ -80,7 +72,7 @@ class SplitCpu {
       has_one = true;
     }
     if (!has_one) std::fill_n(dx, size, 0.0F);
-    if (!fuses_relu_) return;
+    if (!follows_relu_) return;
     const float* x = pass.input(0) + first;
     for (int64_t i = 0; i < size; ++i) dx[i] = PlainRelu::gradient(x[i], dx[i]);
   }
@@ -98,7 +90,7 @@ class SplitCpu {
       widen(pass.output_gradient<bfloat16>(output).data() + first, dy, size);
       for (int64_t i = 0; i < size; ++i) total[i] += dy[i];
     }
-    if (fuses_relu_) {
+    if (follows_relu_) {
       widen(pass.input<bfloat16>(0).data() + first, dy, size);
       for (int64_t i = 0; i < size; ++i) total[i] = PlainRelu::gradient(dy[i], total[i]);
     }
@@ -108,7 +100,7 @@ class SplitCpu {
   size_t outputs_;
   int64_t elements_;
   int32_t dtype_;
-  bool fuses_relu_;
+  bool follows_relu_;
 };
 
 }  // namespace

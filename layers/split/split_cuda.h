@@ -1,9 +1,8 @@
 // Split on NVIDIA GPUs. Its backward pass adds the gradients in the outputs' order. A kernel adds a
-// limited number of them; each kernel rounds once, and applies the gradient of a fused ReLU.
+// limited number of them; each kernel rounds once, and applies the gradient of a ReLU before.
 #pragma once
 
 #include "layers/elementwise_cuda.h"
-#include "layers/fused_relu_cuda.h"
 #include "layers/relu/relu_formula.h"
 #include "layers/split/split.h"
 #include "plugins/cuda/elements.h"
@@ -14,7 +13,7 @@ namespace tandem::layers {
 
 constexpr int64_t most_split_sources = 64;
 
-// x: the input, if the gradient of a ReLU of it is to be applied; else nullptr.
+// x: the input, if a ReLU made it whose gradient is to be applied; else nullptr.
 template <class T>
 struct SplitBackward {
   static constexpr int at_once = cuda::elements_at_once<T>;
@@ -66,10 +65,10 @@ class SplitCuda {
       : outputs_(static_cast<int64_t>(binding.output_count())),
         elements_(sdk::count(binding.input(0).shape)),
         dtype_(binding.input(0).dtype),
-        fuses_relu_(binding.fuses_relu()) {}
+        follows_relu_(binding.follows_relu()) {}
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
-  static constexpr uint32_t fused_activations = relu_only, fused_gradients = relu_only;
+  static constexpr uint32_t gradients_before = sdk::relu_only;
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
@@ -79,11 +78,7 @@ class SplitCuda {
       const T* x = pass.input<T>(0).get();
       for (int64_t i = 0; i < outputs_; ++i) {
         T* y = pass.output<T>(static_cast<size_t>(i)).get();
-        if (fuses_relu_) {
-          cuda::for_each(call, elements_, detail::ElementwiseForward<PlainRelu, T>{{}, x, y});
-        } else {
-          cuda::copy(call, x, y, elements_);
-        }
+        cuda::copy(call, x, y, elements_);
       }
     });
   }
@@ -96,7 +91,7 @@ class SplitCuda {
  private:
   template <class T>
   void add_gradients(const sdk::Call& call, const sdk::DevicePass& pass) const {
-    const T* x = fuses_relu_ ? pass.input<T>(0).get() : nullptr;
+    const T* x = follows_relu_ ? pass.input<T>(0).get() : nullptr;
     T* dx = pass.input_gradient<T>(0).get();
     int64_t number = 0;
     // The next gradient that exists; nullptr after the last one.
@@ -127,7 +122,7 @@ class SplitCuda {
 
   int64_t outputs_, elements_;
   int32_t dtype_;
-  bool fuses_relu_;
+  bool follows_relu_;
 };
 
 }  // namespace tandem::layers

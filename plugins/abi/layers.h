@@ -204,6 +204,10 @@ typedef struct tandem_binding {
    * passes get the output gradient of the values before the activation, or, if the kernel's
    * `fused_gradients` names it, that of the values after it. They do not read outputs. */
   int32_t fused_activation;
+  /* The layer before has applied it to input 0, in place. backward_data gives the gradient of the
+   * values before it, for which it may read input 0, whatever the type's traits say. It is one that
+   * the kernel's `gradients_before` names. */
+  int32_t activation_before;
 } tandem_binding;
 
 /* One way to lay out a binding's tensors. It applies to all inputs and all outputs. It may grow:
@@ -306,6 +310,9 @@ typedef struct tandem_kernel {
   /* Those of them whose gradient all backward passes apply, too: to an output gradient of the
    * values after the activation. A host may have applied it already, which must change nothing. */
   uint32_t fused_gradients;
+  /* The activations whose gradient backward_data applies, if the layer before has them
+   * (`activation_before` of a binding). */
+  uint32_t gradients_before;
 } tandem_kernel;
 
 /* ---- What a module offers -------------------------------------------------------------------- */

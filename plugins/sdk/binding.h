@@ -38,12 +38,14 @@ struct Binding {
   // The activation that forward applies to each element of output 0.
   int32_t activation() const { return raw.fused_activation; }
   bool fuses_relu() const { return activation() == TANDEM_ACTIVATION_RELU; }
+  // Whether backward_data gives the gradient of the values before a ReLU that made input 0.
+  bool follows_relu() const { return raw.activation_before == TANDEM_ACTIVATION_RELU; }
 
   const tandem_binding& raw;
   Attributes attributes;
 };
 
-// The `fused_activations` of a kernel that can fuse a ReLU.
+// The `fused_activations` of a kernel that can fuse a ReLU, and `gradients_before` alike.
 constexpr uint32_t relu_only = 1U << TANDEM_ACTIVATION_RELU;
 
 // A base class for kernels that need more memory than their tensors.

@@ -141,6 +141,13 @@ struct KernelTable {
       return 0;
     }
   }
+  static constexpr uint32_t gradients_before() {
+    if constexpr (requires { K::gradients_before; }) {
+      return K::gradients_before;
+    } else {
+      return 0;
+    }
+  }
   static tandem_status layouts(const tandem_binding* binding, tandem_layout_option* options,
                                uint32_t option_size, uint32_t capacity, uint32_t* size) {
     return guarded([&] {

@@ -1,4 +1,4 @@
-// A ReLU that is fused into a kernel (tandem_binding.fused_activation) gives the bits of a separate
+// A ReLU that is fused into a kernel (activations of tandem_binding) gives the bits of a separate
 // ReLU layer, also for NaN and for values that round to -0. It does not change the backward passes,
 // except of kernels that apply its gradient, too.
 #include <gtest/gtest.h>
@@ -71,7 +71,6 @@ std::vector<LayerSetup> fused_setups() {
   }
   result.push_back(
       {.type = "Eltwise", .parameters = {{"coeff", "-0.5"}, {"coeff", "2"}}, .inputs = {x, y}});
-  result.push_back({.type = "Split", .inputs = {x}, .output_count = 2});
   result.push_back({.type = "BatchNorm",
                     .inputs = {x},
                     .weights = {a, PlainTensor{channels, std::vector<float>(16, 2.0F)},
@@ -228,29 +227,68 @@ TEST_P(FusedRelu, AGradientThatTheKernelAppliesEqualsThatOfASeparateRelu) {
   }
 }
 
-// As after a ReLU that ran in place: the gradient is that of the sum, rounded, through the ReLU.
-TEST_P(FusedRelu, ASplitAppliesTheGradientToTheSumOfItsOutputs) {
-  if (!not_computable(GetParam()).empty()) GTEST_SKIP() << not_computable(GetParam());
-  if (GetParam() != TANDEM_FLOAT32 &&
-      (kernel_of({.type = "Split"}).dtypes >> GetParam() & 1U) == 0) {
-    GTEST_SKIP() << "the Split kernel of this device does not know the dtype";
-  }
+// Layers whose kernels may apply the gradient of a ReLU before them, with inputs that one made.
+std::vector<LayerSetup> setups_after_relu() {
+  PlainTensor x = strange_tensor({3, 16, 9, 8}, 1);
+  for (float& value : x.values) value = value < 0 ? 0.0F : value;
+  std::vector<LayerSetup> result;
   for (const uint32_t outputs : {1U, 2U, 3U, 70U}) {
-    LayerSetup setup{
-        .type = "Split", .inputs = {strange_tensor(image, 1)}, .output_count = outputs};
-    setup.input_dtype = setup.output_dtype = GetParam();
-    for (const LayerSetup& one : in_every_layout(setup)) {
-      SCOPED_TRACE(testing::Message() << outputs << " outputs, " << layout_text(one));
-      LayerRun plain(one), fused(with_relu(one)), relu(relu_after(one, one.inputs[0]));
-      plain.forward();
-      fused.forward();
-      relu.forward();
-      std::vector<PlainTensor> gradients;
-      for (uint32_t i = 0; i < outputs; ++i) gradients.push_back(random_tensor(image, 20 + i));
-      const PlainTensor expected = relu.backward_data({plain.backward_data(gradients)[0]})[0];
-      EXPECT_EQ(bits(fused.backward_data(gradients)[0]), bits(expected));
+    result.push_back({.type = "Split", .inputs = {x}, .output_count = outputs});
+  }
+  using Parameters = std::vector<std::pair<std::string, std::string>>;
+  for (const char* pool : {"MAX", "AVE"}) {
+    for (const Parameters& window :
+         std::vector<Parameters>{{{"kernel_size", "2"}, {"stride", "2"}},
+                                 {{"kernel_size", "3"}, {"stride", "2"}, {"pad", "1"}},
+                                 {{"kernel_size", "3"}},
+                                 {{"kernel_h", "9"}, {"kernel_w", "5"}, {"stride", "3"}},
+                                 {{"kernel_h", "9"}, {"kernel_w", "8"}},
+                                 {{"global_pooling", "true"}}}) {
+      LayerSetup setup{.type = "Pooling", .parameters = {{"pool", pool}}, .inputs = {x}};
+      setup.parameters.insert(setup.parameters.end(), window.begin(), window.end());
+      result.push_back(setup);
     }
   }
+  for (const char* size : {"3", "5", "7"}) {
+    for (const char* region : {"ACROSS_CHANNELS", "WITHIN_CHANNEL"}) {
+      result.push_back({.type = "LRN",
+                        .parameters = {{"local_size", size}, {"norm_region", region}},
+                        .inputs = {x}});
+    }
+  }
+  return result;
+}
+
+TEST_P(FusedRelu, TheGradientOfOneBeforeEqualsThatOfASeparateRelu) {
+  if (!not_computable(GetParam()).empty()) GTEST_SKIP() << not_computable(GetParam());
+  int tried = 0;
+  for (LayerSetup setup : setups_after_relu()) {
+    const tandem_kernel& kernel = kernel_of(setup);
+    if (!is_relu_among(kernel.gradients_before)) continue;
+    if (GetParam() != TANDEM_FLOAT32 && (kernel.dtypes >> GetParam() & 1U) == 0) continue;
+    setup.input_dtype = setup.output_dtype = GetParam();
+    for (const LayerSetup& one : in_every_layout(setup)) {
+      SCOPED_TRACE(setup.type + " " + testing::PrintToString(setup.parameters) + layout_text(one));
+      LayerSetup after = one;
+      after.activation_before = TANDEM_ACTIVATION_RELU;
+      LayerRun plain(one), fused(after);
+      const std::vector<PlainTensor> outputs = plain.forward();
+      EXPECT_EQ(bits(fused.forward()[0]), bits(outputs[0]));
+      std::vector<PlainTensor> gradients;
+      for (const PlainTensor& output : outputs) {
+        gradients.push_back(random_tensor(output.shape, 20 + static_cast<int>(gradients.size())));
+      }
+      LayerSetup relu{.type = "ReLU", .inputs = one.inputs};
+      relu.input_layout = relu.output_layout = one.input_layout;
+      relu.input_dtype = relu.output_dtype = one.input_dtype;
+      LayerRun separate(relu);
+      separate.forward();
+      const PlainTensor sum = plain.backward_data(gradients)[0];
+      EXPECT_EQ(bits(fused.backward_data(gradients)[0]), bits(separate.backward_data({sum})[0]));
+      ++tried;
+    }
+  }
+  if (tried == 0) GTEST_SKIP() << "no kernel of this device that applies it knows the dtype";
 }
 
 TEST(FusedReluOfOneLayer, NanStaysNanAndNegativeNumbersBecomeZero) {

@@ -149,6 +149,7 @@ static_assert(offsetof(tandem_binding, slice_end) == 104);
 static_assert(offsetof(tandem_binding, input_begin) == 112);
 static_assert(offsetof(tandem_binding, algorithm) == 120);
 static_assert(offsetof(tandem_binding, fused_activation) == 128);
+static_assert(offsetof(tandem_binding, activation_before) == 132);
 static_assert(sizeof(tandem_binding) == 136);
 
 static_assert(offsetof(tandem_layout_option, input) == 0);
@@ -196,6 +197,7 @@ static_assert(offsetof(tandem_kernel, merge_forward_statistics) == 96);
 static_assert(offsetof(tandem_kernel, dtypes) == 104);
 static_assert(offsetof(tandem_kernel, fused_activations) == 108);
 static_assert(offsetof(tandem_kernel, fused_gradients) == 112);
+static_assert(offsetof(tandem_kernel, gradients_before) == 116);
 static_assert(sizeof(tandem_kernel) == 120);
 
 static_assert(offsetof(tandem_layers, struct_size) == 0);

@@ -369,7 +369,8 @@ PlanBinding PlanRegions::describe(int shard, int layer) {
   use.layer = layer;
   use.device = device_of(shard);
   use.rows = rows(shard);
-  use.activation = l.activation != TANDEM_ACTIVATION_NONE ? l.activation : l.activation_before;
+  use.activation = l.activation;
+  use.activation_before = l.activation_before;
   describe_tensors(use, shard);
   use.step = step(shard);
   if (l.has(TANDEM_LOSS) || l.has(TANDEM_METRIC)) {
@@ -454,6 +455,7 @@ void PlanRegions::slice_outputs(PlanBinding& use, Interval channels) const {
   use.slice = channels;
   use.whole_outputs = true;
   use.activation = TANDEM_ACTIVATION_NONE;  // further slices of the inputs may be added
+  use.activation_before = TANDEM_ACTIVATION_NONE;
   for (size_t i = 0; i < layer.weights.size(); ++i) {
     const Interval all{0, net().weights[size_t(layer.weights[i])].shape.n};
     use.weights[i] = part_of(use.weights[i], all, channels);

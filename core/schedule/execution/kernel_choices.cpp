@@ -68,8 +68,8 @@ bool are_alike(const LayerBinding& a, const LayerBinding& b) {
   return x.phase == y.phase && ((x.flags ^ y.flags) & ~uint32_t{TANDEM_MAY_MEASURE}) == 0 &&
          x.slice_begin == y.slice_begin && x.slice_end == y.slice_end &&
          x.input_begin == y.input_begin && x.batch_size == y.batch_size &&
-         x.fused_activation == y.fused_activation && same_tensors(a.inputs, b.inputs) &&
-         same_tensors(a.outputs, b.outputs) &&
+         x.fused_activation == y.fused_activation && x.activation_before == y.activation_before &&
+         same_tensors(a.inputs, b.inputs) && same_tensors(a.outputs, b.outputs) &&
          std::equal(a.weights.begin(), a.weights.end(), b.weights.begin(), b.weights.end(),
                     equal) &&
          have_same_values(attributes(x), attributes(y));

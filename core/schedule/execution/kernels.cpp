@@ -43,6 +43,7 @@ LayerBinding layer_binding(const Net& net, const PlanBinding& binding,
   raw.slice_end = binding.slice.end;
   raw.input_begin = binding.input_slice.begin;
   raw.fused_activation = binding.activation;
+  raw.activation_before = binding.activation_before;
   if (raw.slice_end < 0) raw.slice_end = result.outputs.empty() ? 0 : result.outputs[0].shape.c;
   return result;
 }
@@ -149,9 +150,9 @@ void need(Plan& plan, int buffer, int64_t bytes) {
 }
 
 // A net is made for the kernels of one kind of device.
-void require_activation(const Layer& layer, const tandem_kernel& kernel, int32_t activation) {
-  if (activation == TANDEM_ACTIVATION_NONE || (kernel.fused_activations >> activation & 1U) != 0)
-    return;
+void require_activation(const Layer& layer, const tandem_kernel& kernel, uint32_t fusible,
+                        int32_t activation) {
+  if (activation == TANDEM_ACTIVATION_NONE || (fusible >> activation & 1U) != 0) return;
   throw error(
       "{}: its kernel for {} devices does not fuse {}, but the net was made for one that does{}",
       layer.title(), kernel.device_kind, activation_name(activation), in_file(layer.location));
@@ -198,7 +199,9 @@ struct Kernels::State {
       const PlanBinding& binding = plan.bindings[i];
       const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
       kernels[i].table = &registry.kernel(layer.type->name, runtime.machine().kind());
-      require_activation(layer, *kernels[i].table, binding.activation);
+      const tandem_kernel& table = *kernels[i].table;
+      require_activation(layer, table, table.fused_activations, binding.activation);
+      require_activation(layer, table, table.gradients_before, binding.activation_before);
       kernels[i].owner = owner_of(registry, layer, runtime.machine().kind());
       kernels[i].stream = {binding.device, StreamKind::compute};
       const int64_t rows = binding.rows.count();

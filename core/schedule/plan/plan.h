@@ -94,8 +94,10 @@ struct PlanBinding {
   Interval input_slice{0, -1};  // elements of a row of input 0; end -1: all
   bool adds_to_output = false;  // of a slice of the inputs that is not the first
   // The activation (TANDEM_ACTIVATION_) that forward applies to output 0: the one of the layer that
-  // is fused into this one. Of a Split: the one of the layer before it whose gradient it computes.
+  // is fused into this one.
   int32_t activation = TANDEM_ACTIVATION_NONE;
+  // The one of the layer before, whose backward pass this one computes, too.
+  int32_t activation_before = TANDEM_ACTIVATION_NONE;
   // Buffers whose bytes the kernel's report fills in. Scratch memory keeps nothing after a pass.
   int saved = -1, scratch = -1, backward_scratch = -1;
   // Where each of the layer's tensors lives on this device, in the order of the layer's lists.
