@@ -51,7 +51,7 @@ void report(const std::string& message) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  tandem::cli::open_standard_streams();
+  tandem::open_standard_streams();
   // Where a file may grow no larger, a write fails with a message; the signal would end the
   // program.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   } catch (const std::exception& failure) {
     report(failure.what());
   }
-  const std::string lost = tandem::cli::lost_output();
+  const std::string lost = tandem::lost_output();
   if (lost.empty()) return code;
   report(lost);
   return code == 0 ? 1 : code;

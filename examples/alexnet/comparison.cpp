@@ -66,33 +66,31 @@ std::vector<StrategyResult> compare_strategies(const Options& options) {
 }
 
 void print(const std::vector<StrategyResult>& results, const Options& options) {
-  fmt::print("\nAlexNet, batch {} in all on {}; compute: {}; input: synthetic\n\n", options.batch,
-             options.devices, compute_text(options));
+  say("\nAlexNet, batch {} in all on {}; compute: {}; input: synthetic\n\n", options.batch,
+      options.devices, compute_text(options));
   if (!results.empty() && !results.front().message_path.empty()) {
-    fmt::print("{}\n\n", results.front().message_path);
+    say("{}\n\n", results.front().message_path);
   }
-  fmt::print("{:<12} {:>12} {:>12}   {:<41} {:>10} {:>12}\n", "strategy", "step", "formula", "",
-             "images/s", "exposed");
+  say("{:<12} {:>12} {:>12}   {:<41} {:>10} {:>12}\n", "strategy", "step", "formula", "",
+      "images/s", "exposed");
   for (const StrategyResult& r : results) {
     if (!r.refusal.empty()) {
-      fmt::print("{:<12} cannot be: {}\n", r.strategy, r.refusal);
+      say("{:<12} cannot be: {}\n", r.strategy, r.refusal);
       continue;
     }
     const double exposed = std::max(0.0, r.step - r.without_communication);
-    fmt::print("{:<12} {} {} = {:<41} {:>10.1f} {:>10.1f} %\n", r.strategy,
-               milliseconds_text(r.step), milliseconds_text(r.by_formula), r.formula,
-               r.images_per_second, 100 * exposed / r.step);
+    say("{:<12} {} {} = {:<41} {:>10.1f} {:>10.1f} %\n", r.strategy, milliseconds_text(r.step),
+        milliseconds_text(r.by_formula), r.formula, r.images_per_second, 100 * exposed / r.step);
   }
-  fmt::print(
-      "a forward, b and c backward of the FC and the conv part, m and n their gradients and "
+  say("a forward, b and c backward of the FC and the conv part, m and n their gradients and "
       "updates\n"
       "(docs/guide/pipeline.md). With more than two devices the sum can exceed the step: the first "
       "devices\n"
       "begin while the root still serves the others\n");
   for (const StrategyResult& r : results) {
-    if (!r.picture.empty()) fmt::print("{}: drawn in {}\n", r.strategy, r.picture);
+    if (!r.picture.empty()) say("{}: drawn in {}\n", r.strategy, r.picture);
   }
-  fmt::print("timelines written to {}\n\n", file_of_strategy(options.timeline, "<strategy>"));
+  say("timelines written to {}\n\n", file_of_strategy(options.timeline, "<strategy>"));
 }
 
 }  // namespace alexnet

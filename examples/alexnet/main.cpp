@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <tandem/data.h>
 #include <tandem/plugins.h>
+#include <tandem/process.h>
 
 #include <csignal>
 #include <cstdio>
@@ -39,17 +40,21 @@ void report(const std::string& message) {
 }  // namespace alexnet
 
 int main(int argc, char** argv) {
+  tandem::open_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no larger is a failing write
+  std::signal(SIGPIPE, SIG_IGN);  // training goes on when the reader of its output ends
+  int exit_code = 1;
   try {
     const std::string note = tandem::drop_bad_thread_count();
     if (!note.empty()) alexnet::report(note);
-    int exit_code = 0;
     const auto options = alexnet::read_options(argc, argv, &exit_code);
-    return options ? alexnet::run(*options) : exit_code;
+    if (options) exit_code = alexnet::run(*options);
   } catch (const std::bad_alloc&) {
     alexnet::report("out of memory");
   } catch (const std::exception& failure) {
     alexnet::report(failure.what());
   }
-  return 1;
+  const std::string lost = tandem::lost_output();
+  if (!lost.empty()) alexnet::report(lost);
+  return lost.empty() || exit_code != 0 ? exit_code : 1;
 }

@@ -44,9 +44,9 @@ std::map<int64_t, StepTimes> step_times(const std::vector<StageSpan>& spans) {
 void print_parts(const Profile& profile) {
   const StepParts& p = profile.parts;
   const auto line = [](const char* text, double seconds) {
-    fmt::print("  {:<32}{}\n", text, milliseconds_text(seconds));
+    say("  {:<32}{}\n", text, milliseconds_text(seconds));
   };
-  fmt::print("\n");
+  say("\n");
   line("a  forward", p.forward);
   line("b  backward of the FC part", p.backward_fc);
   line("c  backward of the conv part", p.backward_conv);
@@ -67,8 +67,7 @@ void print_formula(const Profile& profile, const Options& options) {
   const bool overlapped = options.strategy == "two_phase";
   const double expected = overlapped ? profile.parts.two_phase(true) + exposed_broadcast(profile)
                                      : profile.parts.sequential();
-  fmt::print(
-      "{:<40} {}  (the step is {:+.1f} % of it away)\n",
+  say("{:<40} {}  (the step is {:+.1f} % of it away)\n",
       overlapped ? "a + b + max(c, m) + n + exposed broadcast" : "a + b + c + m + n + broadcast",
       milliseconds_text(expected), 100 * (profile.step_seconds - expected) / expected);
 }
@@ -77,19 +76,19 @@ void print_comparisons(const PipelineReport& report, const Options& options) {
   const double step = report.chosen.step_seconds;
   if (options.strategy != "sequential") {
     const double gain = 100 * (report.sequential_seconds / step - 1);
-    fmt::print("{:<40} {}  ({} is {:.1f} % {})\n", "sequential, the same work",
-               milliseconds_text(report.sequential_seconds), options.strategy, std::abs(gain),
-               gain < 0 ? "slower" : "faster");
+    say("{:<40} {}  ({} is {:.1f} % {})\n", "sequential, the same work",
+        milliseconds_text(report.sequential_seconds), options.strategy, std::abs(gain),
+        gain < 0 ? "slower" : "faster");
   }
   if (report.devices < 2) {
-    fmt::print("{:<40} none: there is one device\n", "exposed communication");
+    say("{:<40} none: there is one device\n", "exposed communication");
     return;
   }
   const double exposed = std::max(0.0, step - report.without_communication);
-  fmt::print("{:<40} {}\n", "the same step without communication",
-             milliseconds_text(report.without_communication));
-  fmt::print("{:<40} {}  ({:.1f} % of the step)\n", "exposed communication",
-             milliseconds_text(exposed), 100 * exposed / step);
+  say("{:<40} {}\n", "the same step without communication",
+      milliseconds_text(report.without_communication));
+  say("{:<40} {}  ({:.1f} % of the step)\n", "exposed communication", milliseconds_text(exposed),
+      100 * exposed / step);
 }
 
 }  // namespace
@@ -137,8 +136,8 @@ tandem::ProfileOptions profile_options(const Options& options) {
 }
 
 void announce(const std::string& what, const Options& options) {
-  fmt::print("measuring {} on {}: {} + {} steps ...\n", what, options.devices, options.warm_up,
-             options.measured_steps());
+  say("measuring {} on {}: {} + {} steps ...\n", what, options.devices, options.warm_up,
+      options.measured_steps());
   std::fflush(stdout);
 }
 
@@ -179,27 +178,25 @@ PipelineReport measure_pipeline(const Options& options) {
 void print(const PipelineReport& report, const Options& options) {
   const Profile& p = report.chosen;
   const char* broadcast = options.hides_broadcast() ? ", hidden broadcast" : ", plain broadcast";
-  fmt::print("\nAlexNet, batch {} in all on {}, strategy {}{}{}\n", options.batch, options.devices,
-             options.strategy, p.split.empty() ? "" : ", FC part from '" + p.split + "'",
-             has_formula(options) ? broadcast : "");
-  fmt::print("compute: {}, {}; input: synthetic, one batch that stays in memory\n",
-             compute_text(options), options.precision);
-  if (!p.message_path.empty()) fmt::print("{}\n", p.message_path);
-  fmt::print("memory: {}\n", p.memory);
-  for (const std::string& note : p.notes) fmt::print("{}\n", note);
-  fmt::print("\nthe stages of one step (the median of {}):\n{}", options.measured_steps(),
-             p.stage_table);
+  say("\nAlexNet, batch {} in all on {}, strategy {}{}{}\n", options.batch, options.devices,
+      options.strategy, p.split.empty() ? "" : ", FC part from '" + p.split + "'",
+      has_formula(options) ? broadcast : "");
+  say("compute: {}, {}; input: synthetic, one batch that stays in memory\n", compute_text(options),
+      options.precision);
+  if (!p.message_path.empty()) say("{}\n", p.message_path);
+  say("memory: {}\n", p.memory);
+  for (const std::string& note : p.notes) say("{}\n", note);
+  say("\nthe stages of one step (the median of {}):\n{}", options.measured_steps(), p.stage_table);
   print_parts(p);
-  fmt::print("\n{:<40} {}  {:.1f} images/s (from {:.2f} to {:.2f} ms)\n", "step",
-             milliseconds_text(p.step_seconds), p.images_per_second, p.fastest * 1e3,
-             p.slowest * 1e3);
+  say("\n{:<40} {}  {:.1f} images/s (from {:.2f} to {:.2f} ms)\n", "step",
+      milliseconds_text(p.step_seconds), p.images_per_second, p.fastest * 1e3, p.slowest * 1e3);
   print_formula(p, options);
   print_comparisons(report, options);
-  fmt::print("peak memory of the process: {}\n", bytes_text(tandem::peak_memory_bytes()));
-  if (!options.write_costs.empty()) fmt::print("costs written to {}\n", options.write_costs);
-  if (!options.svg.empty()) fmt::print("timeline drawn in {}\n", options.svg);
-  fmt::print("timeline written to {}: open it in https://ui.perfetto.dev or chrome://tracing\n\n",
-             options.timeline);
+  say("peak memory of the process: {}\n", bytes_text(tandem::peak_memory_bytes()));
+  if (!options.write_costs.empty()) say("costs written to {}\n", options.write_costs);
+  if (!options.svg.empty()) say("timeline drawn in {}\n", options.svg);
+  say("timeline written to {}: open it in https://ui.perfetto.dev or chrome://tracing\n\n",
+      options.timeline);
 }
 
 }  // namespace alexnet

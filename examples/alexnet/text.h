@@ -1,10 +1,20 @@
-// Numbers as this program prints them.
+// What this program prints: lines, and numbers in them.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <cstdio>
 #include <string>
+#include <utility>
 
 namespace alexnet {
+
+// Prints to standard output. fmt::print would throw where it is lost; main() finds that out.
+template <class... Args>
+void say(fmt::format_string<Args...> format, Args&&... args) {
+  std::fputs(fmt::format(format, std::forward<Args>(args)...).c_str(), stdout);
+}
 
 // "9.1 GiB", "512 KiB", "17 B"
 [[nodiscard]] std::string bytes_text(int64_t bytes);

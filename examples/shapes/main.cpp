@@ -92,7 +92,9 @@ int draw_shapes(int count, char** arguments) {
 
 int main(int count, char** arguments) {
   try {
-    return draw_shapes(count, arguments);
+    const int code = draw_shapes(count, arguments);
+    if (std::fflush(stdout) != 0) throw std::runtime_error("standard output cannot be written");
+    return code;
   } catch (const std::exception& failure) {
     // fmt may throw where standard error is closed.
     std::fprintf(stderr, "tandem-shapes: %s\n", failure.what());

@@ -20,6 +20,7 @@
 #include "observer.h"
 #include "plugins.h"
 #include "predict.h"
+#include "process.h"
 #include "profile.h"
 #include "strategies.h"
 #include "train.h"

@@ -111,5 +111,26 @@ TEST(AlexNetApp, TrainsOnAFolderOfImages) {
   EXPECT_TRUE(std::filesystem::exists(desk / "run/last.safetensors"));
 }
 
+TEST(AlexNetApp, SaysWhatItCannotPrint) {
+  const Desk desk;
+  for (const std::string& arguments : {small + "--devices cpu:1", std::string("--help")}) {
+    EXPECT_THAT(app_refusal(arguments + " > /dev/full"),
+                HasSubstr("standard output cannot be written: No space left on device"));
+  }
+}
+
+TEST(AlexNetApp, SavesTheRunWhenItsTerminalCloses) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const Outcome outcome = desk.alexnet(
+      "--data images --devices cpu:1 --batch 2 --steps 1000000 --warm-up 1 --out run & app=$!; "
+      "until [ -e run/last.safetensors ]; do sleep 0.1; done; "
+      "kill -HUP $app; wait $app",
+      "timeout 300");
+  EXPECT_EQ(outcome.code, 130) << outcome.errors;
+  EXPECT_THAT(desk.read("run/log.txt"), HasSubstr("and saved"));
+  EXPECT_TRUE(std::filesystem::exists(desk / "run/last.safetensors"));
+}
+
 }  // namespace
 }  // namespace tandem
