@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/cli/process.h"
+#include "core/train/progress.h"
 #include "core/train/recorder.h"
 
 namespace tandem::cli {
@@ -74,8 +75,8 @@ void Progress::on_message(const std::string& line) {
 void Progress::on_step(const StepReport& r) {
   const std::string left = r.seconds_left >= 0 ? clock_text(r.seconds_left) : "-:--";
   const std::string numbers = fmt::format(
-      "step {}/{} epoch {:.2f}/{:.4g} loss {:.4f}{} lr {:.3g} {:.0f} images/s {} left", r.step,
-      r.steps, r.epochs * static_cast<double>(r.step) / static_cast<double>(r.steps), r.epochs,
+      "step {}/{} epoch {:.2f}/{} loss {:.4f}{} lr {:.3g} {:.0f} images/s {} left", r.step, r.steps,
+      r.epochs * static_cast<double>(r.step) / static_cast<double>(r.steps), epochs_text(r.epochs),
       r.loss, accuracy_, r.rate, r.images_per_second, left);
   const auto now = std::chrono::steady_clock::now();
   if (!terminal_) {

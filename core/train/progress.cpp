@@ -9,6 +9,10 @@
 
 namespace tandem {
 
+std::string epochs_text(double epochs) {
+  return epochs < 1000 ? fmt::format("{:.4g}", epochs) : fmt::format("{:.0f}", epochs);
+}
+
 double epochs_after(int64_t step, double per_step) {
   constexpr double rounding = 1e-9;
   const double epochs = static_cast<double>(step) * per_step;

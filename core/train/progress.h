@@ -17,6 +17,8 @@ namespace tandem {
 // Epochs that `step` steps are, of `per_step` each. The step that completes an epoch is said to end
 // it, though its last images belong to the next.
 [[nodiscard]] double epochs_after(int64_t step, double per_step);
+// "3", "2.25", "166700": four digits, and no power of ten.
+[[nodiscard]] std::string epochs_text(double epochs);
 
 class TrainingProgress {
  public:

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/strings.h"
+#include "core/train/progress.h"
 
 namespace tandem {
 namespace {
@@ -127,8 +128,8 @@ void Recorder::on_epoch(const EpochReport& r) {
 
 std::string epoch_text(const EpochReport& r) {
   const double done = r.is_partial ? r.epochs : static_cast<double>(r.epoch);
-  std::string text =
-      fmt::format("epoch {:.4g}/{:.4g}: training loss {:.4f}", done, r.epochs, r.loss);
+  std::string text = fmt::format("epoch {}/{}: training loss {:.4f}", epochs_text(done),
+                                 epochs_text(r.epochs), r.loss);
   if (r.has_accuracy) text += fmt::format(" top-1 {:.2f} %", 100 * r.top1);
   if (r.has_validation) {
     const Evaluation& e = r.validation;

@@ -276,5 +276,12 @@ TEST(RunPage, AStepThatCompletesAnEpochEndsIt) {
   EXPECT_EQ(epochs_after(2, 64.0 / 37), 3);  // a batch of more than all images
 }
 
+TEST(RunPage, EpochsHaveFourDigitsAndNoPowerOfTen) {
+  EXPECT_EQ(epochs_text(3), "3");
+  EXPECT_EQ(epochs_text(2.25), "2.25");
+  EXPECT_EQ(epochs_text(1.0 / 3), "0.3333");
+  EXPECT_EQ(epochs_text(166666.67), "166667");
+}
+
 }  // namespace
 }  // namespace tandem

@@ -62,10 +62,10 @@ BestFigures best_figures(const ComparedRun& run) {
   if (const MetricRow* row = best_of(run.metrics)) {
     if (std::isfinite(row->top1)) best.accuracy = fmt::format("{:.2f} %", 100 * row->top1);
     if (std::isfinite(row->loss)) best.loss = fmt::format("{:.4f}", row->loss);
-    best.epoch = fmt::format("{:.4g}", epochs_after(row->step, run.epochs_per_step));
+    best.epoch = epochs_text(epochs_after(row->step, run.epochs_per_step));
   }
   if (!run.metrics.empty()) {
-    best.epochs = fmt::format("{:.4g}", epochs_after(run.metrics.back().step, run.epochs_per_step));
+    best.epochs = epochs_text(epochs_after(run.metrics.back().step, run.epochs_per_step));
   }
   double seconds = 0, speed = 0;
   const std::vector<MetricRow> epochs = rows_of(run.metrics, "epoch");

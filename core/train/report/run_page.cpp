@@ -75,9 +75,10 @@ std::string tiles_html(const RunFigures& run) {
   }
   if (!run.metrics.empty()) {
     const int64_t done = run.metrics.back().step;
-    html += tile(fmt::format("{:.3g} of {:.3g}", epochs_after(done, run.epochs_per_step),
-                             epochs_after(run.record.options.steps, run.epochs_per_step)),
-                 fmt::format("epochs ({} of {} steps)", done, run.record.options.steps));
+    html +=
+        tile(fmt::format("{} of {}", epochs_text(epochs_after(done, run.epochs_per_step)),
+                         epochs_text(epochs_after(run.record.options.steps, run.epochs_per_step))),
+             fmt::format("epochs ({} of {} steps)", done, run.record.options.steps));
   }
   double seconds = 0, speed = no_figure;
   for (const MetricRow& row : rows_of(run.metrics, "epoch")) {
@@ -105,7 +106,7 @@ std::string evaluations_html(const RunFigures& run) {
   const size_t first = tests.size() > most ? tests.size() - most : 0;
   for (size_t i = first; i < tests.size(); ++i) {
     const MetricRow& row = tests[i];
-    rows.push_back({fmt::format("{:.4g}", epochs_after(row.step, run.epochs_per_step)),
+    rows.push_back({epochs_text(epochs_after(row.step, run.epochs_per_step)),
                     fmt::format("{}", row.step),
                     std::isfinite(row.loss) ? fmt::format("{:.4f}", row.loss) : "",
                     percent(row.top1, 2), percent(row.top5, 2), row.best ? "&#9679;" : ""});
