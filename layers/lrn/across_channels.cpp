@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "plugins/cpu/bfloat16.h"
+#include "plugins/cpu/fused_relu.h"
 #include "plugins/cpu/team.h"
 #include "plugins/cpu/vector.h"
 
@@ -185,8 +186,9 @@ TANDEM_CPU_VECTOR void backward_tile(const Tile& tile, const Terms& t, const bfl
 
 }  // namespace
 
-AcrossChannelsLrn::AcrossChannelsLrn(const sdk::Attributes& attributes, const tandem_tensor& tensor)
-    : placement_(tensor), dtype_(tensor.dtype) {
+AcrossChannelsLrn::AcrossChannelsLrn(const sdk::Attributes& attributes, const tandem_tensor& tensor,
+                                     bool follows_relu)
+    : placement_(tensor), dtype_(tensor.dtype), follows_relu_(follows_relu) {
   // several tiles of this size fit the L1 cache
   constexpr int64_t most_floats = 2048, most_pixels = 64;
   const int64_t channels = tensor.shape.c, block = placement_.block;
@@ -249,6 +251,10 @@ void AcrossChannelsLrn::backward_data(const sdk::Call& call, const sdk::Pass& pa
     auto* dx = static_cast<Element*>(pass.raw.input_gradients[0]);
     for_tiles(call, pass.scratch(), 3, [&](const Tile& tile, int64_t at, float* a, int64_t floats) {
       backward_tile(tile, terms_, x + at, dy + at, {a, a + floats, a + 2 * floats}, dx + at);
+      if (!follows_relu_) return;
+      for_runs(tile, [&](int64_t /*in_tile*/, int64_t run, int64_t count) {
+        cpu::pass_through_relu(x + at + run, dx + at + run, count);
+      });
     });
   });
 }

@@ -14,7 +14,9 @@ namespace tandem::layers {
 
 class AcrossChannelsLrn {
  public:
-  AcrossChannelsLrn(const sdk::Attributes& attributes, const tandem_tensor& tensor);
+  // `follows_relu`: backward_data applies the gradient of a ReLU before the layer, too.
+  AcrossChannelsLrn(const sdk::Attributes& attributes, const tandem_tensor& tensor,
+                    bool follows_relu);
 
   // Of a pass with this number of threads.
   [[nodiscard]] int64_t scratch_bytes(int32_t threads) const;
@@ -45,6 +47,7 @@ class AcrossChannelsLrn {
   int32_t dtype_;
   Tile tile_;  // the largest one
   Terms terms_;
+  bool follows_relu_;
 };
 
 }  // namespace tandem::layers

@@ -5,6 +5,7 @@
 #include "layers/lrn/lrn.h"
 #include "layers/lrn/within_channel.h"
 #include "plugins/cpu/bfloat16.h"
+#include "plugins/cpu/fused_relu.h"
 #include "plugins/cpu/layout.h"
 
 namespace {
@@ -45,6 +46,17 @@ class Copies {
     });
   }
 
+  void pass_through_relu(const Call& call, const Pass& pass) const {
+    with_elements(needed_ ? TANDEM_BFLOAT16 : TANDEM_FLOAT32, [&](auto element) {
+      using T = decltype(element);
+      const T* x = pass.input<T>(0);
+      T* dx = pass.input_gradient<T>(0);
+      for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
+        tandem::cpu::pass_through_relu(x + begin, dx + begin, end - begin);
+      });
+    });
+  }
+
  private:
   int64_t elements_;
   bool needed_;
@@ -53,7 +65,7 @@ class Copies {
 class AcrossChannels : public Needs {
  public:
   AcrossChannels(const Binding& binding, const Call& call)
-      : lrn_(binding.attributes, binding.input(0)) {
+      : lrn_(binding.attributes, binding.input(0), binding.follows_relu()) {
     scratch_bytes = lrn_.scratch_bytes(call.threads);
     algorithm = "tiles in the cache";
   }
@@ -70,6 +82,7 @@ class WithinChannel : public Needs {
       : lrn_(binding.attributes, binding.input(0)),
         copies_(binding),
         backward_(binding.has(TANDEM_WANTS_BACKWARD_DATA)),
+        follows_relu_(binding.follows_relu()),
         own_((backward_ ? 2 : 1) * lrn_.elements()) {
     if (backward_) saved_bytes = lrn_.elements() * static_cast<int64_t>(sizeof(float));
     scratch_bytes = (own_ + copies_.floats()) * static_cast<int64_t>(sizeof(float));
@@ -88,12 +101,13 @@ class WithinChannel : public Needs {
     const float* dy = copies_.read(call, pass.raw.output_gradients[0], copies_.at(copies, 1));
     copies_.write(call, pass.raw.input_gradients[0], copies_.at(copies, 2),
                   [&](float* dx) { lrn_.backward(call, x, dy, pass.saved(), pass.scratch(), dx); });
+    if (follows_relu_) copies_.pass_through_relu(call, pass);
   }
 
  private:
   WithinChannelLrn lrn_;
   Copies copies_;
-  bool backward_;
+  bool backward_, follows_relu_;
   int64_t own_;  // floats
 };
 
@@ -111,6 +125,7 @@ class LrnCpu : public Needs {
     }
   }
   static constexpr uint32_t dtypes = float32_and_bfloat16;
+  static constexpr uint32_t gradients_before = relu_only;
   static LayoutOptions layouts(const Binding& binding) {
     const Shape& shape = binding.input(0).shape;
     LayoutOptions options = any_layout(shape.c);

@@ -4,6 +4,7 @@
 #include "layers/pooling/pooling.h"
 #include "layers/pooling/vector_max_pooling.h"
 #include "plugins/cpu/bfloat16.h"
+#include "plugins/cpu/fused_relu.h"
 #include "plugins/cpu/onednn.h"
 #include "plugins/cpu/team.h"
 #include "plugins/cpu/vector.h"
@@ -49,7 +50,8 @@ class PoolingCpu : public Needs {
   PoolingCpu(const Binding& binding, const Call&)
       : settings_(binding.attributes, binding.input(0).shape),
         input_(named_as(binding.input(0), binding.output(0))),
-        output_(named_as(binding.output(0), binding.input(0))) {
+        output_(named_as(binding.output(0), binding.input(0))),
+        follows_relu_(binding.follows_relu()) {
     require_computable(binding.input(0).dtype);
     vectors_ = VectorMaxPooling::make(binding);
     if (vectors_ != nullptr) {
@@ -67,6 +69,7 @@ class PoolingCpu : public Needs {
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
+  static constexpr uint32_t gradients_before = relu_only;
   static LayoutOptions layouts(const Binding& binding);
 
   void forward(const Call& call, const Pass& pass) {
@@ -92,6 +95,15 @@ class PoolingCpu : public Needs {
     backward_.run(scratch, {{DNNL_ARG_DIFF_DST, gradient},
                             {DNNL_ARG_DIFF_SRC, pass.raw.input_gradients[0]},
                             {DNNL_ARG_WORKSPACE, pass.saved()}});
+    if (!follows_relu_) return;
+    with_elements(input_.dtype, [&](auto element) {
+      using T = decltype(element);
+      const T* x = pass.input<T>(0);
+      T* dx = pass.input_gradient<T>(0);
+      for_ranges(call.threads, count(input_.shape), [=](int64_t begin, int64_t end) {
+        pass_through_relu(x + begin, dx + begin, end - begin);
+      });
+    });
   }
 
  private:
@@ -118,6 +130,7 @@ class PoolingCpu : public Needs {
   tandem_tensor input_, output_;
   std::vector<float> rows_, columns_;  // AVE: the factors of output rows and columns
   int64_t offset_ = 0;
+  bool follows_relu_;
   Operation forward_, backward_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "layers/pooling/max_pooling.h"
 #include "layers/pooling/pooling.h"
+#include "plugins/cpu/fused_relu.h"
 #include "plugins/cpu/layout.h"
 #include "plugins/cpu/team.h"
 
@@ -37,18 +38,21 @@ class VectorMaxPooling : public sdk::Needs {
   }
 
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) {
-    const float* dy = pass.output_gradient(0);
+    const float *dy = pass.output_gradient(0), *x = follows_relu_ ? pass.input(0).data() : nullptr;
     float* dx = pass.input_gradient(0);
     const auto* places = pass.saved<uint8_t>();
     const int64_t from = input_plane(), to = output_plane();
     for_rows(call, pooling_.h.input, from, [&](int64_t plane, int64_t row) {
       kernels_.backward(pooling_, row, dy + plane * to, places + plane * to, dx + plane * from);
+      if (!follows_relu_) return;
+      const int64_t line = pooling_.w.input * pooling_.block, first = plane * from + row * line;
+      cpu::pass_through_relu(x + first, dx + first, line);
     });
   }
 
  private:
   VectorMaxPooling(const sdk::Binding& binding, const Window& w, int64_t block)
-      : kernels_(max_pooling_kernels()) {
+      : kernels_(max_pooling_kernels()), follows_relu_(binding.follows_relu()) {
     const sdk::Shape &in = binding.input(0).shape, &out = binding.output(0).shape;
     pooling_ = {{in.h, out.h, w.kernel.h, w.stride.h, w.pad.h},
                 {in.w, out.w, w.kernel.w, w.stride.w, w.pad.w},
@@ -73,6 +77,7 @@ class VectorMaxPooling : public sdk::Needs {
   }
 
   const MaxPoolingKernels& kernels_;
+  bool follows_relu_;
   MaxPooling pooling_{};
   int64_t planes_ = 0;
 };

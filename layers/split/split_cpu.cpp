@@ -1,14 +1,13 @@
 // Split on the cpu: one pass over memory, in the order in which the elements lie.
-#include "layers/relu/relu_formula.h"
 #include "layers/split/split.h"
 #include "plugins/cpu/bfloat16.h"
+#include "plugins/cpu/fused_relu.h"
 #include "plugins/cpu/team.h"
 
 namespace {
 
 using namespace tandem::cpu;
 using namespace tandem::sdk;
-using tandem::layers::PlainRelu;
 using tandem::layers::Split;
 
 class SplitCpu {
@@ -55,6 +54,7 @@ class SplitCpu {
       for (int64_t first = begin; first < end; first += part) {
         const int64_t last = std::min(end, first + part);
         sum_part(pass, first, last - first, dx + first);
+        if (follows_relu_) pass_through_relu<T>(pass.input<T>(0) + first, dx + first, last - first);
       }
     });
   }
@@ -72,9 +72,6 @@ class SplitCpu {
       has_one = true;
     }
     if (!has_one) std::fill_n(dx, size, 0.0F);
-    if (!follows_relu_) return;
-    const float* x = pass.input(0) + first;
-    for (int64_t i = 0; i < size; ++i) dx[i] = PlainRelu::gradient(x[i], dx[i]);
   }
   // The sum is rounded once.
   void sum_part(const Pass& pass, int64_t first, int64_t size, bfloat16* dx) const {
@@ -89,10 +86,6 @@ class SplitCpu {
       }
       widen(pass.output_gradient<bfloat16>(output).data() + first, dy, size);
       for (int64_t i = 0; i < size; ++i) total[i] += dy[i];
-    }
-    if (follows_relu_) {
-      widen(pass.input<bfloat16>(0).data() + first, dy, size);
-      for (int64_t i = 0; i < size; ++i) total[i] = PlainRelu::gradient(dy[i], total[i]);
     }
     narrow(total, dx, size);
   }

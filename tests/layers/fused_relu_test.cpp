@@ -262,7 +262,9 @@ std::vector<LayerSetup> setups_after_relu() {
 TEST_P(FusedRelu, TheGradientOfOneBeforeEqualsThatOfASeparateRelu) {
   if (!not_computable(GetParam()).empty()) GTEST_SKIP() << not_computable(GetParam());
   int tried = 0;
+  const bool has_products = no_products(GetParam()).empty();
   for (LayerSetup setup : setups_after_relu()) {
+    if (setup.type == "Pooling" && !has_products) continue;  // by a library
     const tandem_kernel& kernel = kernel_of(setup);
     if (!is_relu_among(kernel.gradients_before)) continue;
     if (GetParam() != TANDEM_FLOAT32 && (kernel.dtypes >> GetParam() & 1U) == 0) continue;
