@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <new>
 
 #include "datasets/image_folder/image_headers.h"
 #include "datasets/image_folder/more_formats.h"
@@ -67,6 +69,13 @@ bool is_large_decoding(double bytes, const char* format, int64_t width, int64_t 
                     " MiB of memory to decode; 600 MiB are the limit");
   }
   return bytes > large_bytes;
+}
+
+void require_memory(double bytes) {
+  // Else a compiler may leave out an allocation that nothing uses.
+  void* volatile tried = std::malloc(static_cast<size_t>(std::clamp(bytes, 1.0, most_bytes)));
+  if (tried == nullptr) throw std::bad_alloc();
+  std::free(tried);
 }
 
 }  // namespace tandem::image_folder

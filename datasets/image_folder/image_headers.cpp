@@ -1,6 +1,8 @@
 #include "datasets/image_folder/image_headers.h"
 
 #include "datasets/image_folder/more_formats.h"
+#include "datasets/image_folder/stored_pixels.h"
+#include "datasets/image_folder/tiff_tags.h"
 
 #include <algorithm>
 #include <array>
@@ -24,37 +26,6 @@ bool is_pnm(Bytes file) {
   return has_name && (file[2] == ' ' || (file[2] >= '\t' && file[2] <= '\r'));
 }
 
-// Calls function(read, tag, at) for each entry of the first directory of a TIFF block, whose value
-// is 8 bytes after `at`. read(at, bytes) is a number in the byte order of the block.
-template <class Function>
-void for_each_tag(Bytes tiff, const Function& function) {
-  const bool little = tiff[0] == 'I';
-  const auto read = [&](size_t at, size_t bytes) {
-    return little ? little_endian(tiff, at, bytes) : big_endian(tiff, at, bytes);
-  };
-  const size_t directory = read(4, 4);
-  if (directory > tiff.size() || tiff.size() - directory < 2) return;
-  const size_t count = read(directory, 2);
-  for (size_t i = 0; i < count; ++i) {
-    const size_t at = directory + 2 + 12 * i;
-    if (at + 12 > tiff.size()) return;
-    function(read, read(at, 2), at);
-  }
-}
-
-// A value of a tag that is a byte, or a number of 16 or 32 bits.
-template <class Read>
-size_t value_bytes(const Read& read, size_t at) {
-  const uint64_t type = read(at + 2, 2);
-  return type == 1 ? 1 : type == 3 ? 2 : 4;
-}
-
-// The value of a tag that is one number.
-template <class Read>
-uint64_t tag_value(const Read& read, size_t at) {
-  return read(at + 8, value_bytes(read, at));
-}
-
 // What the fourth channel is: 0 something, 1 alpha that the colours are multiplied by, 2 alpha that
 // they are not (and 999, of Corel Draw).
 constexpr uint64_t extra_samples = 0x0152, multiplied = 1;
@@ -62,18 +33,6 @@ constexpr uint64_t extra_samples = 0x0152, multiplied = 1;
 template <class Read>
 bool says_own_alpha(const Read& read, uint64_t tag, size_t at) {
   return tag == extra_samples && read(at + 4, 4) == 1 && tag_value(read, at) > multiplied;
-}
-
-// libtiff also reads sizes of other types, which are elsewhere in the file.
-const char* tiff_damage(Bytes file) {
-  bool is_usual = true;
-  for_each_tag(file, [&](const auto& read, uint64_t tag, size_t at) {
-    constexpr std::array<uint64_t, 7> sizes{0x0100, 0x0101, 0x0102, 0x0115, 0x0116, 0x0142, 0x0143};
-    const uint64_t type = read(at + 2, 2);
-    const bool is_size = std::find(sizes.begin(), sizes.end(), tag) != sizes.end();
-    if (is_size && type != 1 && type != 3 && type != 4) is_usual = false;
-  });
-  return is_usual ? nullptr : "damaged TIFF: a size in it is no number of 8, 16 or 32 bits";
 }
 
 // ImageWidth and ImageLength. Of a tag that is there twice libtiff takes one, and here the larger.
@@ -160,38 +119,6 @@ Extent heif_extent(Bytes file) {
     extent = {static_cast<int64_t>(width), static_cast<int64_t>(height)};
   }
   return extent;
-}
-
-constexpr std::array<uint32_t, 256> make_crc_table() {
-  std::array<uint32_t, 256> table{};
-  for (uint32_t n = 0; n < 256; ++n) {
-    uint32_t c = n;
-    for (int k = 0; k < 8; ++k) c = (c & 1U) != 0 ? 0xedb88320U ^ (c >> 1) : c >> 1;
-    table[n] = c;
-  }
-  return table;
-}
-
-uint32_t crc_of(Bytes bytes) {
-  static constexpr std::array<uint32_t, 256> table = make_crc_table();
-  uint32_t crc = 0xffffffffU;
-  for (const unsigned char byte : bytes) crc = table[(crc ^ byte) & 255U] ^ (crc >> 8);
-  return ~crc;
-}
-
-const char* png_damage(Bytes file) {
-  size_t at = 8;
-  while (true) {
-    if (file.size() < at + 12) return "truncated PNG: it ends before its end marker";
-    const uint64_t length = big_endian(file, at, 4);
-    if (length > file.size() - at - 12) return "truncated PNG: a chunk goes beyond its end";
-    const Bytes covered = file.subspan(at + 4, length + 4);
-    if (crc_of(covered) != big_endian(file, at + 8 + length, 4)) {
-      return "damaged PNG: a check sum is wrong";
-    }
-    if (has(file, at + 4, "IEND", 4)) return nullptr;
-    at += length + 12;
-  }
 }
 
 const char* bmp_damage(Bytes file) {

@@ -2,10 +2,13 @@
 
 #include <csetjmp>
 #include <cstdio>
-// libjpeg's header needs FILE and size_t before it.
+// libjpeg's headers need FILE and size_t before them.
 #include <jpeglib.h>
+//
+#include <jerror.h>
 
 #include <algorithm>
+#include <new>
 
 #include "datasets/image_folder/image_headers.h"
 #include "plugins/sdk.h"
@@ -22,11 +25,13 @@ struct Trouble {
   jpeg_error_mgr manager{};  // first: libjpeg hands out a pointer to it
   std::jmp_buf way_out{};
   char text[JMSG_LENGTH_MAX] = "";
+  bool is_shortage = false;  // of memory, which says nothing about the file
 };
 
 [[noreturn]] void leave(j_common_ptr info) {
   auto* trouble = reinterpret_cast<Trouble*>(info->err);
   (*info->err->format_message)(info, trouble->text);
+  trouble->is_shortage = info->err->msg_code == JERR_OUT_OF_MEMORY;
   std::longjmp(trouble->way_out, 1);
 }
 
@@ -69,6 +74,7 @@ struct Jpeg::State {
   bool known_whole = false;
 
   [[noreturn]] void refuse() const {
+    if (trouble.is_shortage) throw std::bad_alloc();
     throw sdk::skip("truncated or damaged JPEG: ", static_cast<const char*>(trouble.text));
   }
   bool read_header();

@@ -1,9 +1,7 @@
 #include "datasets/image_folder/more_formats.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <opencv2/imgproc.hpp>
 #include <string_view>
@@ -78,6 +76,7 @@ class Gif {
   }
 
   [[noreturn]] static void refuse(int code) {
+    if (code == D_GIF_ERR_NOT_ENOUGH_MEM) throw std::bad_alloc();
     const char* text = GifErrorString(code);
     throw sdk::skip("truncated or damaged GIF: ", text == nullptr ? "it ends early" : text);
   }
@@ -150,7 +149,7 @@ class Heif {
     limit_to(std::max(shown_width, shown_height));
     const int64_t bytes = heif_bytes_per_pixel * shown_width * shown_height;
     before_pixels(static_cast<double>(bytes), shown_width, shown_height);
-    require_memory(bytes);
+    require_memory(static_cast<double>(bytes));
     heif_decoding_options* options = heif_decoding_options_alloc();
     if (options == nullptr) throw std::bad_alloc();
     options->convert_hdr_to_8bit = 1;
@@ -182,13 +181,6 @@ class Heif {
     const int stored = std::max(heif_image_handle_get_ispe_width(handle_),
                                 heif_image_handle_get_ispe_height(handle_));
     heif_context_set_maximum_image_size_limit(context_, std::max({small, shown, stored}));
-  }
-  // Where memory is short inside libheif, its reasons are those of damaged files, and a sample
-  // would be left out.
-  static void require_memory(int64_t bytes) {
-    const std::unique_ptr<void, decltype(&std::free)> tried(std::malloc(static_cast<size_t>(bytes)),
-                                                            &std::free);
-    if (tried == nullptr) throw std::bad_alloc();
   }
   void check(const heif_error& status) const {
     if (status.code == heif_error_Ok) return;

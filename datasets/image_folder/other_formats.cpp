@@ -1,5 +1,6 @@
 #include "datasets/image_folder/other_formats.h"
 
+#include <cstdio>
 #include <iostream>
 #include <new>
 #include <opencv2/imgcodecs.hpp>
@@ -68,17 +69,38 @@ class Gate : public std::streambuf {
   std::streambuf* target_;
 };
 
+#ifdef __GLIBC__
+// Writes to the stream that stderr was before.
+ssize_t write_unless_quiet(void* target, const char* text, size_t count) {
+  if (quiet_depth > 0) return static_cast<ssize_t>(count);
+  return static_cast<ssize_t>(std::fwrite(text, 1, count, static_cast<std::FILE*>(target)));
+}
+#endif
+
+// The same for the stderr of C, as libpng cannot be told where to write when OpenCV calls it.
+void put_gate_of_c() {
+#ifdef __GLIBC__
+  cookie_io_functions_t functions{};
+  functions.write = &write_unless_quiet;
+  std::FILE* made = ::fopencookie(stderr, "w", functions);
+  if (made == nullptr) return;
+  std::setvbuf(made, nullptr, _IONBF, 0);
+  stderr = made;
+#endif
+}
+
 void put_gate() {
   static Gate* const gate = [] {
     auto* made = new Gate(std::cerr.rdbuf());
     std::cerr.rdbuf(made);
+    put_gate_of_c();
     return made;
   }();
   static_cast<void>(gate);
 }
 
-// OpenCV 4.6 writes messages about some files to std::cerr. While a Quiet lives, output of its
-// thread to std::cerr is dropped; that of other threads passes.
+// OpenCV 4.6 writes messages about some files to std::cerr, and libpng to stderr. While a Quiet
+// lives, output of its thread to both is dropped; that of other threads passes.
 class Quiet {
  public:
   Quiet() {
@@ -110,7 +132,9 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
   if (by_libheif) return decode_heif(file, gray, before_pixels);
   if (is_gif(file)) check_extent(extent.width, extent.height);
   if (const char* damage = damage_of(file)) throw sdk::skip(damage);
-  before_pixels(decoding_bytes(file), extent.width, extent.height);
+  const double memory = decoding_bytes(file);
+  before_pixels(memory, extent.width, extent.height);
+  require_memory(memory);
   if (is_gif(file)) return decode_gif(file, gray);
   std::vector<unsigned char> room;
   if (is_png(file)) file = without_notes(file, room);

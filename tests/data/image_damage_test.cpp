@@ -4,7 +4,13 @@
 
 #include <gmock/gmock.h>
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "tests/data/image_data.h"
@@ -366,6 +372,103 @@ TEST(LargeImages, BaselineJpegsDecodedWholeAreDecodedOneAtATime) {
   EXPECT_GT(most_memory() - before, 100'000'000);
   EXPECT_LT(most_memory() - before, 200'000'000);
 }
+
+// libtiff makes black pixels of a strip that it cannot decompress.
+TEST(DamagedImages, ATiffWhosePixelsAreNotCompressedAsItSaysIsLeftOut) {
+  constexpr int lzw = 5, deflate = 32946, lzma = 34925;
+  for (const int compression : {lzw, deflate, lzma}) {
+    std::vector<uchar> bytes;
+    cv::imencode(".tiff", noise(40, 30), bytes, {cv::IMWRITE_TIFF_COMPRESSION, compression});
+    const std::string tiff(bytes.begin(), bytes.end());
+    EXPECT_EQ(read("a.tiff", tiff).status, SampleStatus::good) << compression;
+    std::string damaged = tiff;  // its pixels follow the header of 8 bytes
+    std::fill_n(damaged.begin() + 8, 64, '\0');
+    EXPECT_THAT(reason_of("a.tiff", damaged),
+                HasSubstr("damaged TIFF: its pixels are not compressed as it says"))
+        << compression;
+  }
+}
+
+// With right check sums, so that only libpng sees it, which would write a line to stderr.
+TEST(DamagedImages, APngOfAFormThatThereIsNotIsLeftOut) {
+  const auto crc = [](const std::string& text) {
+    uint32_t value = ~0U;
+    for (const char c : text) {
+      value ^= static_cast<uint8_t>(c);
+      for (int k = 0; k < 8; ++k) value = (value & 1) != 0 ? 0xedb88320U ^ value >> 1 : value >> 1;
+    }
+    return test::number_of(~value, 4, false);
+  };
+  std::string png = encoded(".png", gradient(20, 16));
+  png[24] = 3;  // bits of a channel
+  png.replace(29, 4, crc(png.substr(12, 17)));
+  EXPECT_THAT(reason_of("a.png", png), HasSubstr("names a form of pixels that there is not"));
+  png[24] = 8;
+  png.replace(29, 4, crc(png.substr(12, 17)));
+  const size_t data = png.find("IDAT");
+  png[data + 4] ^= 0x70;  // the method of compression
+  const size_t bytes =
+      static_cast<uint8_t>(png[data - 4]) << 24 | static_cast<uint8_t>(png[data - 3]) << 16 |
+      static_cast<uint8_t>(png[data - 2]) << 8 | static_cast<uint8_t>(png[data - 1]);
+  png.replace(data + 4 + bytes, 4, crc(png.substr(data, 4 + bytes)));
+  EXPECT_THAT(reason_of("a.png", png), HasSubstr("damaged"));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// The exit code of a child process that does it.
+template <class Function>
+int in_child(const Function& function) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(function());
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+constexpr int is_good = 0, is_left_out = 1, is_refused = 2, is_short = 3;  // refused: by an error
+
+// How the file is read with so many more bytes of address space.
+int read_with(const std::string& file, size_t more) {
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t limit = pages * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) + more;
+  const rlimit limits{limit, limit};
+  ::setrlimit(RLIMIT_AS, &limits);
+  try {
+    DatasetOptions options = size_of(16, 20);
+    options.source = file;
+    options.class_names = {"a", "b"};
+    return get(open_images(options)).status == SampleStatus::good ? is_good : is_left_out;
+  } catch (const std::bad_alloc&) {
+    return is_short;
+  } catch (const std::exception& failure) {
+    const std::string text = failure.what();
+    return text.find("out of memory") != std::string::npos ? is_short : is_refused;
+  }
+}
+
+// All in children, so that this process has no memory that a decoder could use again.
+TEST(DamagedImages, AShortageOfMemoryIsNoDamage) {
+  const TempFolder folder;
+  for (const char* name : {"a.jpg", "a.png", "a.tiff", "a.webp"}) {
+    const std::string file = (folder / name).string();
+    const int edge = name == std::string("a.webp") ? 1500 : 3000;
+    ASSERT_EQ(in_child([&] {
+                return cv::imwrite(file, gradient(edge, edge), {cv::IMWRITE_JPEG_PROGRESSIVE, 1})
+                           ? is_good
+                           : is_refused;
+              }),
+              is_good);
+    std::set<int> ends;
+    for (size_t more = 2'000'000; more < 64'000'000; more += 2'000'000) {
+      ends.insert(in_child([&] { return read_with(file, more); }));
+    }
+    EXPECT_TRUE(ends.contains(is_good) && ends.contains(is_short)) << name;
+    ends.erase(is_refused);  // the plugin itself finds no room
+    EXPECT_EQ(ends, (std::set<int>{is_good, is_short})) << name;
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace tandem
