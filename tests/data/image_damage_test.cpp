@@ -447,8 +447,9 @@ int read_with(const std::string& file, size_t more) {
   }
 }
 
-// All in children, so that this process has no memory that a decoder could use again.
-TEST(DamagedImages, AShortageOfMemoryIsNoDamage) {
+// All in children, so that this process has no memory that a decoder could use again; the other
+// tests, run before it by the same process, may leave some.
+TEST(ImagesInLittleMemory, AreNotSaidToBeDamaged) {
   const TempFolder folder;
   for (const char* name : {"a.jpg", "a.png", "a.tiff", "a.webp"}) {
     const std::string file = (folder / name).string();
@@ -463,9 +464,9 @@ TEST(DamagedImages, AShortageOfMemoryIsNoDamage) {
     for (size_t more = 2'000'000; more < 64'000'000; more += 2'000'000) {
       ends.insert(in_child([&] { return read_with(file, more); }));
     }
-    EXPECT_TRUE(ends.contains(is_good) && ends.contains(is_short)) << name;
+    ends.erase(is_short);
     ends.erase(is_refused);  // the plugin itself finds no room
-    EXPECT_EQ(ends, (std::set<int>{is_good, is_short})) << name;
+    EXPECT_EQ(ends, std::set<int>{is_good}) << name;
   }
 }
 #endif
