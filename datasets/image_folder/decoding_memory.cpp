@@ -72,6 +72,8 @@ bool is_large_decoding(double bytes, const char* format, int64_t width, int64_t 
 }
 
 void require_memory(double bytes) {
+  constexpr double beside = 4 << 20;  // what libraries keep beside the pixels
+  bytes += bytes / 4 + beside;
   // Else a compiler may leave out an allocation that nothing uses.
   void* volatile tried = std::malloc(static_cast<size_t>(std::clamp(bytes, 1.0, most_bytes)));
   if (tried == nullptr) throw std::bad_alloc();

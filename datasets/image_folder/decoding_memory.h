@@ -26,8 +26,9 @@ constexpr int64_t heif_bytes_per_pixel = 9;
 [[nodiscard]] bool is_large_decoding(double bytes, const char* format, int64_t width,
                                      int64_t height);
 
-// std::bad_alloc if so much memory cannot be had now. libheif, libtiff, libwebp and libpng report a
-// shortage as they report damage, for which a sample would be left out, so it is tried before.
+// std::bad_alloc if so much memory, and some more, cannot be had now. libheif, libtiff, libwebp and
+// libpng report a shortage as they report damage, for which a sample would be left out, so it is
+// tried before.
 void require_memory(double bytes);
 
 }  // namespace tandem::image_folder
