@@ -135,6 +135,16 @@ std::string read_text_file(const fs::path& path, const std::string& what, uint64
   return text;
 }
 
+fs::path absolute_path(const fs::path& path) {
+  std::error_code failure;
+  fs::path result = fs::absolute(path, failure);
+  if (!failure) return result;
+  throw error(
+      "'{}' cannot be found from the current folder, which has been removed: change to "
+      "another one, or give the whole path",
+      path.string());
+}
+
 PathStatus path_status(const fs::path& path) {
   PathStatus status(path.string());
   if (status.failure() == 0) return status;

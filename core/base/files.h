@@ -76,6 +76,9 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
+// The path from the root. Error where that cannot be told: the current folder has been removed.
+[[nodiscard]] std::filesystem::path absolute_path(const std::filesystem::path& path);
+
 // What is at a path. Error if a disk that fails does not tell: "'PATH' cannot be looked up: why".
 [[nodiscard]] PathStatus path_status(const std::filesystem::path& path);
 // Whether the path still leads to the file or folder that was opened.

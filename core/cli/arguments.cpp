@@ -9,6 +9,7 @@
 #include "core/base/files.h"
 #include "core/base/shape.h"
 #include "core/base/strings.h"
+#include "core/cli/process.h"
 #include "core/data/pixels.h"
 #include "core/schedule/execution/capture.h"
 #include "core/train/session.h"
@@ -162,7 +163,7 @@ void add_json_option(Command& command, bool& as_json) {
 }
 
 void print_json(const nlohmann::json& tree) {
-  fmt::print("{}\n", tree.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  say("{}\n", tree.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 void add_device_options(Command& command, DeviceOptions& options) {

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
+#include "core/cli/process.h"
 #include "core/train/run_folder.h"
 
 namespace tandem::cli {
@@ -349,7 +350,7 @@ int CommandLine::run(int argc, char** argv) {
   try {
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForAllHelp&) {
-    fmt::print("{}", app_->get_subcommands().front()->help(app_->get_name()));
+    say("{}", app_->get_subcommands().front()->help(app_->get_name()));
     return 0;
   } catch (const CLI::Success& asked) {  // --help, --version
     for (Command& command : commands_) command.hide_options_for_experts();

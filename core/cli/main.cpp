@@ -3,7 +3,6 @@
 #include <exception>
 #include <new>
 #include <string>
-#include <system_error>
 
 #include "core/base/error.h"
 #include "core/base/running_note.h"
@@ -65,11 +64,6 @@ int main(int argc, char** argv) {
     code = run(argc, argv);
   } catch (const std::bad_alloc&) {
     report("out of memory");
-  } catch (const std::system_error& failure) {
-    // fmt::print throws it; whether output was lost is found out below.
-    const bool is_output = std::ferror(stdout) != 0;
-    if (is_output) code = 0;
-    if (!is_output) report(failure.what());
   } catch (const std::exception& failure) {
     report(failure.what());
   }

@@ -15,12 +15,24 @@ namespace tandem::cli {
 // `kept`. Names of files and values in them may hold any.
 [[nodiscard]] std::string printable(const std::string& text, const std::string& kept = "");
 
+// Prints. Unlike fmt::print it does not throw where output is lost, so that a command ends its
+// work; main() tells of the loss.
+template <class... Args>
+void say(std::FILE* stream, fmt::format_string<Args...> format, Args&&... args) {
+  const std::string text = fmt::format(format, std::forward<Args>(args)...);
+  std::fwrite(text.data(), 1, text.size(), stream);
+}
+// To standard output.
+template <class... Args>
+void say(fmt::format_string<Args...> format, Args&&... args) {
+  say(stdout, format, std::forward<Args>(args)...);
+}
+
 // Prints text with names of files, classes or layers to standard output, printable() but for ends
 // of lines.
 template <class... Args>
 void print_names(fmt::format_string<Args...> format, Args&&... args) {
-  const std::string text = printable(fmt::format(format, std::forward<Args>(args)...), "\n");
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  say("{}", printable(fmt::format(format, std::forward<Args>(args)...), "\n"));
 }
 
 }  // namespace tandem::cli

@@ -20,15 +20,6 @@
 namespace tandem::cli {
 namespace {
 
-// A closed output must not end a run of many hours.
-template <class... Arguments>
-void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  try {
-    fmt::print(format, std::forward<Arguments>(arguments)...);
-  } catch (const std::exception&) {
-  }
-}
-
 constexpr auto redraw = std::chrono::milliseconds(100);
 // Between two lines without a terminal, where steps take long.
 constexpr auto longest_silence = std::chrono::seconds(10);

@@ -36,7 +36,7 @@ bool add(const Dataset& dataset, const char* split, std::string& text) {
   const std::vector<std::string> classes = dataset.class_names();
   for (int64_t i = 0; i < dataset.size(); ++i) {
     const std::optional<int64_t> label = dataset.label(i);
-    const std::string path = fs::absolute(dataset.sample_name(i)).string();
+    const std::string path = absolute_path(dataset.sample_name(i)).string();
     if (path.find_first_of("\n\r") != std::string::npos) return false;
     if (!label) continue;
     text += field(path) + "," + field(classes[static_cast<size_t>(*label)]) + "," + split + "\n";

@@ -94,7 +94,7 @@ std::vector<std::string> with_failed(const std::string& prefix,
 std::vector<fs::path> absolute_folders(const std::vector<fs::path>& named) {
   std::vector<fs::path> folders;
   for (const fs::path& folder : named) {
-    const auto path = fs::absolute(folder).lexically_normal();
+    const auto path = absolute_path(folder).lexically_normal();
     if (std::find(folders.begin(), folders.end(), path) == folders.end()) folders.push_back(path);
   }
   return folders;
@@ -188,7 +188,7 @@ const ModuleReport& Registry::load(tandem_plugin_entry_function entry) {
 
 const ModuleReport& Registry::load_module(const fs::path& path) const {
   ModuleReport report;
-  report.path = fs::absolute(path);
+  report.path = absolute_path(path);
   const fs::path folder = resolved(report.path.parent_path());
   for (const fs::path& own : own_folders()) report.built_in |= resolved(own) == folder;
   return add(std::move(report), [](ModuleReport& r) { return open_module(r.path, r); });

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/model/net.h"
 #include "core/schedule/strategies/strategies.h"
 #include "core/train/device_options.h"
@@ -183,7 +184,7 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, cons
     const std::vector<std::string> names = registry.datasets();
     const bool is_name = std::find(names.begin(), names.end(), options.data) != names.end();
     // The folder of the record is where the run began.
-    chosen.data = is_name ? options.data : std::filesystem::absolute(options.data).string();
+    chosen.data = is_name ? options.data : absolute_path(options.data).string();
     const std::string note = leave_out_undeclared(registry, options.data, setup.record);
     if (!note.empty()) setup.messages.push_back(note);
   }

@@ -22,8 +22,7 @@ constexpr const char* synthetic_net = "alexnet";
 // above the solver. The files usually lie beside the solver.
 fs::path file_of_solver(const SolverDefinition& solver, const std::string& written,
                         const char* what, const char* advice) {
-  const fs::path folder =
-      solver.file.empty() ? fs::current_path() : fs::absolute(solver.file).parent_path();
+  const fs::path folder = absolute_path(solver.file.empty() ? "." : solver.file).parent_path();
   std::vector<fs::path> candidates{written, folder / written};
   if (fs::path(written).is_relative()) {
     for (fs::path above = folder; above.has_relative_path(); above = above.parent_path()) {

@@ -33,7 +33,8 @@ ListingOptions ImageSet::listing_options(const tandem_dataset_request& request,
 }
 
 std::string ImageSet::name_in_source(int64_t index) const {
-  const fs::path path = fs::absolute(image(index).path).lexically_normal();
+  std::error_code ignored;
+  const fs::path path = fs::absolute(image(index).path, ignored).lexically_normal();
   const fs::path name = path.lexically_relative(folder_);
   return name.empty() || *name.begin() == ".." ? path.string() : name.string();
 }

@@ -50,6 +50,14 @@ TEST(StandardStreams, LostOutputIsAnError) {
   EXPECT_TRUE(std::filesystem::exists(desk / "other/last.safetensors")) << "the run went on";
 }
 
+TEST(StandardStreams, AReaderThatEndsDoesNotEndTheWork) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  (void)desk.tandem("pack images --out all.pack 2> why; echo $? > code; } | { true", "sleep 0.2;");
+  EXPECT_EQ(desk.read("code"), "0\n");
+  EXPECT_TRUE(std::filesystem::exists(desk / "all.pack")) << desk.read("why");
+}
+
 TEST(StandardStreams, AReaderThatEndsIsNoError) {
   const Desk desk;
   for (const char* command : {"layers", "net alexnet --json"}) {

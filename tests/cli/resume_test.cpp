@@ -323,5 +323,14 @@ TEST_F(Resume, WithALogOnAFullDiskIsAnError) {
               AllOf(HasSubstr("run/metrics.csv' cannot be written: No space left on device")));
 }
 
+TEST_F(Resume, InAFolderThatHasBeenRemovedSaysSo) {
+  expect_success(train_to("run", 5));
+  const std::string run = "'" + (desk_ / "run").string() + "'";
+  EXPECT_THAT(
+      desk_.refusal("train --out " + run + " --resume --steps 8 --data images",
+                    "mkdir gone; cd gone; rmdir ../gone;"),
+      HasSubstr("'images' cannot be found from the current folder, which has been removed"));
+}
+
 }  // namespace
 }  // namespace tandem

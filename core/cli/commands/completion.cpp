@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/cli/commands.h"
+#include "core/cli/process.h"
 
 namespace tandem::cli {
 namespace {
@@ -224,10 +225,10 @@ int print_completion(const std::string& kind, const CommandTable& table) {
   if (kind != "bash" && kind != "zsh" && kind != "fish" && kind != "man") {
     throw error("completion {}: there are bash, zsh, fish and man", kind);
   }
-  fmt::print("{}", kind == "bash"   ? bash_script(table)
-                   : kind == "zsh"  ? zsh_script(table)
-                   : kind == "fish" ? fish_script(table)
-                                    : manual_page(table));
+  say("{}", kind == "bash"   ? bash_script(table)
+            : kind == "zsh"  ? zsh_script(table)
+            : kind == "fish" ? fish_script(table)
+                             : manual_page(table));
   return 0;
 }
 

@@ -43,12 +43,12 @@ Audit inspect(Registry& registry, const DataArguments& arguments) {
   if (terminal) {
     options.progress = [&shown](int64_t done, int64_t all) {
       const int64_t percent = 100 * done / std::max<int64_t>(1, all);
-      if (percent != shown) fmt::print(stderr, "\r{} of {} images", done, all);
+      if (percent != shown) say(stderr, "\r{} of {} images", done, all);
       shown = percent;
     };
   }
   Audit found = audit(registry, options);
-  if (terminal && shown >= 0) fmt::print(stderr, "\r\033[K");
+  if (terminal && shown >= 0) say(stderr, "\r\033[K");
   return found;
 }
 
@@ -115,7 +115,7 @@ int run_data(const DataArguments& arguments) {
   }
   if (!arguments.html.empty()) {
     write_output(arguments.html, to_html(found, arguments.source));
-    if (!arguments.as_json) fmt::print("page: {}\n", arguments.html);
+    if (!arguments.as_json) say("page: {}\n", arguments.html);
   }
   return 0;
 }

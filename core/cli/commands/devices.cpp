@@ -4,6 +4,7 @@
 #include "core/base/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
+#include "core/cli/process.h"
 #include "core/device/find_topology.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
@@ -52,19 +53,19 @@ json devices_json(const Registry& registry, const std::string& kind) {
 
 void print_devices(const json& entry) {
   const std::string kind = entry["kind"], help = entry["help"];
-  fmt::print("{}{}{}\n", kind, help.empty() ? "" : ": ", help);
+  say("{}{}{}\n", kind, help.empty() ? "" : ": ", help);
   for (const json& device : entry["devices"]) {
     const int threads = device["threads"];
-    fmt::print("  {}:{} {}, {} ({} available){}\n", kind, device["ordinal"].get<int>(),
-               device["name"].get<std::string>(), human_bytes(device["memory_bytes"]),
-               human_bytes(device["available_bytes"]),
-               threads > 0 ? fmt::format(", {} cores", threads) : "");
+    say("  {}:{} {}, {} ({} available){}\n", kind, device["ordinal"].get<int>(),
+        device["name"].get<std::string>(), human_bytes(device["memory_bytes"]),
+        human_bytes(device["available_bytes"]),
+        threads > 0 ? fmt::format(", {} cores", threads) : "");
     const std::string kernels = device["kernels"];
-    if (!kernels.empty()) fmt::print("        kernels: {}\n", kernels);
+    if (!kernels.empty()) say("        kernels: {}\n", kernels);
   }
   if (!entry.contains("reason")) return;
-  fmt::print("  {}{}\n",
-             entry["devices"].empty() ? "none: " : "not: ", entry["reason"].get<std::string>());
+  say("  {}{}\n",
+      entry["devices"].empty() ? "none: " : "not: ", entry["reason"].get<std::string>());
 }
 
 int list_devices(bool as_json) {
@@ -101,16 +102,16 @@ int print_links(const std::string& text) {
   const Machine machine(registry.backend(spec.kind), spec, MachineOptions{});
   const std::shared_ptr<const Topology> topology = find_topology(machine);
   if (topology == nullptr) {
-    fmt::print("{} devices report nothing about their links: {}\n", spec.kind,
-               machine.has_virtual_time() ? "describe them with --link or --topology"
-                                          : "measure them with --measure FILE");
+    say("{} devices report nothing about their links: {}\n", spec.kind,
+        machine.has_virtual_time() ? "describe them with --link or --topology"
+                                   : "measure them with --measure FILE");
     return 0;
   }
   for (int device = 0; device < spec.count(); ++device) {
-    fmt::print("{}: {}:{} {}\n", topology->devices[size_t(device)], spec.kind,
-               spec.ordinals[size_t(device)], machine.device_info(device).name);
+    say("{}: {}:{} {}\n", topology->devices[size_t(device)], spec.kind,
+        spec.ordinals[size_t(device)], machine.device_info(device).name);
   }
-  fmt::print("{}", links_table(*topology));
+  say("{}", links_table(*topology));
   return 0;
 }
 
@@ -130,27 +131,26 @@ int measure_devices(const Registry& registry, const std::string& text, const std
   }
   const Machine machine(registry.backend(spec.kind), spec, machine_options(options));
   const std::vector<LinkMeasurement> measured = measure_links(machine);
-  fmt::print("{:<8} {:>12} {:>10} {:>16} {:>22}\n", "copy", "GB/s alone", "latency",
-             "GB/s both ways", "GB/s while all send");
+  say("{:<8} {:>12} {:>10} {:>16} {:>22}\n", "copy", "GB/s alone", "latency", "GB/s both ways",
+      "GB/s while all send");
   std::vector<MeasuredLink> links;
   for (const LinkMeasurement& link : measured) {
-    fmt::print("{:<8} {:>12.2f} {:>10} {:>16.2f} {:>22}\n",
-               fmt::format("{} -> {}", link.alone.source, link.alone.target),
-               link.alone.bandwidth / 1e9, human_seconds(link.alone.latency), link.both_ways / 1e9,
-               link.contended > 0 ? fmt::format("{:.2f}", link.contended / 1e9) : "-");
+    say("{:<8} {:>12.2f} {:>10} {:>16.2f} {:>22}\n",
+        fmt::format("{} -> {}", link.alone.source, link.alone.target), link.alone.bandwidth / 1e9,
+        human_seconds(link.alone.latency), link.both_ways / 1e9,
+        link.contended > 0 ? fmt::format("{:.2f}", link.contended / 1e9) : "-");
     links.push_back(link.alone);
   }
   std::vector<std::string> names;
   for (int d = 0; d < spec.count(); ++d) names.push_back(fmt::format("{}{}", spec.kind, d));
   write_output(file, topology_text(names, links));
-  fmt::print("topology written to {} (for --topology)\n", file);
+  say("topology written to {} (for --topology)\n", file);
   return 0;
 }
 
 void print_link(const std::string& what, const std::optional<LinkSpeed>& link) {
   if (!link) return;
-  fmt::print("{}: {:.2f} GB/s, latency {}\n", what, link->bandwidth / 1e9,
-             human_seconds(link->latency));
+  say("{}: {:.2f} GB/s, latency {}\n", what, link->bandwidth / 1e9, human_seconds(link->latency));
 }
 
 // As measure_devices(), of the devices of all ranks; rank 0 prints and writes.
@@ -158,7 +158,7 @@ int measure_ranks(const Communicator& ranks, const Registry& registry, const Dev
                   const std::string& file, int threads) {
   const RankLinks links = measure_rank_links(ranks, registry, spec, threads);
   if (ranks.rank() > 0) return 0;
-  if (!links.path.empty()) fmt::print("{}\n", links.path);
+  if (!links.path.empty()) say("{}\n", links.path);
   print_link("copies between the devices of a rank", links.copies);
   for (size_t host = 0; host < links.hosts.size(); ++host) {
     print_link(fmt::format("messages between ranks on {}", links.hosts[host]), links.within[host]);
@@ -166,8 +166,8 @@ int measure_ranks(const Communicator& ranks, const Registry& registry, const Dev
                links.to_first[host]);
   }
   write_output(file, rank_topology_text(links, spec.count()));
-  fmt::print("topology of {} ranks of {} written to {} (for --topology)\n", ranks.size(),
-             to_string(spec), file);
+  say("topology of {} ranks of {} written to {} (for --topology)\n", ranks.size(), to_string(spec),
+      file);
   return 0;
 }
 

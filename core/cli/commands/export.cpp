@@ -32,7 +32,7 @@ int run_export(ExportOptions options, const std::filesystem::path& onnx_file) {
     options.onnx = true;
   }
   const ExportResult result = export_run(options);
-  if (!result.note.empty()) fmt::print(stderr, "note: {}\n", result.note);
+  if (!result.note.empty()) say(stderr, "note: {}\n", result.note);
   for (const std::string& line : result.lines) print_names("{}\n", line);
   print_names("{} weights of {} written to {}\n", result.weights, options.run.string(),
               options.file.string());

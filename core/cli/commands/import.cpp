@@ -22,8 +22,7 @@ void add_import(CommandLine& line) {
   command.option("--out FOLDER", &options->out, "Run folder (default: runs/<net>-<number>)");
   command.action([options] {
     const ImportResult result = import_weights(*options);
-    fmt::print("{}\nrun folder: {}\n", printable(result.notes, "\n"),
-               printable(result.run.string()));
+    say("{}\nrun folder: {}\n", printable(result.notes, "\n"), printable(result.run.string()));
     return 0;
   });
 }

@@ -9,6 +9,7 @@
 #include "core/check/subject.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
+#include "core/cli/process.h"
 #include "core/device/parse.h"
 #include "core/plugin/kernel_kinds.h"
 #include "core/plugin/registry.h"
@@ -108,8 +109,8 @@ void print_parameter(const tandem_parameter& p) {
   const std::string fallback =
       p.default_value != nullptr ? p.default_value : (p.required != 0 ? "required" : "-");
   const std::string place = p.block != nullptr ? fmt::format("{}.{}", p.block, p.name) : p.name;
-  fmt::print("  {:<42} {:<9} {:<10} {:<22} {}\n", place, kind_of(p.type), fallback, range,
-             p.help != nullptr ? p.help : "");
+  say("  {:<42} {:<9} {:<10} {:<22} {}\n", place, kind_of(p.type), fallback, range,
+      p.help != nullptr ? p.help : "");
 }
 
 // A kernel of a layer for a kind of device, with the dtypes of tensors that it takes; none if two
@@ -152,23 +153,23 @@ std::string to_text(const std::vector<KernelOffer>& offers, bool with_dtypes) {
 
 void print_one(const Registry& registry, const tandem_layer_type& type,
                const std::vector<KernelOffer>& offers) {
-  fmt::print("  dtypes: {}\n", offers.empty() ? "no kernel" : to_text(offers, true));
+  say("  dtypes: {}\n", offers.empty() ? "no kernel" : to_text(offers, true));
   const auto arity = [](int low, int high) {
     return high < 0      ? fmt::format("{} or more", low)
            : low == high ? fmt::format("{}", low)
                          : fmt::format("{} to {}", low, high);
   };
-  fmt::print("  inputs: {}, outputs: {}\n", arity(type.minimum_inputs, type.maximum_inputs),
-             arity(type.minimum_outputs, type.maximum_outputs));
+  say("  inputs: {}, outputs: {}\n", arity(type.minimum_inputs, type.maximum_inputs),
+      arity(type.minimum_outputs, type.maximum_outputs));
   for (uint32_t i = 0; i < type.input_count; ++i) {
-    fmt::print("  input {:<16} {}\n", type.inputs[i]->name, role_text(type.inputs[i]->role).text);
+    say("  input {:<16} {}\n", type.inputs[i]->name, role_text(type.inputs[i]->role).text);
   }
   if (const auto names = weight_names(registry, type); !names.empty()) {
-    fmt::print("  weights: {}\n", fmt::join(names, ", "));
+    say("  weights: {}\n", fmt::join(names, ", "));
   }
   for (const TraitText& trait : trait_texts()) {
     if ((type.traits & trait.trait) == 0) continue;
-    fmt::print("  {:<22} {}\n", trait.name, trait.text);
+    say("  {:<22} {}\n", trait.name, trait.text);
   }
   for (const ModuleReport& module : registry.modules()) {
     std::vector<std::string> parts;
@@ -180,11 +181,11 @@ void print_one(const Registry& registry, const tandem_layer_type& type,
       }
     }
     if (parts.empty()) continue;
-    fmt::print("  {} of plugin ABI {}.{} has {}\n", module.path.string(), module.abi_major,
-               module.abi_minor, fmt::join(parts, " and "));
+    say("  {} of plugin ABI {}.{} has {}\n", module.path.string(), module.abi_major,
+        module.abi_minor, fmt::join(parts, " and "));
   }
   if (type.parameter_count == 0) return;
-  fmt::print("  {:<42} {:<9} {:<10} {:<22} {}\n", "parameter", "type", "default", "range", "");
+  say("  {:<42} {:<9} {:<10} {:<22} {}\n", "parameter", "type", "default", "range", "");
   for (uint32_t i = 0; i < type.parameter_count; ++i) print_parameter(*type.parameters[i]);
 }
 
@@ -216,7 +217,7 @@ const tandem_layer_type* usable_type(const Registry& registry, const std::string
   try {
     return &registry.layer_type(name);
   } catch (const Error& failure) {
-    if (!as_json) fmt::print("{:<18} not usable: {}\n", name, failure.what());
+    if (!as_json) say("{:<18} not usable: {}\n", name, failure.what());
     return nullptr;
   }
 }
@@ -235,7 +236,7 @@ int list_layers(const std::string& name, bool as_json) {
       tree.push_back(layer_json(*type, offers));
       continue;
     }
-    fmt::print("{:<18} {} [{}]\n", type->name, type->help, to_text(offers, false));
+    say("{:<18} {} [{}]\n", type->name, type->help, to_text(offers, false));
     if (!name.empty()) print_one(registry, *type, offers);
   }
   if (as_json) print_json(tree);
@@ -264,12 +265,11 @@ void print_dataset(const tandem_dataset_type& type, const ModuleReport& module) 
         {type.get_bytes != nullptr, "has pixels as bytes"},
         {type.get_inputs != nullptr, "fills further inputs of a net"},
         {type.pack != nullptr, "can be written to one file (tandem pack)"}}) {
-    if (has) fmt::print("  {}\n", text);
+    if (has) say("  {}\n", text);
   }
-  fmt::print("  {} of plugin ABI {}.{}\n", module.path.string(), module.abi_major,
-             module.abi_minor);
+  say("  {} of plugin ABI {}.{}\n", module.path.string(), module.abi_major, module.abi_minor);
   if (type.parameter_count == 0) return;
-  fmt::print("  {:<42} {:<9} {:<10} {:<22} {}\n", "--data-option", "type", "default", "range", "");
+  say("  {:<42} {:<9} {:<10} {:<22} {}\n", "--data-option", "type", "default", "range", "");
   for (uint32_t i = 0; i < type.parameter_count; ++i) {
     tandem_parameter parameter = *type.parameters[i];
     parameter.block = nullptr;
@@ -297,7 +297,7 @@ int list_datasets(const std::string& name, bool as_json) {
       tree.push_back(dataset_json(type, module));
       continue;
     }
-    fmt::print("{:<18} {}\n", type.name, type.help);
+    say("{:<18} {}\n", type.name, type.help);
     if (!name.empty()) print_dataset(type, module);
   }
   if (as_json) print_json(tree);

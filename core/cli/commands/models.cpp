@@ -6,6 +6,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/net_costs.h"
+#include "core/cli/process.h"
 #include "core/device/parse.h"
 #include "core/model/models.h"
 #include "core/model/net_report.h"
@@ -72,14 +73,14 @@ ModelRow row_of(Registry& registry, const std::string& model, const ModelsArgume
 void print_row(const ModelRow& row, size_t width, bool with_rate) {
   const std::string size = fmt::format("{}x{}", row.data.h, row.data.w);
   if (!row.refusal.empty()) {
-    fmt::print("{:<{}}  {:>9}  {}\n", row.name, width, size, row.refusal);
+    say("{:<{}}  {:>9}  {}\n", row.name, width, size, row.refusal);
     return;
   }
-  fmt::print("{:<{}}  {:>9} {:>11} {:>11} {:>6} {:>10}", row.name, width, size,
-             fmt::format("{:.2f} M", static_cast<double>(row.weights) / 1e6),
-             flops_text(row.forward_flops), row.batch, human_bytes(row.memory));
-  if (with_rate) fmt::print(" {:>9.1f}", row.images_per_second);
-  fmt::print("\n");
+  say("{:<{}}  {:>9} {:>11} {:>11} {:>6} {:>10}", row.name, width, size,
+      fmt::format("{:.2f} M", static_cast<double>(row.weights) / 1e6),
+      flops_text(row.forward_flops), row.batch, human_bytes(row.memory));
+  if (with_rate) say(" {:>9.1f}", row.images_per_second);
+  say("\n");
 }
 
 int run_models(const ModelsArguments& a) {
@@ -88,8 +89,8 @@ int run_models(const ModelsArguments& a) {
   size_t width = 5;
   for (const std::string& model : models) width = std::max(width, model.size());
   if (!a.as_json) {
-    fmt::print("{:<{}}  {:>9} {:>11} {:>11} {:>6} {:>10}{}\n", "model", width, "images", "weights",
-               "operations", "batch", "memory", a.measures ? "  images/s" : "");
+    say("{:<{}}  {:>9} {:>11} {:>11} {:>6} {:>10}{}\n", "model", width, "images", "weights",
+        "operations", "batch", "memory", a.measures ? "  images/s" : "");
   }
   nlohmann::json list = nlohmann::json::array();
   for (const std::string& model : models) {
@@ -113,8 +114,7 @@ int run_models(const ModelsArguments& a) {
     print_json(list);
     return 0;
   }
-  fmt::print(
-      "\noperations: floating-point operations of a forward pass of one image; memory: to train on "
+  say("\noperations: floating-point operations of a forward pass of one image; memory: to train on "
       "one device with this batch{}\n",
       a.measures ? "; images/s: training steps on " + a.devices
                  : ". --measure adds the images/s of this machine");

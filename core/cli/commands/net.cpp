@@ -106,18 +106,17 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
   }
   if (std::any_of(net.layers.begin(), net.layers.end(),
                   [](const Layer& layer) { return layer.fused_into >= 0; })) {
-    fmt::print("\nfused: in place; the kernel of the named layer does its forward pass\n");
+    say("\nfused: in place; the kernel of the named layer does its forward pass\n");
   }
   const Totals totals = totals_of(rows);
   const auto batch = static_cast<double>(net.batch);
-  fmt::print("\n{} layers, {} weights ({})\n", net.layers.size(), totals.weights,
-             human_bytes(totals.weights * dtype_bytes(TANDEM_FLOAT32)));
-  fmt::print("floating-point operations an image: {} forward, {} backward\n",
-             flops_text(totals.forward / batch), flops_text(totals.backward / batch));
-  fmt::print("outputs of all layers at batch {}: {}\n", net.batch,
-             human_bytes(totals.output_bytes));
+  say("\n{} layers, {} weights ({})\n", net.layers.size(), totals.weights,
+      human_bytes(totals.weights * dtype_bytes(TANDEM_FLOAT32)));
+  say("floating-point operations an image: {} forward, {} backward\n",
+      flops_text(totals.forward / batch), flops_text(totals.backward / batch));
+  say("outputs of all layers at batch {}: {}\n", net.batch, human_bytes(totals.output_bytes));
   if (training_bytes > 0) {
-    fmt::print("memory to train on one device: {}\n", human_bytes(training_bytes));
+    say("memory to train on one device: {}\n", human_bytes(training_bytes));
   }
 }
 
@@ -160,18 +159,17 @@ int run_net(const NetCommandArguments& a) {
     training_bytes = training_memory(registry, definition, options, kernels, &refusal);
   }
   if (!a.dot.empty()) write_output(a.dot, to_dot(net));
-  if (!why.empty() && !a.as_json) fmt::print("shown for testing: {}\n\n", why);
+  if (!why.empty() && !a.as_json) say("shown for testing: {}\n\n", why);
   a.as_json ? print_as_json(net, rows, training_bytes) : print_table(net, rows, training_bytes);
   if (kernels.ordinals.empty() && !a.as_json) {
-    fmt::print(
-        "as {} devices have it{}\n", kernels.kind,
+    say("as {} devices have it{}\n", kernels.kind,
         training_bytes > 0 ? "; memory is without what their kernels keep beside tensors" : "");
   }
   if (!refusal.empty() && !a.as_json) {
-    fmt::print("memory is without what the kernels of {} devices keep beside tensors: {}\n",
-               kernels.kind, refusal);
+    say("memory is without what the kernels of {} devices keep beside tensors: {}\n", kernels.kind,
+        refusal);
   }
-  if (!a.dot.empty() && !a.as_json) fmt::print("drawing written to {} (dot -Tsvg)\n", a.dot);
+  if (!a.dot.empty() && !a.as_json) say("drawing written to {} (dot -Tsvg)\n", a.dot);
   return 0;
 }
 

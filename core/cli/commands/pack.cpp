@@ -26,7 +26,7 @@ int run_pack(PackArguments& arguments) {
   options.stop = stop_on_signals("\ntandem: stopping after the image at hand\n");
   if (isatty(STDERR_FILENO) != 0) {
     options.progress = [](int64_t done, int64_t all) {
-      fmt::print(stderr, "\r{} of {} images{}", done, all, done == all ? "\r\033[K" : "");
+      say(stderr, "\r{} of {} images{}", done, all, done == all ? "\r\033[K" : "");
     };
   }
   Registry registry = Registry::with_defaults();

@@ -192,9 +192,9 @@ int run_all(const PlanArguments& a, Registry& registry, const NetDefinition& def
   print_names("net {} on {} devices, batch {}{}\n\n{}", a.net.net, list.devices, list.batch,
               a.batch_per_device > 0 ? fmt::format(" ({} a device)", a.batch_per_device) : "",
               forecast_table(list));
-  fmt::print("{}{}{}{}", costs_text(a, *options.costs, list.measured_costs, list.estimated_costs),
-             links_text(options.machine), pixels_text(a.pixels, options),
-             missing_memory_text(*how.kernel_devices, list.kernels_refusal));
+  say("{}{}{}{}", costs_text(a, *options.costs, list.measured_costs, list.estimated_costs),
+      links_text(options.machine), pixels_text(a.pixels, options),
+      missing_memory_text(*how.kernel_devices, list.kernels_refusal));
   return 0;
 }
 
@@ -267,24 +267,23 @@ int run_plan(PlanArguments& a, const Command& command) {
     return 0;
   }
   if (a.tasks) print_names("{}\n", to_text(phase.plan));
-  fmt::print("{}", stage_table(predicted.stages));
+  say("{}", stage_table(predicted.stages));
   for (const std::string& note : phase.plan.notes) print_names("{}\n", note);
-  if (a.recomputes) fmt::print("{}\n", phase.plan.recomputation);
-  fmt::print("\npredicted step: {}, {:.1f} images/s", human_seconds(predicted.step_seconds),
-             predicted.images_per_second);
+  if (a.recomputes) say("{}\n", phase.plan.recomputation);
+  say("\npredicted step: {}, {:.1f} images/s", human_seconds(predicted.step_seconds),
+      predicted.images_per_second);
   if (alone > 0) {
-    fmt::print("; exposed communication {} ({:.1f} %)",
-               human_seconds(predicted.step_seconds - alone),
-               100 * (predicted.step_seconds - alone) / predicted.step_seconds);
+    say("; exposed communication {} ({:.1f} %)", human_seconds(predicted.step_seconds - alone),
+        100 * (predicted.step_seconds - alone) / predicted.step_seconds);
   }
   print_names("\n{}{}{}{}", bounds_text(bounds, chain, predicted.step_seconds),
               costs_text(a, *options.costs, sources.measured, sources.estimated),
               links_text(options.machine), pixels_text(a.pixels, options));
-  fmt::print("{}", memory_text(memory));
-  fmt::print("{}", missing_memory_text(*how.kernel_devices, refusal));
-  if (!a.dot.empty()) fmt::print("graph written to {} (dot -Tsvg)\n", a.dot);
-  if (!a.trace.empty()) fmt::print("predicted timeline written to {}\n", a.trace);
-  if (!a.svg.empty()) fmt::print("drawn timeline written to {}\n", a.svg);
+  say("{}", memory_text(memory));
+  say("{}", missing_memory_text(*how.kernel_devices, refusal));
+  if (!a.dot.empty()) say("graph written to {} (dot -Tsvg)\n", a.dot);
+  if (!a.trace.empty()) say("predicted timeline written to {}\n", a.trace);
+  if (!a.svg.empty()) say("drawn timeline written to {}\n", a.svg);
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/plugin_template.h"
+#include "core/cli/process.h"
 
 namespace tandem::cli {
 namespace {
@@ -66,13 +67,13 @@ class Printer {
     if (verdict == Outcome::Verdict::note) ++notes_;
     if (as_json_) return add_to_tree(finding);
     if (verdict == Outcome::Verdict::not_applicable) return;
-    if (finding.layer != layer_) fmt::print("{}\n", finding.layer);
+    if (finding.layer != layer_) say("{}\n", finding.layer);
     layer_ = finding.layer;
     const bool is_note = verdict == Outcome::Verdict::note;
-    fmt::print("  {:<6} {:<17} {}\n", word(verdict), finding.promise,
-               is_note ? finding.outcome.detail : finding.text);
+    say("  {:<6} {:<17} {}\n", word(verdict), finding.promise,
+        is_note ? finding.outcome.detail : finding.text);
     if (verdict == Outcome::Verdict::broken) {
-      fmt::print("         {}\n         {}\n", finding.outcome.detail, finding.command);
+      say("         {}\n         {}\n", finding.outcome.detail, finding.command);
     }
     std::fflush(stdout);
   }
@@ -81,7 +82,7 @@ class Printer {
     if (as_json_) {
       print_json(tree_);
     } else {
-      fmt::print("{} promises kept, {} broken\n", kept_, broken_);
+      say("{} promises kept, {} broken\n", kept_, broken_);
     }
     if (kept_ + broken_ + notes_ == 0) throw Error("nothing was checked");
     return broken_ == 0 ? 0 : 1;
@@ -131,8 +132,7 @@ int new_plugin(const PluginArguments& a) {
   }
   const std::string folder = write_plugin_template(
       a.names[0], a.with.empty() ? std::vector<std::string>{} : split(a.with, ','));
-  fmt::print(
-      "{0} is written. To build and check it:\n"
+  say("{0} is written. To build and check it:\n"
       "  cmake -S {0} -B {0}/build && cmake --build {0}/build\n"
       "  ctest --test-dir {0}/build --output-on-failure\n",
       folder);

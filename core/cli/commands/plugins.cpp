@@ -6,6 +6,7 @@
 
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
+#include "core/cli/process.h"
 #include "core/plugin/registry.h"
 
 namespace tandem::cli {
@@ -35,14 +36,14 @@ int list_plugins(bool as_json) {
                     {"offers", module.offers}});
     if (as_json) continue;
     if (module.loaded) {
-      fmt::print("{} {}: {}\n  {}\n  plugin ABI {}: {}\n", module.name, module.version,
-                 fmt::join(module.offers, ", "), module.path.string(), version_text(module),
-                 fmt::join(module.parts, ", "));
+      say("{} {}: {}\n  {}\n  plugin ABI {}: {}\n", module.name, module.version,
+          fmt::join(module.offers, ", "), module.path.string(), version_text(module),
+          fmt::join(module.parts, ", "));
       for (const std::string& reason : module.left_out) {
-        fmt::print("  NOT LOADED: {}\n", reason);
+        say("  NOT LOADED: {}\n", reason);
       }
     } else {
-      fmt::print("NOT LOADED: {}\n  {}\n", module.reason, module.path.string());
+      say("NOT LOADED: {}\n  {}\n", module.reason, module.path.string());
     }
   }
   if (as_json) print_json(tree);
@@ -50,8 +51,8 @@ int list_plugins(bool as_json) {
     std::string folders;
     for (const auto& folder : Registry::default_folders())
       folders += fmt::format("\n  {}", folder.string());
-    fmt::print("no plugin found; these folders were searched (TANDEM_PLUGIN_PATH adds more):{}\n",
-               folders);
+    say("no plugin found; these folders were searched (TANDEM_PLUGIN_PATH adds more):{}\n",
+        folders);
   }
   return std::all_of(
              registry.modules().begin(), registry.modules().end(),

@@ -132,7 +132,7 @@ int run_predict(PredictArguments a) {
     path = input->path();
   }
   Predictor predictor(a.run, a.devices, a.weights);
-  if (!predictor.note().empty()) fmt::print(stderr, "note: {}\n", predictor.note());
+  if (!predictor.note().empty()) say(stderr, "note: {}\n", predictor.note());
   require_existing(a.paths);
   const std::string how = a.explain.empty() ? "" : predictor.explain(a.explain);
   bool all_good = true;

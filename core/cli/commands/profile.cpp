@@ -77,8 +77,8 @@ std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs) {
 }
 
 void print_layers(const std::vector<LayerRow>& rows) {
-  fmt::print("{:<22} {:<16} {:>11} {:>17} {:>17} {:>9}\n", "layer", "type", "forward",
-             "backward data", "backward weights", "weights");
+  say("{:<22} {:<16} {:>11} {:>17} {:>17} {:>9}\n", "layer", "type", "forward", "backward data",
+      "backward weights", "weights");
   const auto cell = [](double seconds, double flops) {
     if (seconds <= 0) return std::string("-");
     const std::string rate = flops > 1e6 ? fmt::format(" {:.0f} GF/s", flops / seconds / 1e9) : "";
@@ -107,29 +107,27 @@ std::string devices_text(const ProfileArguments& arguments, const Measurement& m
 void print_step(const ProfileArguments& arguments, const Measurement& m, const Plan& plan,
                 double alone) {
   const StepParts& p = m.parts;
-  fmt::print("\nstages of one step ({} on {}), ms:\n{}", arguments.strategy,
-             devices_text(arguments, m), stage_table(m.stages));
-  fmt::print("\nstep: {} (from {} to {}), {:.1f} images/s\n", human_seconds(m.step_seconds),
-             human_seconds(m.fastest), human_seconds(m.slowest), m.images_per_second);
+  say("\nstages of one step ({} on {}), ms:\n{}", arguments.strategy, devices_text(arguments, m),
+      stage_table(m.stages));
+  say("\nstep: {} (from {} to {}), {:.1f} images/s\n", human_seconds(m.step_seconds),
+      human_seconds(m.fastest), human_seconds(m.slowest), m.images_per_second);
   if (m.live_step_seconds > 0) {
-    fmt::print("as captured graphs; issued task by task, as for the tables, it takes {}\n",
-               human_seconds(m.live_step_seconds));
+    say("as captured graphs; issued task by task, as for the tables, it takes {}\n",
+        human_seconds(m.live_step_seconds));
   }
   if (!m.graphs_given_up.empty()) {
-    fmt::print("task by task, not as captured graphs: {}\n", m.graphs_given_up);
+    say("task by task, not as captured graphs: {}\n", m.graphs_given_up);
   }
   if (!plan.split_layer.empty()) {
-    fmt::print(
-        "a = forward {}, b = backward_fc {}, c = backward_conv {}, m = FC gradients {}, n = conv "
+    say("a = forward {}, b = backward_fc {}, c = backward_conv {}, m = FC gradients {}, n = conv "
         "gradients {}\n",
         human_seconds(p.forward), human_seconds(p.backward_fc), human_seconds(p.backward_conv),
         human_seconds(p.fc_gradients), human_seconds(p.conv_gradients));
-    fmt::print("a + b + max(c, m) + n (+ plain broadcast) = {}\n",
-               human_seconds(p.two_phase(two_phase_options().read(plan.options).hidden_broadcast)));
+    say("a + b + max(c, m) + n (+ plain broadcast) = {}\n",
+        human_seconds(p.two_phase(two_phase_options().read(plan.options).hidden_broadcast)));
   }
   if (alone > 0) {
-    fmt::print(
-        "exposed communication: {} of {} ({:.1f} %): the step without copies between devices takes "
+    say("exposed communication: {} of {} ({:.1f} %): the step without copies between devices takes "
         "{}\n",
         human_seconds(std::max(0.0, m.step_seconds - alone)), human_seconds(m.step_seconds),
         100 * std::max(0.0, m.step_seconds - alone) / m.step_seconds, human_seconds(alone));
@@ -144,7 +142,7 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
   const bool tries_first = is_auto(options);  // steps run before those measured here
   if (tries_first) {
     const std::string table = choose_strategy(registry, definition, options);
-    if (!a.as_json) fmt::print("{}\n\n", table);
+    if (!a.as_json) say("{}\n\n", table);
     a.strategy = options.strategy;
   }
   Measurement measured;
@@ -229,22 +227,20 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
     print_json(tree);
     return 0;
   }
-  if (!message_path.empty()) fmt::print("{}\n\n", message_path);
-  if (a.tune) fmt::print("{}\n\n", tuned);
-  if (a.recomputes) fmt::print("{}\n\n", plan.recomputation);
+  if (!message_path.empty()) say("{}\n\n", message_path);
+  if (a.tune) say("{}\n\n", tuned);
+  if (a.recomputes) say("{}\n\n", plan.recomputation);
   print_layers(rows);
   print_step(a, measured, plan, alone);
-  fmt::print("{}", pixels_text(a.pixels, options));
+  say("{}", pixels_text(a.pixels, options));
   print_names("{}\n", alexnet.explanation);
   if (measured.first_step_at > 0) {
-    fmt::print("first step issued {} after the program's start; ",
-               human_seconds(measured.first_step_at));
+    say("first step issued {} after the program's start; ", human_seconds(measured.first_step_at));
   }
-  fmt::print("peak memory: {}\n", human_bytes(peak_memory_bytes()));
-  if (!a.costs.empty()) fmt::print("costs written to {}\n", a.costs);
+  say("peak memory: {}\n", human_bytes(peak_memory_bytes()));
+  if (!a.costs.empty()) say("costs written to {}\n", a.costs);
   if (!a.trace.empty())
-    fmt::print("timeline written to {} (open it in ui.perfetto.dev or chrome://tracing)\n",
-               a.trace);
+    say("timeline written to {} (open it in ui.perfetto.dev or chrome://tracing)\n", a.trace);
   return 0;
 }
 

@@ -58,7 +58,7 @@ void print(const TestResult& result) {
   }
   constexpr size_t most = 30;
   if (!e.confusion.empty() && e.confusion.size() <= most) {
-    fmt::print("\n{:<20} {:>8} {:>10} {:>8}\n", "class", "images", "precision", "recall");
+    say("\n{:<20} {:>8} {:>10} {:>8}\n", "class", "images", "precision", "recall");
     const std::vector<ClassScore> scores = Confusion(e.confusion).scores();
     for (size_t c = 0; c < scores.size(); ++c) {
       const ClassScore& score = scores[c];
@@ -68,10 +68,9 @@ void print(const TestResult& result) {
     }
   }
   if (!result.worst.empty()) {
-    fmt::print("\n{}:\n",
-               result.has_probabilities
-                   ? "most confident mistakes"
-                   : "mistakes (the net has no softmax, so nothing says how sure it is)");
+    say("\n{}:\n", result.has_probabilities
+                       ? "most confident mistakes"
+                       : "mistakes (the net has no softmax, so nothing says how sure it is)");
   }
   for (const TestResult::Mistake& m : result.worst) {
     const std::string probability =
@@ -87,7 +86,7 @@ void print(const TestResult& result) {
 // What the test has to say besides its result.
 class Messages : public Observer {
  public:
-  void on_message(const std::string& text) override { fmt::print(stderr, "{}\n", text); }
+  void on_message(const std::string& text) override { say(stderr, "{}\n", text); }
 };
 
 }  // namespace

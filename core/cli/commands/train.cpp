@@ -27,10 +27,10 @@ int run_find_rate(const TrainOptions& options) {
   Progress progress(options.display > 0 ? options.display : 20);
   const RateCurve curve = find_rate(options, progress);
   progress.finish();
-  fmt::print("suggested: --lr {:.2g}, a tenth of {:.2g}, where the smoothed loss was lowest{}\n",
-             curve.suggestion, curve.lowest,
-             curve.diverged ? fmt::format("; from {:.2g} on it diverged", curve.points.back().rate)
-                            : "; it did not diverge");
+  say("suggested: --lr {:.2g}, a tenth of {:.2g}, where the smoothed loss was lowest{}\n",
+      curve.suggestion, curve.lowest,
+      curve.diverged ? fmt::format("; from {:.2g} on it diverged", curve.points.back().rate)
+                     : "; it did not diverge");
   print_names("curve: {} and {}\n", curve.picture.string(), curve.table.string());
   return 0;
 }
@@ -86,11 +86,11 @@ int run_train(TrainArguments& arguments, const Command& command) {
   const TrainResult result = train(options, progress);
   if (result.rank > 0) return result.stopped ? 130 : 0;
   progress.finish();
-  fmt::print("{} {} in {}, {:.1f} images/s, peak memory {}\n", result.steps,
-             result.steps == 1 ? "step" : "steps", clock_text(result.seconds),
-             result.images_per_second, human_bytes(peak_memory_bytes()));
+  say("{} {} in {}, {:.1f} images/s, peak memory {}\n", result.steps,
+      result.steps == 1 ? "step" : "steps", clock_text(result.seconds), result.images_per_second,
+      human_bytes(peak_memory_bytes()));
   if (result.best.has_loss || result.best.has_accuracy) {
-    fmt::print("best validation (step {}): {}\n", result.best.step, evaluation_text(result.best));
+    say("best validation (step {}): {}\n", result.best.step, evaluation_text(result.best));
   }
   if (!result.run.empty()) {
     print_names("run folder: {} (report.html shows the run)\n", result.run.string());
