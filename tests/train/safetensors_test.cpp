@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "tests/support/message_of.h"
+#include "tests/support/sparse_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
@@ -165,6 +166,15 @@ TEST_F(Safetensors, AHeaderThatIsNotJsonIsRefusedInALine) {
     EXPECT_THAT(message, HasSubstr("its header is not JSON: "));
     EXPECT_LT(message.size(), 500U);
   }
+}
+
+TEST_F(Safetensors, ShapesAreKnownBeforeValuesTakeMemory) {
+  test::write_sparse_safetensors(path_, "a", R"("step":"7")");
+  const SafetensorsReader reader(path_);
+  EXPECT_EQ(reader.contents().metadata.at("step"), "7");
+  const SafetensorsFile::Array& array = reader.contents().arrays.at("a");
+  EXPECT_EQ(array.shape, (std::vector<int64_t>{int64_t{1} << 38}));
+  EXPECT_TRUE(array.values.empty());
 }
 
 // Else a small file with a long header would fill the memory.
