@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -63,6 +64,20 @@ class RegularFile {
       *done += static_cast<size_t>(got);
     }
     return 0;
+  }
+
+  // How many of its bytes are on the disk, the others being holes that read as zeros: `enough` if
+  // there are as many or more. All of them where the file system does not tell.
+  [[nodiscard]] int64_t stored_bytes(int64_t enough) const {
+    int64_t stored = 0;
+    for (off_t at = 0; at < size_ && stored < enough;) {
+      const off_t begin = ::lseek(descriptor_, at, SEEK_DATA);
+      if (begin < 0) return errno == ENXIO ? stored : enough;
+      at = ::lseek(descriptor_, begin, SEEK_HOLE);
+      if (at < 0) return enough;
+      stored += at - begin;
+    }
+    return std::min(stored, enough);
   }
 
   static constexpr int not_regular = -1;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -106,6 +107,13 @@ std::string make_missing_folders(std::string path) {
   return "";
 }
 
+void require_at_most(const InputFile& file, uint64_t most_bytes, const fs::path& path,
+                     const std::string& what) {
+  if (file.size() <= most_bytes) return;
+  throw error("{} '{}' has {} bytes, too many: at most {} are read", what, path.string(),
+              file.size(), most_bytes);
+}
+
 }  // namespace
 
 InputFile::InputFile(const fs::path& path, std::string what)
@@ -124,15 +132,35 @@ void InputFile::fail(int reason) const {
   throw error("{} '{}' cannot be read: {}", what_, path_, RegularFile::text_of(reason));
 }
 
-std::string read_text_file(const fs::path& path, const std::string& what, uint64_t most_bytes) {
+std::string read_text_file(const fs::path& path, const std::string& what) {
   const InputFile file(path, what);
-  if (file.size() > most_bytes) {
-    throw error("{} '{}' has {} bytes, too many: at most {} are read", what, path.string(),
-                file.size(), most_bytes);
-  }
+  require_at_most(file, most_text_bytes, path, what);
   std::string text(file.size(), '\0');
   text.resize(file.read(0, text.data(), text.size()));
   return text;
+}
+
+void read_lines(const fs::path& path, const std::function<void(const std::string&)>& take) {
+  constexpr size_t longest = size_t{1} << 20, piece_bytes = size_t{1} << 16;
+  const InputFile file(path);
+  require_at_most(file, most_line_bytes, path, "file");
+  std::string piece, line;
+  bool is_too_long = false;
+  for (uint64_t at = 0; at < file.size(); at += piece_bytes) {
+    piece.resize(piece_bytes);
+    piece.resize(file.read(at, piece.data(), piece.size()));
+    for (size_t begin = 0; begin < piece.size();) {
+      const size_t end = std::min(piece.find('\n', begin), piece.size());
+      is_too_long = is_too_long || line.size() + (end - begin) > longest;
+      if (!is_too_long) line.append(piece, begin, end - begin);
+      begin = end + 1;
+      if (end == piece.size()) break;
+      if (!is_too_long) take(line);
+      line.clear();
+      is_too_long = false;
+    }
+  }
+  if (!line.empty() && !is_too_long) take(line);
 }
 
 PathStatus path_status(const fs::path& path) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "plugins/path_status.h"
@@ -34,10 +35,15 @@ constexpr uint64_t most_text_bytes = uint64_t{64} << 20;
 // Of files with a line for each step or damaged image.
 constexpr uint64_t most_line_bytes = uint64_t{1} << 32;
 
-// The bytes of a regular file. Error also for one of more than `most_bytes`.
+// The bytes of a regular file. Error also for one of more than most_text_bytes.
 [[nodiscard]] std::string read_text_file(const std::filesystem::path& path,
-                                         const std::string& what = "file",
-                                         uint64_t most_bytes = most_text_bytes);
+                                         const std::string& what = "file");
+
+// Calls `take` for each line of a regular file of at most most_line_bytes, without its end. The
+// file is never in memory as a whole. A line of more than 1 MiB, as a hole in the file is one, is
+// left out.
+void read_lines(const std::filesystem::path& path,
+                const std::function<void(const std::string&)>& take);
 
 enum class OutputMode {
   // A new file; one of this name, or a link, is removed first. Error if another process writes it.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "tests/support/message_of.h"
+#include "tests/support/sparse_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
@@ -11,7 +12,39 @@ namespace {
 
 using test::message_of;
 using test::TempFolder;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> lines_of(const std::filesystem::path& path) {
+  std::vector<std::string> lines;
+  read_lines(path, [&](const std::string& line) { lines.push_back(line); });
+  return lines;
+}
+
+TEST(Lines, AreReadOneByOneWhereverPiecesEnd) {
+  const TempFolder folder;
+  EXPECT_THAT(lines_of(folder.write("a", "")), IsEmpty());
+  EXPECT_THAT(lines_of(folder.write("a", "one\n\nthree")), ElementsAre("one", "", "three"));
+  for (const size_t length : {65534, 65535, 65536, 65537, 200000}) {
+    const std::string line(length, 'x');
+    EXPECT_THAT(lines_of(folder.write("a", line + "\nlast\n")), ElementsAre(line, "last"));
+  }
+}
+
+// As after a failure of the power, or planted.
+TEST(Lines, OfAHoleInTheFileAreLeftOutAndTakeNoMemory) {
+  const TempFolder folder;
+  test::write_sparse(folder / "a", "first\n", uint64_t{1} << 30);
+  const int64_t before = test::peak_memory();
+  const std::vector<std::string> lines = lines_of(folder / "a");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0], "first");
+  EXPECT_LT(test::peak_memory() - before, int64_t{256} << 20);
+  test::write_sparse(folder / "a", "", uint64_t{1} << 33);
+  EXPECT_THAT(message_of([&] { (void)lines_of(folder / "a"); }),
+              HasSubstr("has 8589934592 bytes, too many: at most 4294967296 are read"));
+}
 
 void write_as(const std::filesystem::path& path, const std::string& text) {
   OutputFile file(pending_file(path), path);

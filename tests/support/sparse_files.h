@@ -1,6 +1,10 @@
 // Files that claim far more than they have on the disk: a beginning, then a hole.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +19,21 @@ inline void write_sparse(const std::filesystem::path& path, const std::string& b
                          uint64_t bytes) {
   std::ofstream(path, std::ios::binary) << beginning;
   std::filesystem::resize_file(path, bytes);
+}
+
+// False on a file system that stores holes as zeros, or does not tell where they are.
+inline bool is_sparse(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const off_t hole = ::lseek(descriptor, 0, SEEK_HOLE), end = ::lseek(descriptor, 0, SEEK_END);
+  ::close(descriptor);
+  return hole < end;
+}
+
+// The most memory that this process had, in bytes.
+inline int64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
 }
 
 // A safetensors file with one array of a TiB. `metadata`: fields of JSON, as "\"step\":\"7\"".
