@@ -66,19 +66,25 @@ bool belong_together(const CaffeLayer& norm, const CaffeLayer& scale) {
 
 // Files for nets with a BatchNorm and a Scale, where the net has one layer of the BatchNorm's name
 // that is both: the Scale's arrays become those of that layer.
-void join_scales(const Net& net, std::vector<CaffeLayer>& layers) {
-  for (size_t i = 0; i + 1 < layers.size(); ++i) {
-    const int index = net.find_layer(layers[i].name);
-    if (index < 0 || !is_batch_norm_scale(net.layer(index).type->name)) continue;
-    CaffeLayer& scale = layers[i + 1];
-    if (!belong_together(layers[i], scale) || net.find_layer(scale.name) >= 0) continue;
-    if (scale.blobs.size() == 1) {  // without a bias
-      scale.blobs.push_back(scale.blobs[0]);
-      std::fill(scale.blobs[1].values.begin(), scale.blobs[1].values.end(), 0.0F);
+std::vector<CaffeLayer> with_joined_scales(const Net& net, std::vector<CaffeLayer> layers) {
+  std::unordered_map<std::string_view, const Layer*> own;
+  for (const Layer& layer : net.layers) own.emplace(layer.name, &layer);
+  std::vector<CaffeLayer> result;
+  for (CaffeLayer& layer : layers) {
+    const auto norm = result.empty() ? own.end() : own.find(result.back().name);
+    const bool joins = norm != own.end() && is_batch_norm_scale(norm->second->type->name) &&
+                       belong_together(result.back(), layer) && !own.contains(layer.name);
+    if (!joins) {
+      result.push_back(std::move(layer));
+      continue;
     }
-    for (CaffeBlob& blob : scale.blobs) layers[i].blobs.push_back(std::move(blob));
-    layers.erase(layers.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    if (layer.blobs.size() == 1) {  // without a bias
+      layer.blobs.push_back(layer.blobs[0]);
+      std::fill(layer.blobs[1].values.begin(), layer.blobs[1].values.end(), 0.0F);
+    }
+    for (CaffeBlob& blob : layer.blobs) result.back().blobs.push_back(std::move(blob));
   }
+  return result;
 }
 
 std::vector<Source> sources_of(const std::vector<CaffeLayer>& layers) {
@@ -260,8 +266,7 @@ Pretrained read_pretrained(const fs::path& path, const Net& net, std::vector<flo
     read_values(reader, path, net, &file);
     return copy_arrays(file, path, net, values);
   }
-  std::vector<CaffeLayer> layers = read_caffemodel(path);
-  join_scales(net, layers);
+  const std::vector<CaffeLayer> layers = with_joined_scales(net, read_caffemodel(path));
   return copy(sources_of(layers), path, net, false, values);
 }
 
