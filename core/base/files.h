@@ -46,14 +46,15 @@ void read_lines(const std::filesystem::path& path,
                 const std::function<void(const std::string&)>& take);
 
 enum class OutputMode {
-  // A new file; one of this name, or a link, is removed first. Error if another process writes it.
+  // A new file; one of this name, or a link, is removed first. Error if another process writes it,
+  // and if a pipe, a device or a folder has the name.
   create,
   append,    // at the end of a regular file, which is created if there is none
   directly,  // into a device or a pipe (/dev/stdout)
 };
 
 // A file being written. Every failure is an Error ("... no space left on device"), after which a
-// created file is removed. No link is followed, except to devices and pipes.
+// created file is removed. No link is followed, except `directly`.
 class OutputFile {
  public:
   // `shown`: the name in messages, if it is another one.
@@ -68,7 +69,8 @@ class OutputFile {
   [[nodiscard]] bool is_in_place() const;
   // Syncs and closes the file. Without it, or the next, a created file is removed.
   void finish();
-  // As finish(), and gives the file the name `target`, whatever had it.
+  // As finish(), and gives the file the name `target`, whatever had it. Error if the file has lost
+  // its own name, as that may be of what another user has planted.
   void finish_as(const std::filesystem::path& target);
 
  private:
@@ -88,10 +90,11 @@ class OutputFile {
 [[nodiscard]] bool is_at(int descriptor, const std::filesystem::path& path);
 // The name of a file until it is complete: PATH.new.
 [[nodiscard]] std::filesystem::path pending_file(const std::filesystem::path& path);
-// Renames a synced file over `target` and syncs the folder.
+// Renames a synced file over `target` and syncs the folder. Error for a source that is a link, a
+// pipe or anything else than a regular file.
 void replace_file(const std::filesystem::path& source, const std::filesystem::path& target);
 // Makes `target` another name of a synced file, in place of what had the name. False on a file
-// system without such links.
+// system without such links, and for a source that is a link.
 [[nodiscard]] bool link_file(const std::filesystem::path& source,
                              const std::filesystem::path& target);
 // Writes the bytes of a file to another one, which is synced.

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -108,11 +110,19 @@ TEST_F(Safetensors, AMissingFileIsAnError) {
 TEST_F(Safetensors, AFullDiskIsAnErrorAndLeavesTheOldFile) {
   write();
   const std::string before = bytes_of(path_);
-  EXPECT_THAT(message_of([&] {
-                write_safetensors_plain("/dev/full", {{"a", {2, 3}, a_.data()}}, {});
-              }),
-              HasSubstr("No space left on device"));
+  const auto signal_before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit small{64, limit.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string message = message_of([&] {
+    write_safetensors(path_, {{"a", {2, 3}, a_.data()}}, {});
+  });
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, signal_before);
+  EXPECT_THAT(message, HasSubstr("cannot be written: File too large"));
   EXPECT_EQ(bytes_of(path_), before);
+  EXPECT_FALSE(std::filesystem::exists(pending_file(path_)));
 }
 
 TEST_F(Safetensors, ADeviceStaysADevice) {
