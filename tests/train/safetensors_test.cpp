@@ -187,6 +187,36 @@ TEST_F(Safetensors, ShapesAreKnownBeforeValuesTakeMemory) {
   EXPECT_TRUE(array.values.empty());
 }
 
+// What looks at all other arrays for each one takes many minutes.
+TEST_F(Safetensors, OfHundredsOfThousandsOfArraysAreRead) {
+  std::string header = "{";
+  constexpr int arrays = 400'000;
+  for (int i = 0; i < arrays; ++i) {
+    header += fmt::format(R"("{}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}},)", i);
+  }
+  header.back() = '}';
+  const uint64_t length = header.size();
+  std::ofstream stream(path_, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(&length), 8);
+  stream << header;
+  stream.close();
+  EXPECT_EQ(SafetensorsReader(path_).contents().arrays.size(), size_t{arrays});
+}
+
+TEST_F(Safetensors, NamesOfManyBracketsAreNotNested) {
+  const std::string brackets(100, '[');
+  for (const std::string& name : {brackets, "\\\"" + brackets, brackets + "\\\\"}) {
+    const std::string header =
+        "{\"" + name + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})";
+    const uint64_t length = header.size();
+    std::ofstream stream(path_, std::ios::binary);
+    stream.write(reinterpret_cast<const char*>(&length), 8);
+    stream << header;
+    stream.close();
+    EXPECT_EQ(SafetensorsReader(path_).contents().arrays.size(), 1U) << header;
+  }
+}
+
 // Else a small file with a long header would fill the memory.
 TEST_F(Safetensors, ArraysThatOverlapAreRefused) {
   const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
