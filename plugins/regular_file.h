@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -66,18 +65,28 @@ class RegularFile {
     return 0;
   }
 
-  // How many of its bytes are on the disk, the others being holes that read as zeros: `enough` if
-  // there are as many or more. All of them where the file system does not tell.
-  [[nodiscard]] int64_t stored_bytes(int64_t enough) const {
+  // Of a large file that is nearly all a hole, which reads as zeros: how many of its bytes are on
+  // the disk. -1 of all others, and where the file system does not tell. What is kept of the
+  // records in such a file would need far more memory than the file has bytes on the disk.
+  [[nodiscard]] int64_t stored_of_hole() const {
+    constexpr int64_t small = int64_t{1} << 20, least_part = 16;
+    if (size_ <= small) return -1;
     int64_t stored = 0;
-    for (off_t at = 0; at < size_ && stored < enough;) {
+    for (off_t at = 0; at < size_;) {
       const off_t begin = ::lseek(descriptor_, at, SEEK_DATA);
-      if (begin < 0) return errno == ENXIO ? stored : enough;
+      if (begin < 0) return errno == ENXIO ? stored : -1;
       at = ::lseek(descriptor_, begin, SEEK_HOLE);
-      if (at < 0) return enough;
+      if (at < 0) return -1;
       stored += at - begin;
+      if (stored >= size_ / least_part) return -1;
     }
-    return std::min(stored, enough);
+    return stored;
+  }
+  [[nodiscard]] static std::string text_of_hole(int64_t bytes, int64_t stored) {
+    return "has " + std::to_string(bytes) + " bytes, of which " + std::to_string(stored) +
+           " are on the disk; the rest is a hole, as a broken copy or 'truncate' leaves it: copy "
+           "the "
+           "whole file again";
   }
 
   static constexpr int not_regular = -1;

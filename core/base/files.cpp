@@ -155,6 +155,12 @@ size_t InputFile::read(uint64_t offset, void* target, size_t bytes) const {
   return done;
 }
 
+void InputFile::require_stored() const {
+  const int64_t stored = file_.stored_of_hole();
+  if (stored < 0) return;
+  throw error("{} '{}' {}", what_, path_, RegularFile::text_of_hole(file_.size(), stored));
+}
+
 void InputFile::fail(int reason) const {
   throw error("{} '{}' cannot be read: {}", what_, path_, RegularFile::text_of(reason));
 }

@@ -22,6 +22,8 @@ class InputFile {
   [[nodiscard]] uint64_t size() const { return static_cast<uint64_t>(file_.size()); }
   // Returns the number of bytes read, fewer than `bytes` only at the end of the file.
   [[nodiscard]] size_t read(uint64_t offset, void* target, size_t bytes) const;
+  // Error for a large file that is nearly all a hole.
+  void require_stored() const;
 
  private:
   [[noreturn]] void fail(int reason) const;

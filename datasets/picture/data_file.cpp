@@ -29,15 +29,9 @@ bool DataFile::read(int64_t offset, unsigned char* target, size_t count) const {
 }
 
 void DataFile::require_stored() const {
-  constexpr int64_t small = int64_t{1} << 20;
-  constexpr int64_t least_part = 16;
-  if (file_.size() <= small) return;
-  const int64_t needed = file_.size() / least_part;
-  const int64_t stored = file_.stored_bytes(needed);
-  if (stored >= needed) return;
-  throw sdk::invalid(path_, ": has ", file_.size(), " bytes, of which ", stored,
-                     " are on the disk; the rest is a hole, as a broken copy or 'truncate' leaves "
-                     "it: copy the whole file again");
+  const int64_t stored = file_.stored_of_hole();
+  if (stored < 0) return;
+  throw sdk::invalid(path_, ": ", RegularFile::text_of_hole(file_.size(), stored));
 }
 
 // In pieces, as a hole in the file has zero bytes: it is refused before it takes memory.
