@@ -65,6 +65,30 @@ class RegularFile {
     return 0;
   }
 
+  // Of a large file that is nearly all a hole, which reads as zeros: how many of its bytes are on
+  // the disk. -1 of all others, and where the file system does not tell. What is kept of the
+  // records in such a file would need far more memory than the file has bytes on the disk.
+  [[nodiscard]] int64_t stored_of_hole() const {
+    constexpr int64_t small = int64_t{1} << 20, least_part = 16;
+    if (size_ <= small) return -1;
+    int64_t stored = 0;
+    for (off_t at = 0; at < size_;) {
+      const off_t begin = ::lseek(descriptor_, at, SEEK_DATA);
+      if (begin < 0) return errno == ENXIO ? stored : -1;
+      at = ::lseek(descriptor_, begin, SEEK_HOLE);
+      if (at < 0) return -1;
+      stored += at - begin;
+      if (stored >= size_ / least_part) return -1;
+    }
+    return stored;
+  }
+  [[nodiscard]] static std::string text_of_hole(int64_t bytes, int64_t stored) {
+    return "has " + std::to_string(bytes) + " bytes, of which " + std::to_string(stored) +
+           " are on the disk; the rest is a hole, as a broken copy or 'truncate' leaves it: copy "
+           "the "
+           "whole file again";
+  }
+
   static constexpr int not_regular = -1;
 
   [[nodiscard]] static std::string text_of(int error) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -42,6 +43,33 @@ bool is_regular(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
+// Whether the name is still of the opened file itself, not of a link to it.
+bool has_name(int descriptor, const fs::path& path) {
+  struct stat opened {};
+  struct stat present {};
+  return ::fstat(descriptor, &opened) == 0 && ::lstat(path.c_str(), &present) == 0 &&
+         opened.st_dev == present.st_dev && opened.st_ino == present.st_ino;
+}
+
+// What has a name that a regular file should have.
+std::string kind_of(fs::file_type type) {
+  switch (type) {
+    case fs::file_type::directory:
+      return "a folder";
+    case fs::file_type::symlink:
+      return "a link";
+    case fs::file_type::fifo:
+      return "a pipe";
+    case fs::file_type::block:
+    case fs::file_type::character:
+      return "a device";
+    case fs::file_type::socket:
+      return "a socket";
+    default:
+      return "no regular file";
+  }
+}
+
 // Removes a link, or a file that a kill has left. Returns the reason if it cannot; EWOULDBLOCK:
 // another process is writing the file, or has just taken its name. Without locks in the file system
 // no process seems to write it.
@@ -51,7 +79,7 @@ int remove_left(const fs::path& path) {
       descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   int reason = EWOULDBLOCK;
   // While this process holds it no other one removes it, so that the name is still of this file.
-  if (!is_held && (descriptor < 0 || is_at(descriptor, path))) {
+  if (!is_held && (descriptor < 0 || has_name(descriptor, path))) {
     reason = ::unlink(path.c_str()) == 0 || errno == ENOENT ? 0 : errno;
   }
   if (descriptor >= 0) ::close(descriptor);
@@ -106,6 +134,13 @@ std::string make_missing_folders(std::string path) {
   return "";
 }
 
+void require_at_most(const InputFile& file, uint64_t most_bytes, const fs::path& path,
+                     const std::string& what) {
+  if (file.size() <= most_bytes) return;
+  throw error("{} '{}' has {} bytes, too many: at most {} are read", what, path.string(),
+              file.size(), most_bytes);
+}
+
 }  // namespace
 
 InputFile::InputFile(const fs::path& path, std::string what)
@@ -120,16 +155,19 @@ size_t InputFile::read(uint64_t offset, void* target, size_t bytes) const {
   return done;
 }
 
+void InputFile::require_stored() const {
+  const int64_t stored = file_.stored_of_hole();
+  if (stored < 0) return;
+  throw error("{} '{}' {}", what_, path_, RegularFile::text_of_hole(file_.size(), stored));
+}
+
 void InputFile::fail(int reason) const {
   throw error("{} '{}' cannot be read: {}", what_, path_, RegularFile::text_of(reason));
 }
 
-std::string read_text_file(const fs::path& path, const std::string& what, uint64_t most_bytes) {
+std::string read_text_file(const fs::path& path, const std::string& what) {
   const InputFile file(path, what);
-  if (file.size() > most_bytes) {
-    throw error("{} '{}' has {} bytes, too many: at most {} are read", what, path.string(),
-                file.size(), most_bytes);
-  }
+  require_at_most(file, most_text_bytes, path, what);
   std::string text(file.size(), '\0');
   text.resize(file.read(0, text.data(), text.size()));
   return text;
@@ -143,6 +181,29 @@ fs::path absolute_path(const fs::path& path) {
       "'{}' cannot be found from the current folder, which has been removed: change to "
       "another one, or give the whole path",
       path.string());
+}
+
+void read_lines(const fs::path& path, const std::function<void(const std::string&)>& take) {
+  constexpr size_t longest = size_t{1} << 20, piece_bytes = size_t{1} << 16;
+  const InputFile file(path);
+  require_at_most(file, most_line_bytes, path, "file");
+  std::string piece, line;
+  bool is_too_long = false;
+  for (uint64_t at = 0; at < file.size(); at += piece_bytes) {
+    piece.resize(piece_bytes);
+    piece.resize(file.read(at, piece.data(), piece.size()));
+    for (size_t begin = 0; begin < piece.size();) {
+      const size_t end = std::min(piece.find('\n', begin), piece.size());
+      is_too_long = is_too_long || line.size() + (end - begin) > longest;
+      if (!is_too_long) line.append(piece, begin, end - begin);
+      begin = end + 1;
+      if (end == piece.size()) break;
+      if (!is_too_long) take(line);
+      line.clear();
+      is_too_long = false;
+    }
+  }
+  if (!line.empty() && !is_too_long) take(line);
 }
 
 PathStatus path_status(const fs::path& path) {
@@ -170,11 +231,12 @@ OutputFile::OutputFile(const fs::path& path, const fs::path& shown, OutputMode m
   }
 }
 
-// The lock tells other processes that the file is not one that a kill has left.
+// The lock tells other processes that the file is not one that a kill has left. Whatever else has
+// the name was planted there: a pipe or a device would take what is written, and then the file's
+// name.
 void OutputFile::create() {
   std::error_code ignored;
   const fs::file_type type = fs::symlink_status(path_, ignored).type();
-  const bool is_new = type == fs::file_type::not_found;
   const auto in_use = [&] {
     return error("file '{}' cannot be created: another process is writing it", shown_.string());
   };
@@ -183,17 +245,15 @@ void OutputFile::create() {
     if (reason == EWOULDBLOCK) throw in_use();
     errno = reason;
     if (reason != 0) fail("cannot be created");
-  } else if (!is_new) {
-    mode_ = OutputMode::directly;
-    descriptor_ = open_device(path_);
-    if (descriptor_ < 0) fail("cannot be written");
-    return;
+  } else if (type != fs::file_type::not_found && type != fs::file_type::none) {
+    throw error("file '{}' cannot be created: '{}' is in the way, which is {}: remove it",
+                shown_.string(), path_.string(), kind_of(type));
   }
   descriptor_ = open_for_writing(path_, O_CREAT | O_EXCL | O_NOFOLLOW);
   if (descriptor_ < 0 && errno == EEXIST) throw in_use();  // made since it was looked for
   if (descriptor_ < 0) fail("cannot be created");
   const bool is_taken = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  if (is_taken || !is_at(descriptor_, path_)) {
+  if (is_taken || !is_in_place()) {
     close();  // it is another's now, or nobody's
     throw in_use();
   }
@@ -218,7 +278,7 @@ void OutputFile::write(const void* data, size_t bytes) {
 }
 
 bool OutputFile::is_in_place() const {
-  return is_at(descriptor_, path_);
+  return has_name(descriptor_, path_);
 }
 
 void OutputFile::finish() {
@@ -228,6 +288,10 @@ void OutputFile::finish() {
 
 void OutputFile::finish_as(const fs::path& target) {
   sync();
+  if (!is_in_place()) {
+    throw error("file '{}' cannot be replaced: '{}' was removed or replaced while it was written",
+                target.string(), path_.string());
+  }
   replace_file(path_, target);  // with the lock, so that it is this file that gets the name
   close();
 }
@@ -259,6 +323,11 @@ fs::path pending_file(const fs::path& path) {
 
 void replace_file(const fs::path& source, const fs::path& target) {
   std::error_code code;
+  const fs::file_type type = fs::symlink_status(source, code).type();
+  if (!code && type != fs::file_type::regular) {
+    throw error("file '{}' cannot be replaced: '{}', which was to take its name, is {}",
+                target.string(), source.string(), kind_of(type));
+  }
   fs::rename(source, target, code);
   if (code) throw error("file '{}' cannot be replaced: {}", target.string(), code.message());
   const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
@@ -271,6 +340,7 @@ void replace_file(const fs::path& source, const fs::path& target) {
 
 bool link_file(const fs::path& source, const fs::path& target) {
   std::error_code code;
+  if (fs::symlink_status(source, code).type() != fs::file_type::regular) return false;
   fs::remove(target, code);
   fs::create_hard_link(source, target, code);
   return !code;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "plugins/path_status.h"
@@ -21,6 +22,8 @@ class InputFile {
   [[nodiscard]] uint64_t size() const { return static_cast<uint64_t>(file_.size()); }
   // Returns the number of bytes read, fewer than `bytes` only at the end of the file.
   [[nodiscard]] size_t read(uint64_t offset, void* target, size_t bytes) const;
+  // Error for a large file that is nearly all a hole.
+  void require_stored() const;
 
  private:
   [[noreturn]] void fail(int reason) const;
@@ -34,20 +37,26 @@ constexpr uint64_t most_text_bytes = uint64_t{64} << 20;
 // Of files with a line for each step or damaged image.
 constexpr uint64_t most_line_bytes = uint64_t{1} << 32;
 
-// The bytes of a regular file. Error also for one of more than `most_bytes`.
+// The bytes of a regular file. Error also for one of more than most_text_bytes.
 [[nodiscard]] std::string read_text_file(const std::filesystem::path& path,
-                                         const std::string& what = "file",
-                                         uint64_t most_bytes = most_text_bytes);
+                                         const std::string& what = "file");
+
+// Calls `take` for each line of a regular file of at most most_line_bytes, without its end. The
+// file is never in memory as a whole. A line of more than 1 MiB, as a hole in the file is one, is
+// left out.
+void read_lines(const std::filesystem::path& path,
+                const std::function<void(const std::string&)>& take);
 
 enum class OutputMode {
-  // A new file; one of this name, or a link, is removed first. Error if another process writes it.
+  // A new file; one of this name, or a link, is removed first. Error if another process writes it,
+  // and if a pipe, a device or a folder has the name.
   create,
   append,    // at the end of a regular file, which is created if there is none
   directly,  // into a device or a pipe (/dev/stdout)
 };
 
 // A file being written. Every failure is an Error ("... no space left on device"), after which a
-// created file is removed. No link is followed, except to devices and pipes.
+// created file is removed. No link is followed, except `directly`.
 class OutputFile {
  public:
   // `shown`: the name in messages, if it is another one.
@@ -62,7 +71,8 @@ class OutputFile {
   [[nodiscard]] bool is_in_place() const;
   // Syncs and closes the file. Without it, or the next, a created file is removed.
   void finish();
-  // As finish(), and gives the file the name `target`, whatever had it.
+  // As finish(), and gives the file the name `target`, whatever had it. Error if the file has lost
+  // its own name, as that may be of what another user has planted.
   void finish_as(const std::filesystem::path& target);
 
  private:
@@ -85,10 +95,11 @@ class OutputFile {
 [[nodiscard]] bool is_at(int descriptor, const std::filesystem::path& path);
 // The name of a file until it is complete: PATH.new.
 [[nodiscard]] std::filesystem::path pending_file(const std::filesystem::path& path);
-// Renames a synced file over `target` and syncs the folder.
+// Renames a synced file over `target` and syncs the folder. Error for a source that is a link, a
+// pipe or anything else than a regular file.
 void replace_file(const std::filesystem::path& source, const std::filesystem::path& target);
 // Makes `target` another name of a synced file, in place of what had the name. False on a file
-// system without such links.
+// system without such links, and for a source that is a link.
 [[nodiscard]] bool link_file(const std::filesystem::path& source,
                              const std::filesystem::path& target);
 // Writes the bytes of a file to another one, which is synced.

@@ -72,7 +72,7 @@ void collect(const std::string& name, const Blobs& blobs, const fs::path& path,
 // Files may be larger than what memory holds twice.
 class FileBytes : public google::protobuf::io::CopyingInputStream {
  public:
-  explicit FileBytes(const fs::path& path) : file_(path, "weight file") {}
+  explicit FileBytes(const fs::path& path) : file_(path, "weight file") { file_.require_stored(); }
   int Read(void* buffer, int size) override {
     const size_t done = file_.read(offset_, buffer, static_cast<size_t>(size));
     offset_ += done;

@@ -1,8 +1,6 @@
 #include "core/plugin/registry.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 #include <system_error>
 
 #include "core/base/files.h"
@@ -12,6 +10,7 @@
 #include "core/plugin/program_plugins.h"
 #include "core/plugin/tables.h"
 #include "core/plugin/titles.h"
+#include "core/plugin/trust.h"
 
 namespace tandem {
 
@@ -24,34 +23,6 @@ const std::string backend_prefix = "tandem_backend_";
 const std::string kernels_prefix = "tandem_kernels_";
 const std::string transport_prefix = "tandem_transport_";
 const std::string messages_prefix = "tandem_messages_";
-
-fs::path resolved(const fs::path& path) {
-  std::error_code failure;
-  const auto canonical = fs::weakly_canonical(path, failure);
-  return failure ? path : canonical;
-}
-
-bool anyone_may_write(const fs::path& path) {
-  const PathStatus status = path_status(path);
-  return status.exists() && (status.system().st_mode & S_IWOTH) != 0;
-}
-
-// Whether any user may have put the code there that would run in this program: in the module's
-// folder, in that of the file that it links to, or in the file. "": no, or the user trusts them
-// all.
-std::string why_not_trusted(const fs::path& module) {
-  const char* trusted = std::getenv("TANDEM_TRUST_PLUGINS");
-  if (trusted != nullptr && std::string_view(trusted) == "1") return "";
-  const fs::path target = resolved(module);
-  for (const fs::path& path : {module.parent_path(), target.parent_path(), target}) {
-    if (!anyone_may_write(path)) continue;
-    return fmt::format(
-        "every user of this machine may write to {}: chmod o-w '{}', or set "
-        "TANDEM_TRUST_PLUGINS=1",
-        path == target ? "it" : "its folder", path.string());
-  }
-  return "";
-}
 
 template <class Map>
 std::vector<std::string> keys(const Map& map) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <unordered_set>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -80,41 +82,64 @@ void link_or_copy(const fs::path& source, const fs::path& target) {
   if (!link_file(source, pending_file(target))) write_copy(source, pending_file(target));
 }
 
-void unpack(const SafetensorsFile& file, const fs::path& path, const Net& net,
-            const std::string& suffix, size_t parts, std::vector<float>* values) {
-  values->assign(static_cast<size_t>(net.weight_floats) * parts, 0.0F);
-  std::vector<std::string> known;
+// An array of the net, of its weights (part 0) or of one of the optimizer's arrays.
+struct Part {
+  std::string name;  // in the file
+  const WeightArray* weight;
+  size_t part;
+};
+
+std::vector<Part> parts_of(const Net& net, const std::string& suffix, size_t parts) {
+  std::vector<Part> result;
   for (size_t part = 0; part < parts; ++part) {
     for (const WeightArray& weight : net.weights) {
       const std::string name =
           suffix.empty() ? weight.name : fmt::format("{}{}{}", weight.name, suffix, part);
-      known.push_back(name);
-      const auto found = file.arrays.find(name);
-      if (found == file.arrays.end()) {
-        throw error("checkpoint '{}' is of another net: it has no array '{}' (net '{}')",
-                    path.string(), name, net.name);
-      }
-      const std::vector<int64_t> wanted = file_shape(weight.shape);
-      if (found->second.shape != wanted) {
-        throw error("checkpoint '{}' is of another net: array '{}' has shape {}, net '{}' needs {}",
-                    path.string(), name, text_of(found->second.shape), net.name, text_of(wanted));
-      }
-      // The state of a solver may overflow without harm.
-      const auto is_finite = [](float value) { return std::isfinite(value); };
-      if (suffix.empty() &&
-          !std::all_of(found->second.values.begin(), found->second.values.end(), is_finite)) {
-        throw error("checkpoint '{}': array '{}' holds values that are not finite numbers",
-                    path.string(), name);
-      }
-      std::copy(found->second.values.begin(), found->second.values.end(),
-                values->begin() + static_cast<int64_t>(part) * net.weight_floats + weight.offset);
+      result.push_back({name, &weight, part});
+    }
+  }
+  return result;
+}
+
+void require_arrays(const SafetensorsFile& file, const fs::path& path, const Net& net,
+                    const std::vector<Part>& parts) {
+  std::unordered_set<std::string_view> known;
+  for (const auto& [name, weight, part] : parts) {
+    known.insert(name);
+    const auto found = file.arrays.find(name);
+    if (found == file.arrays.end()) {
+      throw error("checkpoint '{}' is of another net: it has no array '{}' (net '{}')",
+                  path.string(), name, net.name);
+    }
+    const std::vector<int64_t> wanted = file_shape(weight->shape);
+    if (found->second.shape != wanted) {
+      throw error("checkpoint '{}' is of another net: array '{}' has shape {}, net '{}' needs {}",
+                  path.string(), name, text_of(found->second.shape), net.name, text_of(wanted));
     }
   }
   for (const auto& [name, array] : file.arrays) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw error("checkpoint '{}' is of another net: net '{}' has no array '{}'", path.string(),
-                  net.name, name);
+    if (known.contains(name)) continue;
+    throw error("checkpoint '{}' is of another net: net '{}' has no array '{}'", path.string(),
+                net.name, name);
+  }
+}
+
+// Takes memory only after all arrays were found to be the net's.
+void unpack(const SafetensorsReader& reader, const fs::path& path, const Net& net,
+            const std::string& suffix, size_t parts, std::vector<float>* values) {
+  const std::vector<Part> wanted = parts_of(net, suffix, parts);
+  require_arrays(reader.contents(), path, net, wanted);
+  values->assign(static_cast<size_t>(net.weight_floats) * parts, 0.0F);
+  for (const auto& [name, weight, part] : wanted) {
+    const std::vector<float> read = reader.values(reader.contents().arrays.at(name));
+    // The state of a solver may overflow without harm.
+    const auto is_finite = [](float value) { return std::isfinite(value); };
+    if (suffix.empty() && !std::all_of(read.begin(), read.end(), is_finite)) {
+      throw error("checkpoint '{}': array '{}' holds values that are not finite numbers",
+                  path.string(), name);
     }
+    std::copy(read.begin(), read.end(),
+              values->begin() + static_cast<int64_t>(part) * net.weight_floats + weight->offset);
   }
 }
 
@@ -187,7 +212,8 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
                            bool with_state) {
   const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
   Checkpoint checkpoint;
-  const SafetensorsFile file = read_safetensors(weights);
+  const SafetensorsReader reader(weights);
+  const SafetensorsFile& file = reader.contents();
   if (file.metadata.count("state_arrays") == 0) {
     throw error("file '{}' is not a checkpoint of Tandem's: its metadata name no step and no state",
                 weights.string());
@@ -199,10 +225,11 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
   }
   checkpoint.step = step_of(file.metadata);
   checkpoint.metadata = file.metadata;
-  unpack(file, weights, net, "", 1, &checkpoint.weights);
+  unpack(reader, weights, net, "", 1, &checkpoint.weights);
   if (!with_state) return checkpoint;
 
-  const SafetensorsFile rest = read_safetensors(state);
+  const SafetensorsReader state_reader(state);
+  const SafetensorsFile& rest = state_reader.contents();
   if (step_of(rest.metadata) != checkpoint.step) {
     throw error(
         "checkpoint '{}' is of step {}, but '{}' is of step {}: they do not belong together",
@@ -216,7 +243,7 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
                 state.string());
   }
   checkpoint.metadata = rest.metadata;
-  unpack(rest, state, net, ".state", static_cast<size_t>(parts), &checkpoint.state);
+  unpack(state_reader, state, net, ".state", static_cast<size_t>(parts), &checkpoint.state);
   return checkpoint;
 }
 

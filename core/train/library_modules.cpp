@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/plugin/module.h"
 #include "core/plugin/registry.h"
+#include "core/plugin/trust.h"
 
 namespace tandem {
 namespace {
@@ -42,6 +43,7 @@ LibraryModules find_library_modules(const std::string& kind, const char* entry, 
   LibraryModules modules;
   for (const auto& path : paths) {
     try {
+      if (const std::string refusal = why_not_trusted(path); !refusal.empty()) throw Error(refusal);
       modules.tables.push_back(load_table(path, entry, size));
     } catch (const Error& failure) {
       modules.failures.push_back(fmt::format("{}: {}", path.string(), failure.what()));

@@ -1,5 +1,6 @@
 // Modules that wrap one library each for a single purpose, in lib/tandem/KIND: they are loaded only
-// when they are needed, and a library that is missing costs nothing else.
+// when they are needed, and a library that is missing costs nothing else. As of plugins, none that
+// every user of the machine may write to is loaded.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 #include <string_view>
+#include <unordered_map>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -65,19 +66,25 @@ bool belong_together(const CaffeLayer& norm, const CaffeLayer& scale) {
 
 // Files for nets with a BatchNorm and a Scale, where the net has one layer of the BatchNorm's name
 // that is both: the Scale's arrays become those of that layer.
-void join_scales(const Net& net, std::vector<CaffeLayer>& layers) {
-  for (size_t i = 0; i + 1 < layers.size(); ++i) {
-    const int index = net.find_layer(layers[i].name);
-    if (index < 0 || !is_batch_norm_scale(net.layer(index).type->name)) continue;
-    CaffeLayer& scale = layers[i + 1];
-    if (!belong_together(layers[i], scale) || net.find_layer(scale.name) >= 0) continue;
-    if (scale.blobs.size() == 1) {  // without a bias
-      scale.blobs.push_back(scale.blobs[0]);
-      std::fill(scale.blobs[1].values.begin(), scale.blobs[1].values.end(), 0.0F);
+std::vector<CaffeLayer> with_joined_scales(const Net& net, std::vector<CaffeLayer> layers) {
+  std::unordered_map<std::string_view, const Layer*> own;
+  for (const Layer& layer : net.layers) own.emplace(layer.name, &layer);
+  std::vector<CaffeLayer> result;
+  for (CaffeLayer& layer : layers) {
+    const auto norm = result.empty() ? own.end() : own.find(result.back().name);
+    const bool joins = norm != own.end() && is_batch_norm_scale(norm->second->type->name) &&
+                       belong_together(result.back(), layer) && !own.contains(layer.name);
+    if (!joins) {
+      result.push_back(std::move(layer));
+      continue;
     }
-    for (CaffeBlob& blob : scale.blobs) layers[i].blobs.push_back(std::move(blob));
-    layers.erase(layers.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    if (layer.blobs.size() == 1) {  // without a bias
+      layer.blobs.push_back(layer.blobs[0]);
+      std::fill(layer.blobs[1].values.begin(), layer.blobs[1].values.end(), 0.0F);
+    }
+    for (CaffeBlob& blob : layer.blobs) result.back().blobs.push_back(std::move(blob));
   }
+  return result;
 }
 
 std::vector<Source> sources_of(const std::vector<CaffeLayer>& layers) {
@@ -110,21 +117,46 @@ std::vector<Source> sources_of(const SafetensorsFile& file, const Net& net) {
   return sources;
 }
 
-// A caffemodel has a layer's arrays one after the other; a safetensors file has each under its own
-// name, and one that several layers share only once.
-std::vector<const Source*> sources_for(const Layer& layer, const Net& net,
-                                       const std::vector<Source>& sources, bool by_name) {
-  std::vector<const Source*> found;
-  for (const Source& source : sources) {
-    if (!by_name && source.layer == layer.name) found.push_back(&source);
-  }
-  for (size_t i = 0; by_name && i < layer.weights.size(); ++i) {
-    const std::string& name = net.weights[static_cast<size_t>(layer.weights[i])].name;
+// The arrays of a file by what a net looks them up with: a caffemodel has a layer's arrays one
+// after the other; a safetensors file has each under its own name, and one that several layers
+// share only once.
+class SourceIndex {
+ public:
+  SourceIndex(const std::vector<Source>& sources, bool by_name) : by_name_(by_name) {
     for (const Source& source : sources) {
-      if (source.name == name) found.push_back(&source);
+      sources_[by_name ? source.name : source.layer].push_back(&source);
     }
   }
-  return found;
+
+  [[nodiscard]] std::vector<const Source*> find(const Layer& layer, const Net& net) const {
+    std::vector<const Source*> found;
+    if (!by_name_) add(layer.name, &found);
+    for (size_t i = 0; by_name_ && i < layer.weights.size(); ++i) {
+      add(net.weights[static_cast<size_t>(layer.weights[i])].name, &found);
+    }
+    return found;
+  }
+
+ private:
+  void add(const std::string& key, std::vector<const Source*>* found) const {
+    const auto here = sources_.find(key);
+    if (here == sources_.end()) return;
+    found->insert(found->end(), here->second.begin(), here->second.end());
+  }
+
+  bool by_name_;
+  std::unordered_map<std::string_view, std::vector<const Source*>> sources_;
+};
+
+void require_shape(const fs::path& path, const Net& net, const Layer& layer, size_t i,
+                   const std::string& name, const std::vector<int64_t>& shape) {
+  const WeightArray& weight = net.weights[static_cast<size_t>(layer.weights[i])];
+  if (fits(shape, weight.shape)) return;
+  throw error(
+      "weight file '{}' does not fit net '{}': '{}' is {}, {} needs {}; to train this layer "
+      "from initial weights, give it another name",
+      path.string(), net.name, name, fmt::join(shape, "x"), layer.title(),
+      fmt::join(caffe_shape(net, layer, i), "x"));
 }
 
 void require_fit(const fs::path& path, const Net& net, const Layer& layer,
@@ -145,13 +177,7 @@ void require_fit(const fs::path& path, const Net& net, const Layer& layer,
                 source->name);
   }
   for (size_t i = 0; i < found.size(); ++i) {
-    const WeightArray& weight = net.weights[static_cast<size_t>(layer.weights[i])];
-    if (fits(*found[i]->shape, weight.shape)) continue;
-    throw error(
-        "weight file '{}' does not fit net '{}': '{}' is {}, {} needs {}; to train this layer "
-        "from initial weights, give it another name",
-        path.string(), net.name, found[i]->name, fmt::join(*found[i]->shape, "x"), layer.title(),
-        fmt::join(caffe_shape(net, layer, i), "x"));
+    require_shape(path, net, layer, i, found[i]->name, *found[i]->shape);
   }
 }
 
@@ -169,10 +195,11 @@ Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const 
   Pretrained report;
   std::set<std::string> names;
   std::vector<float> filled = *values;
+  const SourceIndex index(sources, by_name);
   for (const Layer& layer : net.layers) {
     if (layer.weights.empty()) continue;
     names.insert(layer.name);
-    const std::vector<const Source*> found = sources_for(layer, net, sources, by_name);
+    const std::vector<const Source*> found = index.find(layer, net);
     if (found.empty()) {
       report.missing.push_back(layer.name);
       continue;
@@ -212,6 +239,20 @@ void refuse_state(const SafetensorsFile& file, const fs::path& path, const Net& 
 
 }  // namespace
 
+void read_values(const SafetensorsReader& reader, const fs::path& path, const Net& net,
+                 SafetensorsFile* file) {
+  std::set<SafetensorsFile::Array*> wanted;
+  for (const Layer& layer : net.layers) {
+    for (size_t i = 0; i < layer.weights.size(); ++i) {
+      const auto found = file->arrays.find(net.weights[static_cast<size_t>(layer.weights[i])].name);
+      if (found == file->arrays.end()) continue;
+      require_shape(path, net, layer, i, found->second.name, found->second.shape);
+      wanted.insert(&found->second);
+    }
+  }
+  for (SafetensorsFile::Array* array : wanted) array->values = reader.values(*array);
+}
+
 Pretrained copy_arrays(const SafetensorsFile& file, const fs::path& path, const Net& net,
                        std::vector<float>* values) {
   refuse_state(file, path, net);
@@ -220,10 +261,12 @@ Pretrained copy_arrays(const SafetensorsFile& file, const fs::path& path, const 
 
 Pretrained read_pretrained(const fs::path& path, const Net& net, std::vector<float>* values) {
   if (is_safetensors(path)) {
-    return copy_arrays(read_safetensors(path), path, net, values);
+    const SafetensorsReader reader(path);
+    SafetensorsFile file = reader.contents();
+    read_values(reader, path, net, &file);
+    return copy_arrays(file, path, net, values);
   }
-  std::vector<CaffeLayer> layers = read_caffemodel(path);
-  join_scales(net, layers);
+  const std::vector<CaffeLayer> layers = with_joined_scales(net, read_caffemodel(path));
   return copy(sources_of(layers), path, net, false, values);
 }
 

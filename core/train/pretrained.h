@@ -11,6 +11,7 @@
 namespace tandem {
 
 struct SafetensorsFile;
+class SafetensorsReader;
 
 struct Pretrained {
   std::vector<std::string> copied;   // layers of the net whose weights came from the file
@@ -24,7 +25,10 @@ struct Pretrained {
 // file that has no layer of the net.
 [[nodiscard]] Pretrained read_pretrained(const std::filesystem::path& path, const Net& net,
                                          std::vector<float>* values);
-// The same with arrays that were read from it already.
+// Reads the values of those arrays that the net has, after the shapes of all were found to fit.
+void read_values(const SafetensorsReader& reader, const std::filesystem::path& path, const Net& net,
+                 SafetensorsFile* file);
+// As read_pretrained(), with arrays that were read from the file already.
 [[nodiscard]] Pretrained copy_arrays(const SafetensorsFile& file, const std::filesystem::path& path,
                                      const Net& net, std::vector<float>* values);
 // One or two lines: how many layers were copied, the names of those that were not.

@@ -127,7 +127,9 @@ void add_sums_of_statistics(const Net& net, SafetensorsFile& file) {
         1 / (1 - std::min(0.9999, layer.attributes->number("moving_average_fraction"))));
     for (float& value : mean->second.values) value *= sum;
     for (float& value : variance->second.values) value *= sum;
-    file.arrays[layer.name + ".scale_factor"] = {{1}, {sum}};
+    SafetensorsFile::Array& factor = file.arrays[layer.name + ".scale_factor"] = {};
+    factor.shape = {1};
+    factor.values = {sum};
   }
 }
 
@@ -273,9 +275,9 @@ void require_plain_architecture(const TimmFields& fields) {
   }
 }
 
-// The file's arrays under the net's names.
-SafetensorsFile arrays_of(const PublishedWeights& published) {
-  SafetensorsFile file = read_safetensors(published.file, Integers::left_out);
+// The file's arrays under the net's names, without their values.
+SafetensorsFile arrays_of(const PublishedWeights& published, const SafetensorsReader& reader) {
+  SafetensorsFile file = reader.contents();
   const fs::path own = find_pretrained_names(published.architecture);
   for (const fs::path& names : {own, published.net.parent_path() / names_file}) {
     if (names.empty()) continue;
@@ -405,7 +407,8 @@ NetDefinition net_of(const PublishedWeights& published) {
 }
 
 void require_classes(const PublishedWeights& published, const std::string& classifier) {
-  const SafetensorsFile file = arrays_of(published);
+  const SafetensorsReader reader(published.file, Integers::left_out);
+  const SafetensorsFile file = arrays_of(published, reader);
   const auto found = file.arrays.find(classifier + ".weight");
   if (found == file.arrays.end() || found->second.shape.empty()) {
     throw error("'{}' has no weights for the classifier '{}'", published.file.string(), classifier);
@@ -419,10 +422,13 @@ void require_classes(const PublishedWeights& published, const std::string& class
 Pretrained read_published(const PublishedWeights& published, const Net& net,
                           std::vector<float>* values) {
   if (published.is_run) return read_pretrained(published.file, net, values);
-  SafetensorsFile file = arrays_of(published);
-  file.arrays["std.weight"] = {{3}, {}};
+  const SafetensorsReader reader(published.file, Integers::left_out);
+  SafetensorsFile file = arrays_of(published, reader);
+  read_values(reader, published.file, net, &file);
+  SafetensorsFile::Array& deviations = file.arrays["std.weight"] = {};
+  deviations.shape = {3};
   for (const double value : published.std) {
-    file.arrays["std.weight"].values.push_back(static_cast<float>(1 / value));
+    deviations.values.push_back(static_cast<float>(1 / value));
   }
   add_sums_of_statistics(net, file);
   return copy_arrays(file, published.file, net, values);

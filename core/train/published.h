@@ -48,8 +48,7 @@ struct PublishedWeights {
 // The net of the architecture, with the images and the `eps` of BatchNorm that the weights had.
 [[nodiscard]] NetDefinition net_of(const PublishedWeights& published);
 
-// Error if the file's classifier has another number of outputs than `classes`. Reads no more than
-// the file has.
+// Error if the file's classifier has another number of outputs than `classes`. Reads no values.
 void require_classes(const PublishedWeights& published, const std::string& classifier);
 
 // As read_pretrained(). The net's layer "std" and the running statistics are set, too.

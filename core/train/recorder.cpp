@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <sstream>
 #include <utility>
 
 #include "core/base/error.h"
@@ -27,16 +26,15 @@ size_t columns(const std::string& line) {
 std::string kept_lines(const std::filesystem::path& path, int64_t step) {
   std::string first = std::string(header) + "\n";
   if (step == 0 || !path_status(path).exists()) return first;
-  std::istringstream stream(read_text_file(path, "file", most_line_bytes));
-  std::string text = first, line;
-  while (std::getline(stream, line)) {
+  std::string text = first;
+  read_lines(path, [&](const std::string& line) {
     int64_t value = 0;
     const bool is_row = parse_integer(line.substr(0, line.find(',')), &value);
-    if (!is_row || value > step) continue;
+    if (!is_row || value > step) return;
     // Runs of earlier versions have fewer columns.
     const auto missing = columns(header) - std::min(columns(header), columns(line));
     text += line + std::string(missing, ',') + "\n";
-  }
+  });
   return text;
 }
 

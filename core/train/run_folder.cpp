@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <set>
-#include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -207,11 +206,10 @@ void RunFolder::write_skipped(const std::map<std::string, std::string>& reasons_
 std::vector<BadSample> RunFolder::skipped() const {
   std::vector<BadSample> samples;
   if (!path_status(skipped_file()).exists()) return samples;
-  std::istringstream text(read_text_file(skipped_file(), "file", most_line_bytes));
-  for (std::string line; std::getline(text, line);) {
+  read_lines(skipped_file(), [&](const std::string& line) {
     const size_t end = line.find(": ");
     if (end != std::string::npos) samples.push_back({line.substr(0, end), line.substr(end + 2)});
-  }
+  });
   return samples;
 }
 

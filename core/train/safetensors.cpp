@@ -107,10 +107,10 @@ void require_checksum(const Metadata& metadata, const std::string& name,
                             found->second));
 }
 
-SafetensorsFile::Array read_array(const InputFile& file, const Header& header,
-                                  const std::string& name, const json& entry,
-                                  const std::filesystem::path& path) {
+SafetensorsFile::Array parse_entry(const Header& header, const std::string& name, const json& entry,
+                                   const std::filesystem::path& path) {
   SafetensorsFile::Array array;
+  array.name = name;
   std::vector<uint64_t> offsets;
   try {
     const JsonFields fields(entry);
@@ -149,10 +149,8 @@ SafetensorsFile::Array read_array(const InputFile& file, const Header& header,
     damaged(path, fmt::format("array '{}' has {} bytes, its shape needs {}", name, end - begin,
                               count * sizeof(float)));
   }
-  array.values.resize(count);
-  if (file.read(header.data_begin + begin, array.values.data(), end - begin) < end - begin) {
-    damaged(path, fmt::format("array '{}' ends too early", name));
-  }
+  array.offset = header.data_begin + begin;
+  array.count = count;
   return array;
 }
 
@@ -209,13 +207,12 @@ bool holds_integers(const json& entry) {
 
 }  // namespace
 
-SafetensorsFile read_safetensors(const std::filesystem::path& path, Integers integers) {
-  const InputFile input(path);
-  const Header header = read_header(input, path);
-  SafetensorsFile file;
-  const Metadata metadata = whole_metadata(header, path);
-  file.metadata = without_checksums(metadata);
-  file.has_checksums = metadata.contains(checksum_key);
+SafetensorsReader::SafetensorsReader(const std::filesystem::path& path, Integers integers)
+    : path_(path), input_(path) {
+  const Header header = read_header(input_, path);
+  all_metadata_ = whole_metadata(header, path);
+  contents_.metadata = without_checksums(all_metadata_);
+  contents_.has_checksums = all_metadata_.contains(checksum_key);
   // Many entries of the same bytes would need more memory than the file has bytes.
   uint64_t left = (header.file_bytes - header.data_begin) / sizeof(float);
   for (const auto& [name, entry] : header.tree.items()) {
@@ -225,11 +222,26 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path, Integers int
                                 name.substr(0, 20), name.size(), longest_name));
     }
     if (integers == Integers::left_out && holds_integers(entry)) continue;
-    const auto& array = file.arrays[name] = read_array(input, header, name, entry, path);
-    if (array.values.size() > left) damaged(path, fmt::format("array '{}' overlaps others", name));
-    left -= array.values.size();
-    if (file.has_checksums) require_checksum(metadata, name, array.values, path);
+    const auto& array = contents_.arrays[name] = parse_entry(header, name, entry, path);
+    if (array.count > left) damaged(path, fmt::format("array '{}' overlaps others", name));
+    left -= array.count;
   }
+}
+
+std::vector<float> SafetensorsReader::values(const SafetensorsFile::Array& array) const {
+  std::vector<float> values(array.count);
+  const size_t bytes = values.size() * sizeof(float);
+  if (input_.read(array.offset, values.data(), bytes) < bytes) {
+    damaged(path_, fmt::format("array '{}' ends too early", array.name));
+  }
+  if (contents_.has_checksums) require_checksum(all_metadata_, array.name, values, path_);
+  return values;
+}
+
+SafetensorsFile read_safetensors(const std::filesystem::path& path, Integers integers) {
+  const SafetensorsReader reader(path, integers);
+  SafetensorsFile file = reader.contents();
+  for (auto& [name, array] : file.arrays) array.values = reader.values(array);
   return file;
 }
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/files.h"
+
 namespace tandem {
 
 struct NamedArray {
@@ -21,7 +23,10 @@ struct NamedArray {
 struct SafetensorsFile {
   struct Array {
     std::vector<int64_t> shape;
-    std::vector<float> values;
+    std::vector<float> values;  // empty until they are read
+    std::string name;           // in the file
+    uint64_t offset = 0;        // of the first value, in the file
+    uint64_t count = 0;         // of values
   };
   std::map<std::string, Array> arrays;
   std::map<std::string, std::string> metadata;  // without the checksums
@@ -37,8 +42,28 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
                        const std::map<std::string, std::string>& metadata);
 // Arrays of integers, which other programs' files have for counters.
 enum class Integers { refused, left_out };
-// Error for a file that is missing, truncated, damaged or not a safetensors file, with its path and
-// why.
+// A file whose arrays are read one by one, after their shapes were compared with what is wanted: a
+// file of some KB on the disk may claim any size.
+class SafetensorsReader {
+ public:
+  // Reads the header. Error for a file that is missing, truncated, damaged or not a safetensors
+  // file, with its path and why.
+  explicit SafetensorsReader(const std::filesystem::path& path,
+                             Integers integers = Integers::refused);
+
+  // The metadata, and the arrays without their values.
+  [[nodiscard]] const SafetensorsFile& contents() const { return contents_; }
+  // The values of one of these arrays. Takes as much memory as its shape says. Error for damage.
+  [[nodiscard]] std::vector<float> values(const SafetensorsFile::Array& array) const;
+
+ private:
+  std::filesystem::path path_;
+  InputFile input_;
+  std::map<std::string, std::string> all_metadata_;  // with the checksums
+  SafetensorsFile contents_;
+};
+
+// A whole file, for those who accept arrays of any shape. Error as of SafetensorsReader.
 [[nodiscard]] SafetensorsFile read_safetensors(const std::filesystem::path& path,
                                                Integers integers = Integers::refused);
 // Only the metadata: cheap for large files.

@@ -68,6 +68,7 @@ void Cifar10Binary::read_file(const std::string& path, size_t class_count) {
                        " is cut: the file has ", file.size(), " bytes, records have ",
                        record_bytes);
   }
+  file.require_stored();
   for (int64_t i = 0; i < file.size() / record_bytes; ++i) {
     unsigned char label = 0;
     if (!file.read(i * record_bytes, &label, 1)) {

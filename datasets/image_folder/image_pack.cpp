@@ -13,11 +13,10 @@ ImagePack::ImagePack(const tandem_dataset_request& request, const sdk::Attribute
   std::vector<unsigned char> bytes(pack_header_bytes);
   if (!file_.read(0, bytes.data(), bytes.size())) bytes.clear();
   const PackHeader header = parse_header(bytes, static_cast<uint64_t>(file_.size()), file_.path());
-  bytes.resize(header.index_bytes);
-  if (!file_.read(static_cast<int64_t>(header.index_offset), bytes.data(), bytes.size())) {
-    throw sdk::invalid(file_.path(), ": byte ", header.index_offset, ": cannot be read");
-  }
-  PackIndex index = parse_index(bytes, header, file_.path());
+  const auto read = [&](uint64_t offset, unsigned char* target, size_t count) {
+    return file_.read(static_cast<int64_t>(offset), target, count);
+  };
+  PackIndex index = parse_index(read, header, file_.path());
   class_names_ = index.class_names;
   take_split(index, request, attributes.number("val_fraction"));
   adopt_classes(request.class_names);
@@ -93,18 +92,14 @@ void ImagePack::adopt_classes(const char* model_classes) {
 
 void ImagePack::read_size_of_first_picture() {
   const ThreadReader reader(transform_.channels == 1);
-  const picture::Size first = reader->open(read(pictures_[0]));
+  const picture::Size first = reader->open(read(pictures_[0], *reader));
   if (transform_.height == 0) transform_.height = first.height;
   if (transform_.width == 0) transform_.width = first.width;
 }
 
-picture::Bytes ImagePack::read(const PackedPicture& one) const {
-  thread_local std::vector<unsigned char> bytes;
-  if (bytes.size() < one.bytes) bytes.resize(one.bytes);
-  if (!file_.read(static_cast<int64_t>(one.offset), bytes.data(), one.bytes)) {
-    throw sdk::skip("cannot be read at byte ", one.offset, " of '", file_.path(), "'");
-  }
-  const picture::Bytes picture(bytes.data(), one.bytes);
+picture::Bytes ImagePack::read(const PackedPicture& one, Reader& reader) const {
+  const picture::Bytes picture =
+      reader.load_part(file_, static_cast<int64_t>(one.offset), one.bytes);
   if (picture::hash_of(picture) != one.hash) {
     throw sdk::skip("damaged: the check sum at byte ", one.offset, " of '", file_.path(),
                     "' is wrong");
@@ -117,7 +112,7 @@ void ImagePack::read_to(int64_t index, uint64_t seed, Pixel* pixels, float* labe
   const PackedPicture& one = pictures_.at(static_cast<size_t>(index));
   const ThreadReader reader(transform_.channels == 1);
   // Every picture was decoded to its end when it was packed, and its check sum is right.
-  const picture::Size whole = reader->open(read(one), true);
+  const picture::Size whole = reader->open(read(one, *reader), true);
   read_sample(*reader, whole, transform_, index, seed, pixels);
   *label = static_cast<float>(one.label);
 }
@@ -132,7 +127,8 @@ void ImagePack::get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* 
 
 void ImagePack::describe(int64_t index, tandem_sample_info& info) const {
   const PackedPicture& one = pictures_.at(static_cast<size_t>(index));
-  const StoredForm form = stored_form(read(one));
+  const ThreadReader reader(transform_.channels == 1);
+  const StoredForm form = stored_form(read(one, *reader));
   info.channels = form.channels;
   info.width = form.size.width;
   info.height = form.size.height;

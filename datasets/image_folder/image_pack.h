@@ -50,7 +50,7 @@ class ImagePack : public sdk::DatasetType {
                  bool held_out);
   void adopt_classes(const char* model_classes);
   void read_size_of_first_picture();
-  [[nodiscard]] picture::Bytes read(const PackedPicture& one) const;
+  [[nodiscard]] picture::Bytes read(const PackedPicture& one, Reader& reader) const;
   // To floats or bytes.
   template <class Pixel>
   void read_to(int64_t index, uint64_t seed, Pixel* pixels, float* label) const;

@@ -23,51 +23,102 @@ void put(std::string& text, const std::string& value) {
   text += value;
 }
 
+constexpr uint64_t longest_name = 1 << 16;  // as of a line in a list
+constexpr uint64_t largest_picture = 1 << 30;
+
 // Reads numbers and texts of the index. Refusal for a read beyond its end.
 class Cursor {
  public:
-  Cursor(Bytes bytes, uint64_t begin, const std::string& file)
-      : bytes_(bytes), begin_(begin), file_(file) {}
+  Cursor(const ReadBytes& read, const PackHeader& header, const std::string& file)
+      : read_(read), header_(header), file_(file), hash_(header.index_bytes) {}
 
   uint64_t number(size_t count) {
-    require(count);
-    const uint64_t value = picture::little_endian(bytes_, at_, count);
-    at_ += count;
-    return value;
+    unsigned char bytes[8] = {};
+    take(bytes, count);
+    return picture::little_endian(bytes, 0, count);
   }
-  std::string text() {
+  std::string text(const char* what) {
     const uint64_t length = number(4);
-    require(length);
-    std::string value(reinterpret_cast<const char*>(bytes_.data()) + at_, length);
-    at_ += length;
+    if (length > longest_name) {
+      refuse("a name of ", length, " bytes; the longest has ", longest_name);
+    }
+    if (length == 0) refuse(what, " has no name");
+    std::string value(length, '\0');
+    take(reinterpret_cast<unsigned char*>(value.data()), length);
     return value;
   }
   // The number of following items, each of at least `least` bytes.
   uint64_t count(size_t least) {
     const uint64_t value = number(8);
-    if (value > (bytes_.size() - at_) / least) refuse(value, " entries do not fit into the index");
+    if (value > left() / least) refuse(value, " entries do not fit into the index");
     return value;
   }
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {
-    throw sdk::invalid(file_, ": byte ", begin_ + at_, ": ", parts...);
+    throw sdk::invalid(file_, ": byte ", header_.index_offset + at_, ": ", parts...,
+                       ": pack the pictures again");
   }
-  [[nodiscard]] bool at_end() const { return at_ == bytes_.size(); }
+  [[nodiscard]] bool at_end() const { return left() == 0; }
+  // Of all bytes, once they were read.
+  [[nodiscard]] uint64_t hash() const { return hash_.value(); }
 
  private:
-  void require(uint64_t count) const {
-    if (count > bytes_.size() - at_) refuse("the index ends in the middle");
+  [[nodiscard]] uint64_t left() const { return header_.index_bytes - at_; }
+
+  void take(unsigned char* target, uint64_t count) {
+    if (count > left()) refuse("the index ends in the middle");
+    for (uint64_t done = 0; done < count;) {
+      const uint64_t in_piece = at_ % piece_bytes;
+      if (in_piece == 0) read_piece();
+      const uint64_t part = std::min(count - done, piece_.size() - in_piece);
+      std::copy_n(piece_.data() + in_piece, part, target + done);
+      done += part;
+      at_ += part;
+    }
   }
-  Bytes bytes_;
-  uint64_t begin_;
+  void read_piece() {
+    piece_.resize(std::min<uint64_t>(piece_bytes, left()));
+    if (!read_(header_.index_offset + at_, piece_.data(), piece_.size())) {
+      refuse("the index cannot be read: the file became shorter");
+    }
+    hash_.add(piece_);
+  }
+
+  static constexpr uint64_t piece_bytes = 1 << 20;
+  const ReadBytes& read_;
+  const PackHeader& header_;
   const std::string& file_;
-  size_t at_ = 0;
+  std::vector<unsigned char> piece_;
+  picture::RunningHash hash_;
+  uint64_t at_ = 0;
 };
 
-std::vector<std::string> texts(Cursor& cursor) {
-  std::vector<std::string> result(cursor.count(4));
-  for (std::string& one : result) one = cursor.text();
+std::vector<std::string> texts(Cursor& cursor, const char* what) {
+  std::vector<std::string> result;
+  for (uint64_t left = cursor.count(4); left > 0; --left) result.push_back(cursor.text(what));
   return result;
+}
+
+PackedPicture read_picture(Cursor& cursor, const PackHeader& header, const PackIndex& index) {
+  PackedPicture one;
+  one.offset = cursor.number(8);
+  one.bytes = static_cast<uint32_t>(cursor.number(4));
+  one.label = static_cast<uint32_t>(cursor.number(4));
+  one.split = static_cast<uint32_t>(cursor.number(4));
+  one.hash = cursor.number(8);
+  one.name = cursor.text("a picture");
+  const auto refuse = [&](const auto&... what) {
+    cursor.refuse("picture '", picture::beginning_of(one.name), "' ", what...);
+  };
+  if (one.offset < pack_header_bytes || one.offset > header.index_offset ||
+      one.bytes > header.index_offset - one.offset) {
+    refuse("is not inside the pack");
+  }
+  if (one.bytes > largest_picture) refuse("has ", one.bytes, " bytes, over 1 GiB");
+  if (one.label >= index.class_names.size() || one.split >= index.splits.size()) {
+    refuse("has a class or split that does not exist");
+  }
+  return one;
 }
 
 }  // namespace
@@ -128,34 +179,20 @@ PackHeader parse_header(Bytes bytes, uint64_t file_bytes, const std::string& fil
   return header;
 }
 
-PackIndex parse_index(Bytes bytes, const PackHeader& header, const std::string& file) {
-  if (picture::hash_of(bytes) != header.index_hash) {
+PackIndex parse_index(const ReadBytes& read, const PackHeader& header, const std::string& file) {
+  Cursor cursor(read, header, file);
+  PackIndex index;
+  index.class_names = texts(cursor, "a class");
+  index.splits = texts(cursor, "a split");
+  constexpr size_t least_entry = 32;
+  for (uint64_t left = cursor.count(least_entry); left > 0; --left) {
+    index.pictures.push_back(read_picture(cursor, header, index));
+  }
+  if (!cursor.at_end()) cursor.refuse("the index continues after its last picture");
+  if (cursor.hash() != header.index_hash) {
     throw sdk::invalid(file, ": byte ", header.index_offset,
                        ": the index is damaged (its check sum is wrong): pack the pictures again");
   }
-  Cursor cursor(bytes, header.index_offset, file);
-  PackIndex index;
-  index.class_names = texts(cursor);
-  index.splits = texts(cursor);
-  constexpr size_t least_entry = 32;
-  index.pictures.resize(cursor.count(least_entry));
-  for (PackedPicture& one : index.pictures) {
-    one.offset = cursor.number(8);
-    one.bytes = static_cast<uint32_t>(cursor.number(4));
-    one.label = static_cast<uint32_t>(cursor.number(4));
-    one.split = static_cast<uint32_t>(cursor.number(4));
-    one.hash = cursor.number(8);
-    one.name = cursor.text();
-    if (one.offset < pack_header_bytes || one.offset > header.index_offset ||
-        one.bytes > header.index_offset - one.offset) {
-      cursor.refuse("picture '", picture::beginning_of(one.name), "' is not inside the pack");
-    }
-    if (one.label >= index.class_names.size() || one.split >= index.splits.size()) {
-      cursor.refuse("picture '", picture::beginning_of(one.name),
-                    "' has a class or split that does not exist");
-    }
-  }
-  if (!cursor.at_end()) cursor.refuse("the index continues after its last picture");
   return index;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,11 @@ struct PackHeader {
 // Refusal (TANDEM_INVALID) that begins with `file` and the offset of the first invalid byte.
 [[nodiscard]] PackHeader parse_header(picture::Bytes bytes, uint64_t file_bytes,
                                       const std::string& file);
-[[nodiscard]] PackIndex parse_index(picture::Bytes bytes, const PackHeader& header,
+// Reads bytes of the file; false if it does not hold so many there.
+using ReadBytes = std::function<bool(uint64_t offset, unsigned char* target, size_t count)>;
+// Reads the index in pieces and keeps only what it found to be right: a file may claim an index of
+// any size, most of which is a hole on the disk.
+[[nodiscard]] PackIndex parse_index(const ReadBytes& read, const PackHeader& header,
                                     const std::string& file);
 
 }  // namespace tandem::image_folder

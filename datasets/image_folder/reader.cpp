@@ -62,8 +62,7 @@ Bytes Reader::load(const std::string& path) {
   const int64_t size = file.size();
   if (size == 0) throw sdk::skip("the file is empty (0 bytes)");
   if (size > byte_limit) throw sdk::skip("too large: over 1 GiB");
-  if (static_cast<size_t>(size) > kept_bytes) take_turn();
-  if (bytes_.size() < static_cast<size_t>(size)) bytes_.resize(static_cast<size_t>(size));
+  make_room(static_cast<size_t>(size));
   size_t done = 0;
   const int error = file.read(0, bytes_.data(), static_cast<size_t>(size), &done);
   if (error != 0) refuse(path, "cannot be read to its end", error);
@@ -71,6 +70,20 @@ Bytes Reader::load(const std::string& path) {
     throw sdk::skip("cannot be read to its end: it became shorter meanwhile");
   }
   return {bytes_.data(), static_cast<size_t>(size)};
+}
+
+Bytes Reader::load_part(const picture::DataFile& file, int64_t offset, size_t bytes) {
+  close();
+  make_room(bytes);
+  if (!file.read(offset, bytes_.data(), bytes)) {
+    throw sdk::skip("cannot be read at byte ", offset, " of '", file.path(), "'");
+  }
+  return {bytes_.data(), bytes};
+}
+
+void Reader::make_room(size_t bytes) {
+  if (bytes > kept_bytes) take_turn();
+  if (bytes_.size() < bytes) bytes_.resize(bytes);
 }
 
 void Reader::close() {

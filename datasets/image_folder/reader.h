@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "datasets/image_folder/jpeg.h"
+#include "datasets/picture/data_file.h"
 #include "datasets/picture/picture.h"
 
 namespace tandem::image_folder {
@@ -23,6 +24,8 @@ class Reader {
 
   // The file's bytes, until the next call.
   [[nodiscard]] Bytes load(const std::string& path);
+  // The same of a file with many pictures.
+  [[nodiscard]] Bytes load_part(const picture::DataFile& file, int64_t offset, size_t bytes);
   // Opens a picture in memory, which must stay there until decode() is done. Returns its size as it
   // is shown. `known_whole`: these bytes were decoded to their end before.
   [[nodiscard]] picture::Size open(Bytes file, bool known_whole = false);
@@ -38,6 +41,7 @@ class Reader {
   void close();
 
  private:
+  void make_room(size_t bytes);
   void close_picture();
   void take_turn();
 

@@ -97,16 +97,16 @@ MnistIdx::MnistIdx(const tandem_dataset_request& request, const sdk::Attributes&
   } else {
     drawn = is_drawn_from(pictures, request.split);
   }
-  const picture::RawForm form = read_pictures(pictures);
-  read_labels(labels_of(pictures));
+  const Pictures form = read_pictures(pictures);
+  read_samples(form, labels_of(pictures));
   int64_t largest = 1;
   for (const Sample& sample : samples_) largest = std::max(largest, sample.label);
   std::vector<std::string> names;
   for (int64_t i = 0; i <= largest; ++i) names.push_back(std::to_string(i));
-  begin(request, attributes, form, names, drawn);
+  begin(request, attributes, {"IDX", 1, form.height, form.width, false}, names, drawn);
 }
 
-picture::RawForm MnistIdx::read_pictures(const std::string& path) {
+MnistIdx::Pictures MnistIdx::read_pictures(const std::string& path) {
   require_unpacked(path);
   files_.emplace_back(path);
   const auto [mark, count, height, width] = read_header<4>(files_.back(), pictures_mark);
@@ -117,26 +117,34 @@ picture::RawForm MnistIdx::read_pictures(const std::string& path) {
   if (count < 1) throw sdk::invalid(path, ": byte 4: holds no picture");
   const auto bytes = static_cast<int64_t>(height * width);
   require_size(files_.back(), pictures_header + static_cast<int64_t>(count) * bytes);
-  for (int64_t i = 0; i < static_cast<int64_t>(count); ++i) {
-    samples_.push_back({0, i, pictures_header + i * bytes, 0});
-  }
-  return {"IDX", 1, static_cast<int>(height), static_cast<int>(width), false};
+  files_.back().require_stored();
+  return {static_cast<int64_t>(count), static_cast<int>(height), static_cast<int>(width)};
 }
 
-void MnistIdx::read_labels(const std::string& path) {
-  require_unpacked(path);
-  const picture::DataFile file(path);
+// Only now, when both files were found to be as long as they say, memory is taken.
+void MnistIdx::read_samples(const Pictures& pictures, const std::string& labels) {
+  require_unpacked(labels);
+  const picture::DataFile file(labels);
   const auto [mark, count] = read_header<2>(file, labels_mark);
-  if (count != samples_.size()) {
-    throw sdk::invalid(path, ": byte 4: ", count, " labels for the ", samples_.size(),
+  if (static_cast<int64_t>(count) != pictures.count) {
+    throw sdk::invalid(labels, ": byte 4: ", count, " labels for the ", pictures.count,
                        " pictures of '", files_[0].path(), "'");
   }
-  require_size(file, labels_header + static_cast<int64_t>(count));
-  std::vector<unsigned char> labels(samples_.size());
-  if (!file.read(labels_header, labels.data(), labels.size())) {
-    throw sdk::invalid(path, ": byte ", labels_header, ": cannot be read");
+  require_size(file, labels_header + pictures.count);
+  file.require_stored();
+  constexpr int64_t piece_bytes = 1 << 20;
+  const int64_t bytes = int64_t{pictures.height} * pictures.width;
+  std::vector<unsigned char> piece;
+  for (int64_t i = 0; i < pictures.count; ++i) {
+    const int64_t at = i % piece_bytes;
+    if (at == 0) {
+      piece.resize(static_cast<size_t>(std::min(piece_bytes, pictures.count - i)));
+      if (!file.read(labels_header + i, piece.data(), piece.size())) {
+        throw sdk::invalid(labels, ": byte ", labels_header + i, ": cannot be read");
+      }
+    }
+    samples_.push_back({0, i, pictures_header + i * bytes, piece[static_cast<size_t>(at)]});
   }
-  for (size_t i = 0; i < labels.size(); ++i) samples_[i].label = labels[i];
 }
 
 bool MnistIdx::recognizes(const std::string& source) {

@@ -20,8 +20,13 @@ class MnistIdx : public picture::RawPictures {
   static bool recognizes(const std::string& source);
 
  private:
-  picture::RawForm read_pictures(const std::string& path);
-  void read_labels(const std::string& path);
+  struct Pictures {
+    int64_t count = 0;
+    int height = 0, width = 0;
+  };
+  Pictures read_pictures(const std::string& path);
+  // With the labels of the file `labels`.
+  void read_samples(const Pictures& pictures, const std::string& labels);
 };
 
 }  // namespace tandem::mnist_idx

@@ -28,20 +28,37 @@ inline bool has(Bytes file, size_t at, const char* text, size_t length) {
   return file.size() >= at + length && std::memcmp(file.data() + at, text, length) == 0;
 }
 
-// FNV-1a by words, mixed at the end, the same on every machine. It distinguishes files and is not
-// for security.
-[[nodiscard]] inline uint64_t hash_of(Bytes bytes) {
-  constexpr uint64_t prime = 0x100000001b3U;
-  uint64_t hash = 0xcbf29ce484222325U ^ bytes.size();
-  size_t at = 0;
-  for (; at + 8 <= bytes.size(); at += 8) {
-    hash = (hash ^ little_endian(bytes, at, 8)) * prime;
-    hash ^= hash >> 29;
+// The hash of bytes that come in pieces, each of which but the last is a multiple of 8 long. FNV-1a
+// by words, mixed at the end, the same on every machine. It distinguishes files and is not for
+// security.
+class RunningHash {
+ public:
+  explicit RunningHash(uint64_t all_bytes) : hash_(0xcbf29ce484222325U ^ all_bytes) {}
+
+  void add(Bytes bytes) {
+    uint64_t hash = hash_;
+    size_t at = 0;
+    for (; at + 8 <= bytes.size(); at += 8) {
+      hash = (hash ^ little_endian(bytes, at, 8)) * prime;
+      hash ^= hash >> 29;
+    }
+    for (; at < bytes.size(); ++at) hash = (hash ^ bytes[at]) * prime;
+    hash_ = hash;
   }
-  for (; at < bytes.size(); ++at) hash = (hash ^ bytes[at]) * prime;
-  hash ^= hash >> 32;
-  hash *= 0x9E3779B97F4A7C15U;
-  return hash ^ hash >> 29;
+  [[nodiscard]] uint64_t value() const {
+    const uint64_t hash = (hash_ ^ hash_ >> 32) * 0x9E3779B97F4A7C15U;
+    return hash ^ hash >> 29;
+  }
+
+ private:
+  static constexpr uint64_t prime = 0x100000001b3U;
+  uint64_t hash_;
+};
+
+[[nodiscard]] inline uint64_t hash_of(Bytes bytes) {
+  RunningHash hash(bytes.size());
+  hash.add(bytes);
+  return hash.value();
 }
 
 }  // namespace tandem::picture

@@ -28,15 +28,28 @@ bool DataFile::read(int64_t offset, unsigned char* target, size_t count) const {
                     ": cannot be read: ", RegularFile::text_of(error));
 }
 
+void DataFile::require_stored() const {
+  const int64_t stored = file_.stored_of_hole();
+  if (stored < 0) return;
+  throw sdk::invalid(path_, ": ", RegularFile::text_of_hole(file_.size(), stored));
+}
+
+// In pieces, as a hole in the file has zero bytes: it is refused before it takes memory.
 std::string text_of_file(const std::string& path) {
   constexpr int64_t most_bytes = int64_t{1} << 32;
+  constexpr int64_t piece_bytes = int64_t{1} << 20;
   const DataFile file(path);
   if (file.size() > most_bytes) throw sdk::invalid(path, ": is over 4 GiB");
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  if (!file.read(0, reinterpret_cast<unsigned char*>(text.data()), text.size())) {
-    throw sdk::invalid(path, ": became shorter while it was read");
-  }
-  if (const size_t zero = text.find('\0'); zero != std::string::npos) {
+  std::string text;
+  for (int64_t at = 0; at < file.size(); at += piece_bytes) {
+    const auto begin = static_cast<size_t>(at);
+    text.resize(static_cast<size_t>(std::min(at + piece_bytes, file.size())));
+    if (!file.read(at, reinterpret_cast<unsigned char*>(text.data()) + begin,
+                   text.size() - begin)) {
+      throw sdk::invalid(path, ": became shorter while it was read");
+    }
+    const size_t zero = text.find('\0', begin);
+    if (zero == std::string::npos) continue;
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(zero), '\n');
     throw sdk::invalid(path, ":", line, ": contains a zero byte: this is no text file");
   }

@@ -25,6 +25,9 @@ class DataFile {
   // Thread-safe. False if the file does not hold so many bytes there; Refusal (TANDEM_FAILED) that
   // names the file if reading fails.
   [[nodiscard]] bool read(int64_t offset, unsigned char* target, size_t count) const;
+  // Refusal (TANDEM_INVALID) for a large file that is nearly all a hole: what is kept of each of
+  // its records would need more memory than the file takes on the disk.
+  void require_stored() const;
 
  private:
   std::string path_;

@@ -8,6 +8,7 @@
 
 #include "core/data/splits.h"
 #include "tests/data/image_data.h"
+#include "tests/support/sparse_files.h"
 
 namespace tandem {
 namespace {
@@ -289,6 +290,17 @@ TEST(ImageList, RandomBytesAreRefusedOrRead) {
       EXPECT_THAT(message, StartsWith("data '")) << text;
     }
   }
+}
+
+// It has some KB on the disk.
+TEST(ImageList, OfGigabytesIsRefusedAtItsFirstZeroByte) {
+  const TempFolder folder;
+  draw_ten(folder);
+  test::write_sparse(folder / "list.txt", ten_lines(" ", "0", "1"), uint64_t{3} << 30);
+  const int64_t before = test::peak_memory();
+  EXPECT_THAT(test::refusal(list_options(folder / "list.txt")),
+              HasSubstr("list.txt:11: contains a zero byte: this is no text file"));
+  EXPECT_LT(test::peak_memory() - before, int64_t{1} << 30);
 }
 
 }  // namespace

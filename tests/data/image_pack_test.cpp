@@ -7,7 +7,9 @@
 #include <set>
 
 #include "core/data/pack.h"
+#include "datasets/picture/bytes.h"
 #include "tests/data/image_data.h"
+#include "tests/support/sparse_files.h"
 
 namespace tandem {
 namespace {
@@ -183,6 +185,79 @@ TEST_F(ImagePack, EveryCutAndEveryChangeOfHeaderAndIndexIsFound) {
     bytes[at] ^= 64;
     EXPECT_THAT(refusal_of(bytes), HasSubstr("images.pack: byte ")) << at;
   }
+}
+
+// ---- packs that no writer of ours has made
+
+std::string little_endian(uint64_t value, size_t bytes) {
+  std::string text;
+  for (size_t i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i & 255U);
+  return text;
+}
+std::string text_of(const std::string& text) {
+  return little_endian(text.size(), 4) + text;
+}
+
+// Of 64 bytes. `hash`: of the index, which follows the pictures and ends the file.
+std::string header_of(uint64_t index_offset, uint64_t index_bytes, uint64_t hash = 0) {
+  std::string header = "TANDEMPK" + little_endian(1, 8);
+  for (const uint64_t value : {index_offset, index_bytes, hash, index_offset + index_bytes}) {
+    header += little_endian(value, 8);
+  }
+  return header + std::string(16, '\0');
+}
+
+// The classes "a" and "b" and the split "train", before the number of pictures.
+std::string beginning_of_index() {
+  return little_endian(2, 8) + text_of("a") + text_of("b") + little_endian(1, 8) + text_of("train");
+}
+std::string entry_of(uint64_t offset, uint64_t bytes, uint64_t label, const std::string& name) {
+  return little_endian(offset, 8) + little_endian(bytes, 4) + little_endian(label, 4) +
+         std::string(12, '\0') + text_of(name);
+}
+
+// It has some KB on the disk, and its index would be the rest.
+TEST_F(ImagePack, AnIndexOfATerabyteIsRefusedWithoutTakingMemory) {
+  const std::string header = header_of(64, test::whole_terabyte - 64);
+  test::write_sparse(options_.file, header + little_endian(1 << 30, 8), test::whole_terabyte);
+  EXPECT_THAT(test::refusal(packed()),
+              HasSubstr("images.pack: byte 76: a class has no name: pack the pictures again"));
+  test::write_sparse(options_.file, header + beginning_of_index() + little_endian(1 << 30, 8),
+                     test::whole_terabyte);
+  EXPECT_THAT(test::refusal(packed()), HasSubstr("a picture has no name"));
+  test::write_sparse(options_.file, header, test::whole_terabyte);
+  EXPECT_THAT(test::refusal(packed()),
+              HasSubstr("byte 88: the index continues after its last picture"));
+}
+
+TEST_F(ImagePack, APictureOfGigabytesIsRefusedWithoutTakingMemory) {
+  constexpr uint64_t bytes = 0xffff0000U, end = 64 + bytes;
+  const std::string index =
+      beginning_of_index() + little_endian(1, 8) + entry_of(64, bytes, 0, "a/large.jpg");
+  test::write_sparse(options_.file, header_of(end, index.size()), end);
+  std::ofstream(options_.file, std::ios::binary | std::ios::app) << index;
+  EXPECT_THAT(test::refusal(packed()),
+              HasSubstr("picture 'a/large.jpg' has 4294901760 bytes, over 1 GiB"));
+}
+
+// Its index is read in more than one piece.
+TEST_F(ImagePack, OfManyPicturesWithLongNamesIsRead) {
+  constexpr uint64_t count = 3000;
+  std::string index = beginning_of_index() + little_endian(count, 8);
+  std::set<std::string> wanted, names;
+  for (uint64_t i = 0; i < count; ++i) {
+    const std::string name = std::string(1001, 'n') + std::to_string(i);
+    index += entry_of(64, 8, i % 2, name);
+    wanted.insert(name);
+  }
+  const std::vector<unsigned char> bytes(index.begin(), index.end());
+  (void)folder_.write("images.pack",
+                      header_of(72, index.size(), picture::hash_of(bytes)) + "pictures" + index);
+  DatasetOptions all = packed();
+  all.parameters["val_fraction"] = "0";
+  const Dataset data = open_images(all);
+  for (int64_t i = 0; i < data.size(); ++i) names.insert(data.sample_name(i));
+  EXPECT_EQ(names, wanted);
 }
 
 TEST_F(ImagePack, OptionsOutOfRangeAreRefused) {

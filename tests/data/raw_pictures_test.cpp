@@ -7,6 +7,7 @@
 #include "core/data/splits.h"
 #include "tests/data/data_sets.h"
 #include "tests/data/idx_bytes.h"
+#include "tests/support/sparse_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
@@ -166,6 +167,53 @@ TEST(Cifar10Binary, AFileThatBecomesShorterCostsItsSamplesOnly) {
   }
   EXPECT_GT(good, 0);
   EXPECT_LE(good, 10);
+}
+
+TEST(Cifar10Binary, AFileThatIsNearlyAllAHoleIsRefused) {
+  const TempFolder folder;
+  const auto file = folder / "data_batch_1.bin";
+  test::write_sparse(file, cifar_records(0, 12), uint64_t{3073} << 28);
+  if (!test::is_sparse(file)) GTEST_SKIP() << "this file system tells of no holes";
+  EXPECT_THAT(refusal(folder.path()),
+              AllOf(HasSubstr("data_batch_1.bin: has 824902156288 bytes, of which "),
+                    HasSubstr(" are on the disk"), HasSubstr("copy the whole file again")));
+}
+
+TEST(Cifar10Binary, AFileWithSomeHolesIsRead) {
+  const TempFolder folder;
+  test::write_sparse(folder / "data_batch_1.bin", cifar_records(0, 900), uint64_t{3073} * 1800);
+  EXPECT_EQ(open(raw_options(folder.path())).size(), 1440);
+}
+
+TEST(MnistIdx, FilesThatAreNearlyAllAHoleAreRefused) {
+  const TempFolder folder;
+  constexpr uint32_t count = uint32_t{1} << 31;
+  const std::string header = test::big_endian(0x803) + test::big_endian(count);
+  const auto pictures = folder / "train-images-idx3-ubyte";
+  const auto labels = folder / "train-labels-idx1-ubyte";
+  test::write_sparse(pictures, header + test::big_endian(1) + test::big_endian(1),
+                     16 + uint64_t{count});
+  if (!test::is_sparse(pictures)) GTEST_SKIP() << "this file system tells of no holes";
+  EXPECT_THAT(refusal(folder.path()),
+              HasSubstr("train-images-idx3-ubyte: has 2147483664 bytes, of which "));
+  (void)folder.write("train-images-idx3-ubyte", idx_pictures(20));
+  test::write_sparse(labels, test::big_endian(0x801) + test::big_endian(count),
+                     8 + uint64_t{count});
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("2147483648 labels for the 20 pictures"));
+}
+
+// Their labels are read in more than one piece.
+TEST(MnistIdx, AMillionAndMorePicturesHaveTheirLabels) {
+  const TempFolder folder;
+  constexpr uint32_t count = (1 << 20) + 1000;
+  const std::string header = test::big_endian(count) + test::big_endian(1) + test::big_endian(1);
+  (void)folder.write("t10k-images-idx3-ubyte",
+                     test::big_endian(0x803) + header + std::string(count, 'x'));
+  (void)folder.write("t10k-labels-idx1-ubyte", idx_labels(count));
+  DatasetOptions options = raw_options(folder / "t10k-images-idx3-ubyte", "test");
+  const Dataset data = open(options);
+  ASSERT_EQ(data.size(), count);
+  for (int64_t i = 0; i < data.size(); i += 999) EXPECT_EQ(data.label(i), i % 10) << i;
 }
 
 TEST(MnistIdx, PicturesOfOneClassOnlyAreRefused) {

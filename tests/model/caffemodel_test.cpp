@@ -6,6 +6,7 @@
 #include "core/model/initial_weights.h"
 #include "tests/model/net_test.h"
 #include "tests/model/wire.h"
+#include "tests/support/sparse_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
@@ -71,6 +72,20 @@ TEST_F(Caffemodel, CutShortAnywhereIsRefusedWithItsPath) {
                 AllOf(HasSubstr("a.caffemodel' cannot be used"), HasSubstr("truncated")))
         << length;
   }
+}
+
+TEST_F(Caffemodel, ThatIsNearlyAllAHoleIsRefused) {
+  constexpr uint64_t floats = uint64_t{1} << 28;
+  const std::string values = wire_varint(5 << 3 | 2) + wire_varint(4 * floats);
+  const std::string blob =
+      wire_varint(7 << 3 | 2) + wire_varint(values.size() + 4 * floats) + values;
+  const std::string layer = wire_bytes(1, "ip") + blob;
+  const std::string begin =
+      wire_varint(100 << 3 | 2) + wire_varint(layer.size() + 4 * floats) + layer;
+  write_sparse(folder_ / "a.caffemodel", begin, begin.size() + 4 * floats);
+  if (!is_sparse(folder_ / "a.caffemodel")) GTEST_SKIP() << "this file system tells of no holes";
+  EXPECT_THAT(message_of([&] { (void)read_caffemodel(folder_ / "a.caffemodel"); }),
+              AllOf(HasSubstr("a.caffemodel' has 1073741"), HasSubstr(" are on the disk")));
 }
 
 TEST_F(Caffemodel, WithoutWeightsOrOfAnotherKindIsRefused) {

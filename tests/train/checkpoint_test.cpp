@@ -10,12 +10,14 @@
 #include "core/base/files.h"
 #include "tests/support/checksums.h"
 #include "tests/support/message_of.h"
+#include "tests/support/sparse_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
 namespace {
 
 using test::message_of;
+using testing::AllOf;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
@@ -201,6 +203,36 @@ TEST_F(Checkpoints, RefuseAWeightsFileAsStateFile) {
   fs::copy(file("last.safetensors"), file("last.state.safetensors"),
            fs::copy_options::overwrite_existing);
   EXPECT_THAT(message_of([&] { load(); }), HasSubstr("no array 'score.weight.state0'"));
+}
+
+// It has some KB on the disk.
+TEST_F(Checkpoints, OfATerabyteAreRefusedWithoutTakingMemory) {
+  save(5);
+  for (const std::string name : {"last.state.safetensors", "last.safetensors"}) {
+    for (const std::string array : {"score.weight", "score.weight.state0", "more"}) {
+      test::write_sparse_safetensors(file(name.c_str()), array, R"("step":"5","state_arrays":"1")");
+      EXPECT_THAT(message_of([&] { (void)load(); }),
+                  AllOf(HasSubstr(name), HasSubstr("is of another net")))
+          << array;
+    }
+  }
+}
+
+// As of a net of many layers: what one looks up for each array must not be a list.
+TEST_F(Checkpoints, OfManyArraysAreComplete) {
+  constexpr int64_t arrays = 20'000;
+  Net net;
+  net.name = "deep";
+  for (int64_t i = 0; i < arrays; ++i) {
+    net.weights.push_back(
+        {fmt::format("layer{}.bias", i), 0, {1, 1, 1, 1}, {}, 1, 1, TANDEM_TRAINED, 1, 1, i, 1});
+  }
+  net.weight_floats = arrays;
+  Checkpoint written;
+  written.step = 1;
+  for (int64_t i = 0; i < arrays; ++i) written.weights.push_back(static_cast<float>(i));
+  write_checkpoint(folder_.path(), "last", net, written);
+  EXPECT_EQ(read_checkpoint(folder_.path(), "last", net, true).weights, written.weights);
 }
 
 }  // namespace

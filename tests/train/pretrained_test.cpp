@@ -13,6 +13,7 @@
 #include "core/train/safetensors.h"
 #include "tests/model/wire.h"
 #include "tests/support/message_of.h"
+#include "tests/support/sparse_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
@@ -226,6 +227,15 @@ TEST_F(PretrainedWeights, OfAnotherShapeAreRefusedAndNothingIsChanged) {
       "b.caffemodel",
       wire_layer("first", {wire_blob({4, 3}, std::vector<float>(12, 5)), first_bias_}));
   EXPECT_THAT(refusal(turned), HasSubstr("'first[0]' is 4x3"));
+}
+
+// It has some KB on the disk.
+TEST_F(PretrainedWeights, OfATerabyteAreRefusedWithoutTakingMemory) {
+  write_sparse_safetensors(folder_ / "a.safetensors", "first.weight");
+  EXPECT_THAT(refusal(folder_ / "a.safetensors"),
+              AllOf(HasSubstr("'first.weight' is 274877906944"), HasSubstr("needs 3x4")));
+  write_sparse_safetensors(folder_ / "b.safetensors", "other.weight");
+  EXPECT_THAT(refusal(folder_ / "b.safetensors"), HasSubstr("none of its layers (other)"));
 }
 
 TEST_F(PretrainedWeights, WithAnotherNumberOfArraysAreRefused) {

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -10,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "tests/support/message_of.h"
+#include "tests/support/sparse_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem {
@@ -107,11 +110,19 @@ TEST_F(Safetensors, AMissingFileIsAnError) {
 TEST_F(Safetensors, AFullDiskIsAnErrorAndLeavesTheOldFile) {
   write();
   const std::string before = bytes_of(path_);
-  EXPECT_THAT(message_of([&] {
-                write_safetensors_plain("/dev/full", {{"a", {2, 3}, a_.data()}}, {});
-              }),
-              HasSubstr("No space left on device"));
+  const auto signal_before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit small{64, limit.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string message = message_of([&] {
+    write_safetensors(path_, {{"a", {2, 3}, a_.data()}}, {});
+  });
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, signal_before);
+  EXPECT_THAT(message, HasSubstr("cannot be written: File too large"));
   EXPECT_EQ(bytes_of(path_), before);
+  EXPECT_FALSE(std::filesystem::exists(pending_file(path_)));
 }
 
 TEST_F(Safetensors, ADeviceStaysADevice) {
@@ -164,6 +175,45 @@ TEST_F(Safetensors, AHeaderThatIsNotJsonIsRefusedInALine) {
     const std::string message = message_of([&] { (void)read_safetensors(path_); });
     EXPECT_THAT(message, HasSubstr("its header is not JSON: "));
     EXPECT_LT(message.size(), 500U);
+  }
+}
+
+TEST_F(Safetensors, ShapesAreKnownBeforeValuesTakeMemory) {
+  test::write_sparse_safetensors(path_, "a", R"("step":"7")");
+  const SafetensorsReader reader(path_);
+  EXPECT_EQ(reader.contents().metadata.at("step"), "7");
+  const SafetensorsFile::Array& array = reader.contents().arrays.at("a");
+  EXPECT_EQ(array.shape, (std::vector<int64_t>{int64_t{1} << 38}));
+  EXPECT_TRUE(array.values.empty());
+}
+
+// What looks at all other arrays for each one takes many minutes.
+TEST_F(Safetensors, OfHundredsOfThousandsOfArraysAreRead) {
+  std::string header = "{";
+  constexpr int arrays = 400'000;
+  for (int i = 0; i < arrays; ++i) {
+    header += fmt::format(R"("{}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}},)", i);
+  }
+  header.back() = '}';
+  const uint64_t length = header.size();
+  std::ofstream stream(path_, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(&length), 8);
+  stream << header;
+  stream.close();
+  EXPECT_EQ(SafetensorsReader(path_).contents().arrays.size(), size_t{arrays});
+}
+
+TEST_F(Safetensors, NamesOfManyBracketsAreNotNested) {
+  const std::string brackets(100, '[');
+  for (const std::string& name : {brackets, "\\\"" + brackets, brackets + "\\\\"}) {
+    const std::string header =
+        "{\"" + name + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})";
+    const uint64_t length = header.size();
+    std::ofstream stream(path_, std::ios::binary);
+    stream.write(reinterpret_cast<const char*>(&length), 8);
+    stream << header;
+    stream.close();
+    EXPECT_EQ(SafetensorsReader(path_).contents().arrays.size(), 1U) << header;
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <sstream>
 
 #include "core/base/files.h"
 #include "core/base/strings.h"
@@ -20,13 +19,11 @@ double figure(const std::string& text) {
 
 std::vector<MetricRow> read_metrics(const std::filesystem::path& file) {
   constexpr size_t all_columns = 11;
-  std::istringstream stream(read_text_file(file, "file", most_line_bytes));
   std::vector<MetricRow> rows;
-  std::string line;
-  while (std::getline(stream, line)) {
+  read_lines(file, [&](const std::string& line) {
     const std::vector<std::string> cells = tandem::split(line, ',');
     MetricRow row;
-    if (cells.size() != all_columns || !parse_integer(cells[0], &row.step)) continue;
+    if (cells.size() != all_columns || !parse_integer(cells[0], &row.step)) return;
     row.split = cells[2];
     row.loss = figure(cells[3]);
     row.top1 = figure(cells[4]);
@@ -37,7 +34,7 @@ std::vector<MetricRow> read_metrics(const std::filesystem::path& file) {
     row.best = row.split == "val" && cells[9] == "1";
     row.seconds = figure(cells[10]);
     rows.push_back(std::move(row));
-  }
+  });
   return rows;
 }
 
