@@ -89,7 +89,7 @@ struct Part {
   size_t part;
 };
 
-std::vector<Part> parts_of(const Net& net, const std::string& suffix, size_t parts) {
+std::vector<Part> named_parts(const Net& net, const std::string& suffix, size_t parts) {
   std::vector<Part> result;
   for (size_t part = 0; part < parts; ++part) {
     for (const WeightArray& weight : net.weights) {
@@ -127,7 +127,7 @@ void require_arrays(const SafetensorsFile& file, const fs::path& path, const Net
 // Takes memory only after all arrays were found to be the net's.
 void unpack(const SafetensorsReader& reader, const fs::path& path, const Net& net,
             const std::string& suffix, size_t parts, std::vector<float>* values) {
-  const std::vector<Part> wanted = parts_of(net, suffix, parts);
+  const std::vector<Part> wanted = named_parts(net, suffix, parts);
   require_arrays(reader.contents(), path, net, wanted);
   values->assign(static_cast<size_t>(net.weight_floats) * parts, 0.0F);
   for (const auto& [name, weight, part] : wanted) {
