@@ -120,12 +120,13 @@ class AttributesReader {
       return default_attribute(parameter, owner_);
     }
     if (parameter.type == TANDEM_PARAMETER_FILLER) {
-      const Field& last = *fields.back();
+      const Field& field = *fields.front();
+      if (fields.size() > 1) throw given_twice(field, *fields[1], owner_);
       Attribute attribute;
       attribute.value =
-          read_filler(block_of(last, owner_), fmt::format("{}: {}", owner_, parameter.name));
+          read_filler(block_of(field, owner_), fmt::format("{}: {}", owner_, parameter.name));
       attribute.is_set = true;
-      attribute.location = last.location;
+      attribute.location = field.location;
       return attribute;
     }
     std::vector<std::string> raw;

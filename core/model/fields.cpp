@@ -118,9 +118,13 @@ void require_once(const Message& message, const std::vector<std::string>& names,
     if (std::find(names.begin(), names.end(), field.name) == names.end()) continue;
     const auto [first, is_new] = given.emplace(field.name, &field);
     if (is_new) continue;
-    throw error("{}: {} is given twice, in lines {} and {}, but has one value{}", owner, field.name,
-                first->second->location.line, field.location.line, in_file(field.location));
+    throw given_twice(*first->second, field, owner);
   }
+}
+
+Error given_twice(const Field& first, const Field& second, const std::string& owner) {
+  return error("{}: {} is given twice, in lines {} and {}, but has one value{}", owner, second.name,
+               first.location.line, second.location.line, in_file(second.location));
 }
 
 void read_fields(const Message& message, const std::string& what, const std::string& owner,

@@ -44,6 +44,8 @@ void require_known(const Message& message, const std::vector<std::string>& known
 // Error if a field with one of these names is given twice.
 void require_once(const Message& message, const std::vector<std::string>& names,
                   const std::string& owner);
+// Of a field that has one value.
+[[nodiscard]] Error given_twice(const Field& first, const Field& second, const std::string& owner);
 [[nodiscard]] Error unknown_field(const Field& field, const std::vector<std::string>& known,
                                   const std::string& what, const std::string& owner);
 

@@ -54,18 +54,21 @@ TransformDefinition read_transform(const LayerDefinition& layer) {
     transform.crop_size = integer_of(f, owner);
     if (transform.crop_size < 0) throw wrong_value(f, owner, "at least 0");
   };
+  Message all;  // several blocks count as one
   for (const Field* block : layer.body.all("transform_param")) {
-    read_fields(
-        block_of(*block, owner), "field of transform_param", owner,
-        {{"scale", [&](const Field& f) { transform.scale = number_of(f, owner); }},
-         {"mirror", [&](const Field& f) { transform.mirror = boolean_of(f, owner); }},
-         {"crop_size", read_crop},
-         {"mean_file", [&](const Field&) { transform.has_mean_file = true; }},
-         {"mean_value",
-          [&](const Field& f) { transform.mean_values.push_back(number_of(f, owner)); }, true},
-         {"force_color", [](const Field&) {}},
-         {"force_gray", [&](const Field& f) { transform.gray = boolean_of(f, owner); }}});
+    const std::vector<Field>& fields = block_of(*block, owner).fields;
+    all.fields.insert(all.fields.end(), fields.begin(), fields.end());
   }
+  read_fields(
+      all, "field of transform_param", owner,
+      {{"scale", [&](const Field& f) { transform.scale = number_of(f, owner); }},
+       {"mirror", [&](const Field& f) { transform.mirror = boolean_of(f, owner); }},
+       {"crop_size", read_crop},
+       {"mean_file", [&](const Field&) { transform.has_mean_file = true; }},
+       {"mean_value", [&](const Field& f) { transform.mean_values.push_back(number_of(f, owner)); },
+        true},
+       {"force_color", [](const Field&) {}},
+       {"force_gray", [&](const Field& f) { transform.gray = boolean_of(f, owner); }}});
   return transform;
 }
 
@@ -197,10 +200,13 @@ void check_data_layers(const NetDefinition& net) {
   for (const LayerDefinition& layer : net.layers) {
     if (!layer.is_data()) continue;
     check_fields(layer);
+    Message all;  // several blocks count as one
     for (const Field& block : layer.body.fields) {
       if (!block.message) continue;
-      require_once(*block.message, {"batch_size", "new_height", "new_width"}, layer.title());
+      all.fields.insert(all.fields.end(), block.message->fields.begin(),
+                        block.message->fields.end());
     }
+    require_once(all, {"batch_size", "new_height", "new_width"}, layer.title());
     (void)expected_shape(layer);
     (void)positive_or_zero(layer, "batch_size");
   }

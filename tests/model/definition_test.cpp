@@ -170,6 +170,14 @@ TEST(Definition, ADataLayerHasOneBatchSize) {
                            "data_param { batch_size: 4\n batch_size: 8 } }"),
             "layer 'd' (Data): batch_size is given twice, in lines 2 and 3, but has one value "
             "(net.prototxt:3:2)");
+  EXPECT_EQ(failure_of_net("layer { name: 'd' type: 'Data' top: 'data'\n"
+                           "data_param { batch_size: 4 }\n data_param { batch_size: 8 } }"),
+            "layer 'd' (Data): batch_size is given twice, in lines 2 and 3, but has one value "
+            "(net.prototxt:3:15)");
+  EXPECT_EQ(failure_of_net("layer { name: 'd' type: 'Data' top: 'data'\n"
+                           "transform_param { crop_size: 4 }\n transform_param { crop_size: 8 } }"),
+            "layer 'd' (Data): crop_size is given twice, in lines 2 and 3, but has one value "
+            "(net.prototxt:3:20)");
 }
 
 TEST(Definition, WrittenAndReadAgainItIsTheSame) {

@@ -286,6 +286,12 @@ TEST(Resolve, AFieldOfOneValueThatIsGivenTwiceIsRefusedWithItsLines) {
                                                "inner_product_param { num_output: 2 }")),
               AllOf(HasSubstr("layer 'ip' (InnerProduct): lr_mult is given twice"),
                     HasSubstr("has one value (net.prototxt:2")));
+  EXPECT_THAT(
+      build_failure(data_layer + layer("a", "Convolution", "data", "a",
+                                       "convolution_param { num_output: 2 kernel_size: 1\n"
+                                       "weight_filler { type: 'xavier' }\n weight_filler { } }")),
+      AllOf(HasSubstr("layer 'a' (Convolution): weight_filler is given twice"),
+            HasSubstr("but has one value")));
 }
 
 TEST(Resolve, FieldsOfSeveralValuesMayBeGivenAgain) {

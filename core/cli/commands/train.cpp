@@ -76,10 +76,10 @@ int run_train(TrainArguments& arguments, const Command& command) {
   }
   options.bad_share_limit = arguments.strict ? 0 : arguments.bad_percent / 100;
   // A launcher sends signals to all ranks, and also ends a job by them in which one has failed.
-  options.stop = stop_on_signals(launched_ranks() > 1 ? ""
-                                                      : "\ntandem: stopping after this step, whose "
-                                                        "weights are saved (Ctrl-\\ ends without "
-                                                        "saving)\n");
+  const char* answer =
+      "\ntandem: stopping after this step and saving it, or now if none has begun (Ctrl-\\ ends "
+      "without saving)\n";
+  options.stop = stop_on_signals(launched_ranks() > 1 ? "" : answer);
   options.given = command.given_values();
   if (arguments.finds_rate) return run_find_rate(options);
   Progress progress(options.display > 0 ? options.display : 20);
