@@ -73,7 +73,8 @@ std::string first_not_finite(Registry& registry, const NetDefinition& definition
   // Nothing may run in place or share memory, so that every output can be examined afterwards.
   net.separate_activations();
   for (Layer& layer : net.layers) layer.runs_in_place = false;
-  for (Tensor& tensor : net.tensors) tensor.alias_of = tensor.view_of = tensor.gradient_view_of = -1;
+  for (Tensor& tensor : net.tensors)
+    tensor.alias_of = tensor.view_of = tensor.gradient_view_of = -1;
 
   Machine machine(registry.backend(inputs.device_kind), DeviceSpec{inputs.device_kind, {0}},
                   MachineOptions{});
