@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/error.h"
@@ -59,7 +60,8 @@ void let_root_report();
 
 // Calls function(), which is what this process does, as a rank or alone (`ranks` is null). After an
 // exception nobody waits for this rank, and the message of the Error that it becomes says which one
-// it is, unless that is an Error of rank 0. Without one it returns when all ranks have done theirs.
+// it is, unless that is an Error of rank 0 outside a step, which all ranks have. Without one it
+// returns when all ranks have done theirs.
 template <class Function>
 auto as_rank(const Communicator* ranks, const Function& function) {
   try {
@@ -69,7 +71,8 @@ auto as_rank(const Communicator* ranks, const Function& function) {
   } catch (const Error& failure) {
     if (ranks == nullptr) throw;
     ranks->abort();
-    if (ranks->rank() == 0) throw;
+    const bool is_of_step = std::string_view(failure.what()).starts_with("step ");
+    if (ranks->rank() == 0 && !is_of_step) throw;
     throw error("{}: {}", own_title(*ranks), failure.what());
   } catch (const std::exception& failure) {
     if (ranks == nullptr) throw;
