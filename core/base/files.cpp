@@ -43,12 +43,18 @@ bool is_regular(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-// Whether the name is still of the opened file itself, not of a link to it.
-bool has_name(int descriptor, const fs::path& path) {
+using Look = int (*)(const char* path, struct stat* status);  // stat or lstat
+
+bool finds_opened(int descriptor, const fs::path& path, Look look) {
   struct stat opened {};
   struct stat present {};
-  return ::fstat(descriptor, &opened) == 0 && ::lstat(path.c_str(), &present) == 0 &&
+  return ::fstat(descriptor, &opened) == 0 && look(path.c_str(), &present) == 0 &&
          opened.st_dev == present.st_dev && opened.st_ino == present.st_ino;
+}
+
+// Whether the name is still of the opened file itself, not of a link to it.
+bool has_name(int descriptor, const fs::path& path) {
+  return finds_opened(descriptor, path, ::lstat);
 }
 
 // What has a name that a regular file should have.
@@ -177,6 +183,9 @@ fs::path absolute_path(const fs::path& path) {
   std::error_code failure;
   fs::path result = fs::absolute(path, failure);
   if (!failure) return result;
+  if (failure != std::errc::no_such_file_or_directory) {
+    throw error("'{}' cannot be looked up: {}", path.string(), failure.message());
+  }
   throw error(
       "'{}' cannot be found from the current folder, which has been removed: change to "
       "another one, or give the whole path",
@@ -210,6 +219,26 @@ PathStatus path_status(const fs::path& path) {
   PathStatus status(path.string());
   if (status.failure() == 0) return status;
   throw error("'{}' cannot be looked up: {}", path.string(), std::strerror(status.failure()));
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& failure) {
+  std::vector<fs::path> found;
+  // A loop over the range would throw what a step of it finds.
+  for (fs::directory_iterator i(folder, failure), end; !failure && i != end; i.increment(failure)) {
+    found.push_back(i->path());
+  }
+  const bool is_missing =
+      failure == std::errc::no_such_file_or_directory || failure == std::errc::not_a_directory;
+  if (is_missing && found.empty()) failure.clear();
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::error_code failure;
+  std::vector<fs::path> found = entries_of(folder, failure);
+  if (!failure) return found;
+  throw error("folder '{}' cannot be listed: {}", folder.string(), failure.message());
 }
 
 OutputFile::OutputFile(const fs::path& path, const fs::path& shown, OutputMode mode)
@@ -311,10 +340,7 @@ void OutputFile::fail(const char* what) const {
 }
 
 bool is_at(int descriptor, const fs::path& path) {
-  struct stat opened {};
-  struct stat present {};
-  return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &present) == 0 &&
-         opened.st_dev == present.st_dev && opened.st_ino == present.st_ino;
+  return finds_opened(descriptor, path, ::stat);
 }
 
 fs::path pending_file(const fs::path& path) {

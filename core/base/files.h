@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "plugins/path_status.h"
 #include "plugins/regular_file.h"
@@ -86,11 +88,17 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
-// The path from the root. Error where that cannot be told: the current folder has been removed.
+// The path from the root. Error where that cannot be told, as in a folder that has been removed.
 [[nodiscard]] std::filesystem::path absolute_path(const std::filesystem::path& path);
 
 // What is at a path. Error if a disk that fails does not tell: "'PATH' cannot be looked up: why".
 [[nodiscard]] PathStatus path_status(const std::filesystem::path& path);
+// The paths of what is in a folder, sorted; none where there is no such folder. Error if it cannot
+// be listed to its end: "folder 'PATH' cannot be listed: why".
+[[nodiscard]] std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
+// As much of it as can be listed.
+[[nodiscard]] std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder,
+                                                            std::error_code& failure);
 // Whether the path still leads to the file or folder that was opened.
 [[nodiscard]] bool is_at(int descriptor, const std::filesystem::path& path);
 // The name of a file until it is complete: PATH.new.

@@ -1,8 +1,9 @@
 #include "core/check/growth.h"
 
 #include <malloc.h>
-#include <filesystem>
 #include <functional>
+
+#include "core/base/files.h"
 
 namespace tandem::checker {
 
@@ -12,13 +13,7 @@ struct Held {
   int64_t bytes, files, threads;
 };
 int64_t entries(const char* folder) {
-  int64_t count = 0;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    static_cast<void>(entry);
-    ++count;
-  }
-  return count;
+  return static_cast<int64_t>(entries_of(folder).size());
 }
 Held held_now() {
   const struct mallinfo2 info = mallinfo2();

@@ -9,7 +9,7 @@
 #include "core/base/files.h"
 #include "core/base/shape.h"
 #include "core/base/strings.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/data/pixels.h"
 #include "core/schedule/execution/capture.h"
 #include "core/train/session.h"

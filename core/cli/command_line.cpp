@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/strings.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/train/run_folder.h"
 
 namespace tandem::cli {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/train/progress.h"
 #include "core/train/recorder.h"
 

@@ -42,10 +42,12 @@ bool may_run_in_place(const Net& net, const Layer& layer, const ReadBackward& re
   return !read_backward[size_t(input)];
 }
 
-// Whether its forward pass is nothing but an activation and saves nothing for its backward pass.
-bool is_plain(const Layer& follower) {
-  return follower.weights.empty() && follower.has(TANDEM_SAVES_NOTHING) &&
-         !follower.has(TANDEM_BATCH_STATISTICS) && !follower.is_result();
+// Whether its forward pass is nothing but a ReLU and saves nothing for its backward pass. Another
+// activation is one of a newer ABI.
+bool is_plain_relu(const Net& net, const Layer& layer) {
+  return layer.weights.empty() && layer.has(TANDEM_SAVES_NOTHING) &&
+         !layer.has(TANDEM_BATCH_STATISTICS) && !layer.is_result() &&
+         layer_activation(layer, net.phase, input_shapes(net, layer)) == TANDEM_ACTIVATION_RELU;
 }
 
 // Whether it adds its inputs, so that their gradients are that of its output.
@@ -73,14 +75,12 @@ void fuse_gradient_before(Draft& draft, size_t index, const std::string& device_
   if (producer < 0) return;
   Layer& before = net.layer(producer);
   if (!before.runs_in_place || before.inputs.size() != 1 || before.gradient_fused_into >= 0 ||
-      !is_plain(before)) {
+      !is_plain_relu(net, before)) {
     return;
   }
-  const int32_t activation = layer_activation(before, net.phase, input_shapes(net, before));
-  if (activation != TANDEM_ACTIVATION_RELU) return;  // none, or one of a newer ABI
   const tandem_kernel& kernel = kernel_of(layer, *draft.registry, device_kind);
-  if ((kernel.gradients_before >> activation & 1U) == 0) return;
-  layer.activation_before = activation;
+  if ((kernel.gradients_before >> TANDEM_ACTIVATION_RELU & 1U) == 0) return;
+  layer.activation_before = TANDEM_ACTIVATION_RELU;
   before.gradient_fused_into = static_cast<int>(index);
 }
 
@@ -152,15 +152,15 @@ void fuse_activations(Draft& draft, const std::string& device_kind) {
   for (size_t i = 0; i < net.layers.size(); ++i) {
     Layer& follower = net.layers[i];
     const int producer = producer_of(net, follower);
-    if (producer < 0 || !is_plain(follower)) continue;
-    const int32_t activation = layer_activation(follower, net.phase, input_shapes(net, follower));
-    if (activation != TANDEM_ACTIVATION_RELU) continue;  // none, or one of a newer ABI
+    if (producer < 0 || !is_plain_relu(net, follower)) continue;
     Layer& maker = net.layer(producer);
     const tandem_kernel& kernel = kernel_of(maker, *draft.registry, device_kind);
-    if ((kernel.fused_activations >> activation & 1U) == 0) continue;
-    maker.activation = activation;
+    if ((kernel.fused_activations >> TANDEM_ACTIVATION_RELU & 1U) == 0) continue;
+    maker.activation = TANDEM_ACTIVATION_RELU;
     follower.fused_into = producer;
-    if ((kernel.fused_gradients >> activation & 1U) != 0) follower.gradient_fused_into = producer;
+    if ((kernel.fused_gradients >> TANDEM_ACTIVATION_RELU & 1U) != 0) {
+      follower.gradient_fused_into = producer;
+    }
   }
   for (size_t i = 0; i < net.layers.size(); ++i) fuse_gradient_before(draft, i, device_kind);
 }

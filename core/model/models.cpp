@@ -44,10 +44,9 @@ fs::path find_model(const std::string& name, const char* within = of_models,
 std::vector<std::string> names_within(const char* within) {
   std::set<std::string> names;
   for (const fs::path& folder : model_folders()) {
-    std::error_code failure;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder / within, failure)) {
-      const std::string stem = entry.path().stem().string();
-      if (entry.path().extension() != ".prototxt" || stem.ends_with(solver_ending)) continue;
+    for (const fs::path& file : entries_of(folder / within)) {
+      const std::string stem = file.stem().string();
+      if (file.extension() != ".prototxt" || stem.ends_with(solver_ending)) continue;
       names.insert(stem);
     }
   }

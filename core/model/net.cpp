@@ -105,9 +105,10 @@ bool Net::makes_views(int layer) const {
 }
 
 bool Net::makes_gradient_views(int layer) const {
-  const std::vector<int>& inputs = this->layer(layer).inputs;
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [this](int input) { return tensor(input).gradient_view_of >= 0; });
+  const Layer& l = this->layer(layer);
+  return !l.outputs.empty() && std::any_of(l.inputs.begin(), l.inputs.end(), [&](int input) {
+    return tensor(input).gradient_view_of == l.outputs[0];
+  });
 }
 
 int Net::fused_layer(int layer) const {

@@ -106,17 +106,10 @@ Registry Registry::with_defaults() {
 }
 
 void Registry::scan(const fs::path& folder) {
-  std::error_code failure;
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder, failure)) {
-    if (entry.path().extension() == ".so")
-      files.push_back(resolved(folder) / entry.path().filename());
+  for (const fs::path& entry : entries_of(folder)) {
+    if (entry.extension() == ".so") files.push_back(resolved(folder) / entry.filename());
   }
-  if (failure && failure != std::errc::no_such_file_or_directory &&
-      failure != std::errc::not_a_directory) {
-    throw error("plugin folder '{}' cannot be read: {}", folder.string(), failure.message());
-  }
-  std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
     const fs::path* earlier = nullptr;
     for (const ModuleReport& module : modules_) {

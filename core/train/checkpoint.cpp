@@ -188,9 +188,8 @@ void write_checkpoint(const fs::path& folder, const std::string& name, const Net
 void complete_pairs(const fs::path& folder) {
   const std::string ending = pending_file(weights_file("", "")).string();
   std::vector<std::string> names;
-  std::error_code code;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, code)) {
-    const std::string file = entry.path().filename().string();
+  for (const fs::path& entry : entries_of(folder)) {
+    const std::string file = entry.filename().string();
     if (file.ends_with(ending)) names.push_back(file.substr(0, file.size() - ending.size()));
   }
   for (const std::string& name : names) complete_pair(folder, name);

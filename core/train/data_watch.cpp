@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/base/files.h"
+
 namespace tandem {
 
 DataWatch::DataWatch(std::string source, std::vector<Watched> watched)
@@ -35,9 +37,9 @@ std::map<std::string, FileState> DataWatch::files_of_samples() const {
   if (samples.empty()) return files;
   const FileState whole = file_state(source_);
   if (whole.bytes >= 0) files.emplace(source_, whole);
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(source_, ignored)) {
-    const std::string file = entry.path().string();
+  std::error_code ignored;  // a disk that fails is told of where images are read
+  for (const std::filesystem::path& entry : entries_of(source_, ignored)) {
+    const std::string file = entry.string();
     const bool is_named = std::any_of(samples.begin(), samples.end(),
                                       [&](const auto& sample) { return sample.starts_with(file); });
     if (const FileState state = file_state(file); is_named && state.bytes >= 0) {

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "core/base/crc32.h"
+#include "core/base/files.h"
 #include "core/base/strings.h"
 
 namespace tandem {
@@ -76,9 +77,8 @@ constexpr size_t number_digits = 10;
 // The largest number in the names of the folder's event files; 0 if there is none.
 int64_t newest_number(const std::filesystem::path& folder) {
   int64_t newest = 0;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    std::string name = entry.path().filename().string();
+  for (const std::filesystem::path& entry : entries_of(folder)) {
+    std::string name = entry.filename().string();
     if (!name.starts_with(event_file_prefix)) continue;
     name.erase(0, std::string(event_file_prefix).size());
     const std::string digits = name.substr(0, name.find('.'));

@@ -190,9 +190,9 @@ Net build_for_weights(const NetDefinition& definition, const Registry& registry,
 // What an import that failed has left in its folder.
 void remove_contents(const RunFolder& folder) {
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder.path(), ignored)) {
-    const fs::path name = entry.path().filename();
-    if (name != "find_lr.csv" && name != "find_lr.svg") fs::remove(entry.path(), ignored);
+  for (const fs::path& entry : entries_of(folder.path(), ignored)) {
+    const fs::path name = entry.filename();
+    if (name != "find_lr.csv" && name != "find_lr.svg") fs::remove(entry, ignored);
   }
   if (!folder.was_there()) fs::remove(folder.path(), ignored);
 }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/plugin/module.h"
 #include "core/plugin/registry.h"
 #include "core/plugin/trust.h"
@@ -36,8 +37,8 @@ LibraryModules find_library_modules(const std::string& kind, const char* entry, 
     std::error_code code;
     const auto folder = std::filesystem::weakly_canonical(plugins / ".." / kind, code);
     if (code) continue;
-    for (const auto& file : std::filesystem::directory_iterator(folder, code)) {
-      if (file.path().extension() == ".so") paths.insert(file.path());
+    for (const std::filesystem::path& file : entries_of(folder)) {
+      if (file.extension() == ".so") paths.insert(file);
     }
   }
   LibraryModules modules;

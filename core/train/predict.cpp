@@ -50,9 +50,9 @@ MemoryFile as_file(const Picture& picture) {
 // The absolute path of a file or folder. Throws Error if there is none, or if its path would be two
 // lines of a list or of what is printed.
 fs::path existing(const fs::path& path) {
-  std::error_code code;
-  fs::path absolute = fs::absolute(path, code);
-  if (code || !path_status(absolute).exists()) throw error("'{}' does not exist", path.string());
+  if (path.empty()) throw Error("'' does not exist");
+  fs::path absolute = absolute_path(path);
+  if (!path_status(absolute).exists()) throw error("'{}' does not exist", path.string());
   if (absolute.string().find_first_of("\n\r") != std::string::npos) {
     throw error("the path '{}' contains a line break: rename it", absolute.string());
   }

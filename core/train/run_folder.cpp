@@ -35,10 +35,10 @@ fs::path run_near(const fs::path& folder) {
   if (path_status(record_file(named)).exists()) return named;
   fs::path newest;
   fs::file_time_type newest_time{};
-  for (const auto& entry : fs::directory_iterator(folder, code)) {
-    const fs::file_time_type time = fs::last_write_time(record_file(entry.path()), code);
+  for (const fs::path& entry : entries_of(folder, code)) {
+    const fs::file_time_type time = fs::last_write_time(record_file(entry), code);
     if (code || (!newest.empty() && time <= newest_time)) continue;
-    newest = entry.path();
+    newest = entry;
     newest_time = time;
   }
   return newest;
@@ -62,9 +62,8 @@ void require_no_run(const fs::path& path) {
 
 // Whether anything is in the folder besides the curve of --find-lr.
 bool holds_others(const fs::path& path) {
-  std::error_code code;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, code)) {
-    const fs::path name = entry.path().filename();
+  for (const fs::path& entry : entries_of(path)) {
+    const fs::path name = entry.filename();
     if (name != "find_lr.csv" && name != "find_lr.svg") return true;
   }
   return false;
@@ -128,16 +127,14 @@ void RunFolder::remove_unfinished() const {
                                      "plan.txt",      "metrics.csv",  "classes.txt",
                                      "split.csv",     "skipped.txt",  "untuned_net.prototxt",
                                      "timeline.json", report_file};
-  std::vector<fs::path> left;
-  std::error_code code;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path_, code)) {
-    const fs::path of = entry.path().stem();
-    const bool is_pending = entry.path() == pending_file(path_ / of);
+  std::error_code ignored;
+  for (const fs::path& entry : entries_of(path_)) {
+    const fs::path of = entry.stem();
+    const bool is_pending = entry == pending_file(path_ / of);
     if (is_pending && (own.contains(of.string()) || of.extension() == ".safetensors")) {
-      left.push_back(entry.path());
+      fs::remove(entry, ignored);
     }
   }
-  for (const fs::path& file : left) fs::remove(file, code);
 }
 
 bool RunFolder::holds_run(const fs::path& path) {

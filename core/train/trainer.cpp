@@ -81,12 +81,10 @@ void remove_unbegun(const RunFolder& folder) {
                            "split.csv", "skipped.txt", report_file}) {
     std::filesystem::remove(run / file, ignored);
   }
-  std::vector<std::filesystem::path> events;
-  for (const auto& entry : std::filesystem::directory_iterator(run, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(event_file_prefix)) events.push_back(entry.path());
+  for (const std::filesystem::path& entry : entries_of(run, ignored)) {
+    const std::string name = entry.filename().string();
+    if (name.starts_with(event_file_prefix)) std::filesystem::remove(entry, ignored);
   }
-  for (const auto& file : events) std::filesystem::remove(file, ignored);
   if (folder.was_there()) return;         // it may be a link, or have rights of its own
   std::filesystem::remove(run, ignored);  // fails where something is left in it
 }

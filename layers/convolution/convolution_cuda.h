@@ -1,6 +1,7 @@
-// Convolution and Deconvolution on NVIDIA GPUs: a convolution by cuDNN or cuBLAS, or its transpose,
-// and our own kernels for the bias. If there is a choice, tensors of 16 bits, and of float32 whose
-// products may be TF32, are NHWC, which tensor cores prefer; others are NCHW.
+// Convolution and Deconvolution on NVIDIA GPUs: a convolution by cuDNN or cuBLAS, or its transpose.
+// The bias and a fused ReLU are part of cuDNN's kernel or one of our own. If there is a choice,
+// tensors of 16 bits, and of float32 whose products may be TF32, are NHWC, which tensor cores
+// prefer; others are NCHW.
 #pragma once
 
 #include <algorithm>
@@ -41,6 +42,14 @@ inline cuda::ConvolutionChoice convolution_choice(const sdk::Binding& binding) {
   return {binding.algorithm(), binding.has(TANDEM_MAY_MEASURE)};
 }
 
+// What cuDNN's kernel should do, too. Its engines for it that tensor cores run are for NHWC.
+inline cuda::ConvolutionEpilogue convolution_epilogue(const sdk::Binding& binding,
+                                                      const cuda::ConvolutionKind& kind,
+                                                      bool has_bias) {
+  const bool adds_bias = has_bias && kind.channels_last && !kind.deconvolves;
+  return {adds_bias, adds_bias && binding.fuses_relu()};
+}
+
 inline sdk::LayoutOptions convolution_layouts(const sdk::Binding& binding) {
   const bool is_float32 = binding.input(0).dtype == TANDEM_FLOAT32;
   if (is_float32 && !binding.has(TANDEM_ALLOWS_TF32)) return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
@@ -52,27 +61,32 @@ inline sdk::LayoutOptions convolution_layouts(const sdk::Binding& binding) {
 }
 
 // The three passes of cuDNN or cuBLAS, with the input and the weights in the form that they read.
-// The scratch memory begins with the weights, or with their gradient; a folded input and the
-// passes' own follow.
+// The scratch memory begins with the weights, or with their gradient; a folded input, the bias and
+// the passes' own follow.
 class FilterPasses {
  public:
   FilterPasses(const sdk::Call& call, const cuda::ConvolutionShape& shape,
                const cuda::ConvolutionKind& kind, bool backward_data, bool backward_weights,
-               const cuda::ConvolutionChoice& how)
+               const cuda::ConvolutionChoice& how, cuda::ConvolutionEpilogue epilogue)
       : fold_(FoldedInput::of(shape, kind, backward_data)),
         filter_(shape.weight, kind, backward_weights),
         convolution_(call, fold_ ? fold_->shape() : shape, kind, backward_data, backward_weights,
-                     how) {}
+                     how, epilogue) {
+    // The bias is read as it is, or rounded to 16 bits by the code that rounds weights.
+    if (convolution_.adds_bias()) bias_.emplace(cuda::bias_of(shape), kind, false);
+  }
 
   [[nodiscard]] int64_t scratch_bytes() const {
-    return input_begin() + input_bytes() + convolution_.scratch_bytes();
+    return work_begin() + convolution_.scratch_bytes();
   }
+  // Whether the forward pass adds the bias and applies a fused ReLU.
+  [[nodiscard]] bool adds_bias() const { return bias_.has_value(); }
   [[nodiscard]] std::string algorithm() const { return convolution_.algorithm(); }
   [[nodiscard]] bool is_measured() const { return convolution_.is_measured(); }
 
   void forward(const sdk::Call& call, const sdk::DevicePass& pass, const void* x, void* y) const {
-    const void* input = fetch_input(call, pass, x);
-    convolution_.forward(call, input, fetch_weight(call, pass), y, work(pass));
+    const void *input = fetch_input(call, pass, x), *weight = fetch_weight(call, pass);
+    convolution_.forward(call, input, weight, fetch_bias(call, pass), y, work(pass));
   }
   void backward_data(const sdk::Call& call, const sdk::DevicePass& pass, const void* dy,
                      void* dx) const {
@@ -94,9 +108,12 @@ class FilterPasses {
   [[nodiscard]] int64_t input_begin() const {
     return fold_ ? fold_->filter_bytes() : filter_.bytes();
   }
-  [[nodiscard]] int64_t input_bytes() const { return fold_ ? fold_->input_bytes() : 0; }
+  [[nodiscard]] int64_t bias_begin() const {
+    return input_begin() + (fold_ ? fold_->input_bytes() : 0);
+  }
+  [[nodiscard]] int64_t work_begin() const { return bias_begin() + (bias_ ? bias_->bytes() : 0); }
   [[nodiscard]] void* work(const sdk::DevicePass& pass) const {
-    return pass.scratch<char>().get() + input_begin() + input_bytes();
+    return pass.scratch<char>().get() + work_begin();
   }
   const void* fetch_input(const sdk::Call& call, const sdk::DevicePass& pass, const void* x) const {
     if (!fold_) return x;
@@ -111,12 +128,19 @@ class FilterPasses {
     return pass.raw.scratch;
   }
 
+  const void* fetch_bias(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    if (!bias_) return nullptr;
+    return bias_->fetch(call, pass.weight(1).get(), pass.scratch<char>().get() + bias_begin());
+  }
+
   std::optional<FoldedInput> fold_;
   FetchedFilter filter_;
+  std::optional<FetchedFilter> bias_;  // that the convolution adds
   cuda::ChosenConvolution convolution_;
 };
 
-// What both layers add to the convolution: the bias of each output channel, and a fused ReLU.
+// What both layers add to the convolution: the bias of each output channel, and a fused ReLU, which
+// the convolution may do itself; and the gradient of the bias.
 class ConvolutionBias {
  public:
   ConvolutionBias(const sdk::Binding& binding, bool present)
@@ -174,7 +198,7 @@ class ConvolutionLikeCuda : public sdk::Needs {
 
   void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     apply<transposed>(call, pass, pass.raw.inputs[0], pass.raw.outputs[0]);
-    bias_.add(call, pass);
+    if (!passes_.adds_bias()) bias_.add(call, pass);
   }
   void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
     apply<!transposed>(call, pass, pass.raw.output_gradients[0], pass.raw.input_gradients[0]);
@@ -187,12 +211,14 @@ class ConvolutionLikeCuda : public sdk::Needs {
 
  private:
   ConvolutionLikeCuda(const sdk::Binding& binding, const sdk::Call& call, const Settings& settings)
-      : passes_(call,
-                convolution_shape(binding, settings, (transposed ? output : input)(binding),
-                                  (transposed ? input : output)(binding)),
-                convolution_kind(binding, transposed),
-                transposed || binding.has(TANDEM_WANTS_BACKWARD_DATA),
-                binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS), convolution_choice(binding)),
+      : passes_(
+            call,
+            convolution_shape(binding, settings, (transposed ? output : input)(binding),
+                              (transposed ? input : output)(binding)),
+            convolution_kind(binding, transposed),
+            transposed || binding.has(TANDEM_WANTS_BACKWARD_DATA),
+            binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS), convolution_choice(binding),
+            convolution_epilogue(binding, convolution_kind(binding, transposed), settings.bias)),
         bias_(binding, settings.bias) {
     scratch_bytes = std::max(passes_.scratch_bytes(), bias_.scratch_bytes());
     algorithm = passes_.algorithm();

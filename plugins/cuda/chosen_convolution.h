@@ -16,10 +16,11 @@ class ChosenConvolution {
   // As those of Convolution.
   ChosenConvolution(const sdk::Call& call, const ConvolutionShape& shape,
                     const ConvolutionKind& kind, bool backward_data, bool backward_weights,
-                    const ConvolutionChoice& how)
+                    const ConvolutionChoice& how, ConvolutionEpilogue epilogue)
       : passes_(how.recorded == nullptr && PointConvolution::computes(shape, kind)
                     ? Passes(PointConvolution(shape, backward_weights))
-                    : Passes(Convolution(call, shape, kind, backward_data, backward_weights, how))),
+                    : Passes(Convolution(call, shape, kind, backward_data, backward_weights, how,
+                                         epilogue))),
         is_measured_(how.is_measured() && std::holds_alternative<Convolution>(passes_)) {}
 
   [[nodiscard]] int64_t scratch_bytes() const {
@@ -32,9 +33,14 @@ class ChosenConvolution {
   // Whether the algorithm is a text that `how` takes again.
   [[nodiscard]] bool is_measured() const { return is_measured_; }
 
-  void forward(const sdk::Call& call, const void* x, const void* weight, void* y,
+  [[nodiscard]] bool adds_bias() const {
+    const auto* dnn = std::get_if<Convolution>(&passes_);
+    return dnn != nullptr && dnn->adds_bias();
+  }
+
+  void forward(const sdk::Call& call, const void* x, const void* weight, const void* bias, void* y,
                void* scratch) const {
-    std::visit([&](const auto& one) { one.forward(call, x, weight, y, scratch); }, passes_);
+    std::visit([&](const auto& one) { one.forward(call, x, weight, bias, y, scratch); }, passes_);
   }
   void backward_data(const sdk::Call& call, const void* weight, const void* dy, void* dx,
                      void* scratch) const {

@@ -16,6 +16,10 @@ struct ConvolutionShape {
   } stride, pad, dilation;
 };
 
+constexpr tandem_shape bias_of(const ConvolutionShape& shape) {
+  return {1, shape.y.c, 1, 1};
+}
+
 // How its elements are stored and multiplied. Sums are always float32.
 struct ConvolutionKind {
   int32_t dtype = TANDEM_FLOAT32;  // of x, y and the weights
@@ -23,6 +27,13 @@ struct ConvolutionKind {
   bool allows_tf32 = false;        // products of float32 may round their factors
   // for names only: the layer's forward pass is this convolution's backward data pass
   bool deconvolves = false;
+};
+
+// What the forward pass does to y before it writes it: adds a value to each output channel, which
+// has the tensors' dtype, and rectifies.
+struct ConvolutionEpilogue {
+  bool adds_bias = false;
+  bool rectifies = false;  // only with a bias
 };
 
 }  // namespace tandem::cuda

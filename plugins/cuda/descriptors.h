@@ -24,6 +24,12 @@ constexpr cudnnBackendAttributeType_t attribute_type() {
     return CUDNN_TYPE_FLOAT;
   } else if constexpr (std::is_same_v<Value, void*>) {
     return CUDNN_TYPE_VOID_PTR;
+  } else if constexpr (std::is_same_v<Value, bool>) {
+    return CUDNN_TYPE_BOOLEAN;
+  } else if constexpr (std::is_same_v<Value, cudnnPointwiseMode_t>) {
+    return CUDNN_TYPE_POINTWISE_MODE;
+  } else if constexpr (std::is_same_v<Value, cudnnNanPropagation_t>) {
+    return CUDNN_TYPE_NAN_PROPOGATION;
   } else if constexpr (std::is_same_v<Value, cudnnHandle_t>) {
     return CUDNN_TYPE_HANDLE;
   } else if constexpr (std::is_same_v<Value, cudnnDataType_t>) {
@@ -66,6 +72,10 @@ class Descriptor {
   template <class Value, size_t count>
   void set(cudnnBackendAttributeName_t name, const std::array<Value, count>& values) {
     set(name, attribute_type<Value>(), count, values.data());
+  }
+  template <class Value>
+  void set(cudnnBackendAttributeName_t name, const Value* values, size_t count) {
+    set(name, attribute_type<Value>(), count, values);
   }
   void set(cudnnBackendAttributeName_t name, const Descriptor& value) {
     set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.descriptor_);

@@ -1,7 +1,7 @@
 // The algorithms of a convolution's passes: as text, which the record of a run keeps, and which of
 // cuDNN's engines may be chosen. An algorithm is one of cuDNN's engines and the values of its
 // knobs. This file does not use CUDA, so that it can be tested without a GPU.
-//   cuDNN forward engine 62 on tensor cores (2=130, 13=64), backward data engine 1
+//   cuDNN forward engine 62 with bias on tensor cores (2=130, 13=64), backward data engine 1
 #pragma once
 
 #include <algorithm>
@@ -26,6 +26,7 @@ struct ConvolutionAlgorithm {
   int64_t engine = 0;  // cuDNN's number within its pass
   bool on_tensor_cores = false;
   std::vector<Knob> knobs{};
+  bool adds_bias = false;  // in its kernel, and rectifies where a ReLU is fused
   bool operator==(const ConvolutionAlgorithm&) const = default;
 };
 
@@ -64,10 +65,12 @@ constexpr bool is_usable(const EngineNotes& notes, bool full) {
 // The text of measured algorithms begins and ends with these. The suffix means that cuDNN's model
 // had to choose after all; the host reports it (plugins/abi/layers.h).
 constexpr std::string_view measured_prefix = "measured: ", by_model_suffix = "; by a model";
-constexpr std::string_view engine_word = " engine ", tensor_cores_words = " on tensor cores";
+constexpr std::string_view engine_word = " engine ", bias_words = " with bias",
+                           tensor_cores_words = " on tensor cores";
 
 inline std::string text_of(const ConvolutionAlgorithm& algorithm) {
   std::string text = std::to_string(algorithm.engine);
+  if (algorithm.adds_bias) text += bias_words;
   if (algorithm.on_tensor_cores) text += tensor_cores_words;
   for (const Knob& knob : algorithm.knobs) {
     text += sdk::text(&knob == algorithm.knobs.data() ? " (" : ", ", knob.type, "=", knob.value);
@@ -106,6 +109,7 @@ inline bool take_number(std::string_view& text, int64_t& number) {
 inline std::optional<ConvolutionAlgorithm> take_algorithm(std::string_view& text) {
   ConvolutionAlgorithm algorithm;
   if (!take(text, engine_word) || !take_number(text, algorithm.engine)) return {};
+  algorithm.adds_bias = take(text, bias_words);
   algorithm.on_tensor_cores = take(text, tensor_cores_words);
   if (!take(text, " (")) return algorithm;
   do {

@@ -74,17 +74,18 @@ class PlanChooser {
       const auto bytes = [&](const tandem_shape& s) {
         return sdk::count(s) * (kind.dtype == TANDEM_FLOAT32 ? 4 : 2);
       };
-      memory_ = std::make_unique<MeasuringMemory>(call, bytes(shape.x), bytes(shape.weight),
-                                                  bytes(shape.y), most_scratch_);
+      memory_ =
+          std::make_unique<MeasuringMemory>(call, bytes(shape.x), bytes(shape.weight),
+                                            bytes(shape.y), bytes(bias_of(shape)), most_scratch_);
       // Training does not need this memory, so a lack of it is no reason to refuse.
       if (!memory_->has_room()) memory_.reset();
     }
     is_measured_ = how.is_measured();
   }
 
-  [[nodiscard]] Plan choose(DnnPass pass) {
-    const PassGraph graph(target_, shape_, kind_, pass);
-    Plan plan = recorded_ ? recorded(graph, layer_pass(pass)) : chosen(graph, layer_pass(pass));
+  // `epilogue`: what the pass does, too, where tensor cores can.
+  [[nodiscard]] Plan choose(DnnPass pass, ConvolutionEpilogue epilogue = {}) {
+    Plan plan = recorded_ ? recorded(pass, epilogue) : chosen(pass, epilogue);
     algorithms_[layer_pass(pass)] = plan.algorithm();
     return plan;
   }
@@ -102,36 +103,49 @@ class PlanChooser {
   }
 
   // Throws Refusal if the recorded engine is not available.
-  [[nodiscard]] Plan recorded(const PassGraph& graph, size_t pass) const {
-    const std::optional<ConvolutionAlgorithm>& given = (*recorded_)[pass];
+  [[nodiscard]] Plan recorded(DnnPass pass, ConvolutionEpilogue epilogue) const {
+    const char* name = pass_names[layer_pass(pass)];
+    const std::optional<ConvolutionAlgorithm>& given = (*recorded_)[layer_pass(pass)];
     if (!given) {
-      throw sdk::invalid("the recorded algorithm '", recorded_text_, "' has none for the ",
-                         pass_names[pass], " pass");
+      throw sdk::invalid("the recorded algorithm '", recorded_text_, "' has none for the ", name,
+                         " pass");
     }
-    std::optional<EngineConfig> config = named_engine(target_, graph, *given);
+    if (!given->adds_bias) epilogue = {};
+    const PassGraph graph(target_, shape_, kind_, pass, epilogue);
+    std::optional<EngineConfig> config;
+    if (graph.adds_bias() == given->adds_bias) config = named_engine(target_, graph, *given);
     const bool is_deterministic = !config || config->notes.is_deterministic;
     if (config && is_deterministic && may_use_arithmetic(config->notes, keeps_all_bits(kind_))) {
       std::optional<Plan> plan = Plan::of(target_, std::move(*config), most_scratch_);
       if (plan) return std::move(*plan);
     }
-    throw sdk::unsupported(
-        "cuDNN ", cudnnGetVersion(), " on ", current_device(), " cannot use the recorded ",
-        pass_names[pass], engine_word, text_of(*given),
-        is_deterministic ? sdk::text(" for these shapes and this precision in ",
-                                     most_scratch_ >> 20, " MiB of scratch memory")
-                         : std::string(": it does not always give the same bits"));
+    throw sdk::unsupported("cuDNN ", cudnnGetVersion(), " on ", current_device(),
+                           " cannot use the recorded ", name, engine_word, text_of(*given),
+                           is_deterministic
+                               ? sdk::text(" for these shapes and this precision in ",
+                                           most_scratch_ >> 20, " MiB of scratch memory")
+                               : std::string(": it does not always give the same bits"));
   }
 
-  [[nodiscard]] Plan chosen(const PassGraph& graph, size_t pass) {
+  [[nodiscard]] Plan chosen(DnnPass pass, ConvolutionEpilogue epilogue) {
+    std::optional<Plan> plan;
+    if (epilogue.adds_bias) plan = chosen(PassGraph(target_, shape_, kind_, pass, epilogue));
+    // Where cuDNN has no tensor cores for the whole graph, it may have them for the products.
+    if (plan && plan->algorithm().on_tensor_cores) return std::move(*plan);
+    plan = chosen(PassGraph(target_, shape_, kind_, pass));
+    if (plan) return std::move(*plan);
+    throw sdk::unsupported("cuDNN ", cudnnGetVersion(), " has no deterministic ",
+                           pass_names[layer_pass(pass)], " engine for these shapes in ",
+                           most_scratch_ >> 20, " MiB of scratch memory", way_out());
+  }
+  // None if no engine is usable.
+  [[nodiscard]] std::optional<Plan> chosen(const PassGraph& graph) {
     const bool full = keeps_all_bits(kind_);
     std::optional<Plan> plan = memory_ != nullptr ? measured(graph, full) : std::nullopt;
-    if (plan) return std::move(*plan);
-    is_by_model_ = true;
+    if (plan) return plan;
     plan = first_usable_plan(target_, graph, full, most_scratch_);
-    if (plan) return std::move(*plan);
-    throw sdk::unsupported("cuDNN ", cudnnGetVersion(), " has no deterministic ", pass_names[pass],
-                           " engine for these shapes in ", most_scratch_ >> 20,
-                           " MiB of scratch memory", way_out());
+    is_by_model_ = is_by_model_ || plan;
+    return plan;
   }
   // The fastest of some plans; none if none of them runs. With every plan cuDNN loads kernels,
   // which takes some 70 ms, so the time is limited, too. Before the first one it also loads its

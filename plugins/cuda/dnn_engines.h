@@ -19,6 +19,7 @@ struct EngineConfig {
   Descriptor config;  // the engine and its knobs
   int64_t engine = 0;
   EngineNotes notes;
+  bool adds_bias = false;  // its graph does
 };
 
 // Of notes, and of knobs. Newer versions of cuDNN may have more of them than the one of this build.
@@ -43,7 +44,8 @@ inline EngineNotes notes_of(const Descriptor& engine) {
 // cuDNN's model of the GPU for a graph. It sorts the engines, the best one first.
 class EngineModel {
  public:
-  EngineModel(const DnnTarget& target, const PassGraph& graph, cudnnBackendHeurMode_t mode) {
+  EngineModel(const DnnTarget& target, const PassGraph& graph, cudnnBackendHeurMode_t mode)
+      : adds_bias_(graph.adds_bias()) {
     model_.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.get());
     model_.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
     if (target.described != nullptr) model_.set(gpu_of_model, *target.described);
@@ -63,13 +65,14 @@ class EngineModel {
       for (const Descriptor& engine : config.get_descriptors(CUDNN_ATTR_ENGINECFG_ENGINE,
                                                              CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1)) {
         const auto number = engine.get<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-        result.push_back({std::move(config), number, notes_of(engine)});
+        result.push_back({std::move(config), number, notes_of(engine), adds_bias_});
       }
     }
     return result;
   }
 
  private:
+  bool adds_bias_;
   Descriptor model_{CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR};
   size_t count_ = 0;
 };
@@ -90,7 +93,7 @@ inline std::optional<EngineConfig> named_engine(const DnnTarget& target, const P
     if (choice.try_finalize() != CUDNN_STATUS_SUCCESS) return {};
   }
   EngineConfig result{Descriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR), algorithm.engine,
-                      notes_of(engine)};
+                      notes_of(engine), graph.adds_bias()};
   result.config.set(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
   if (!knobs.empty()) result.config.set(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, knobs);
   if (result.config.try_finalize() != CUDNN_STATUS_SUCCESS) return {};
@@ -99,6 +102,7 @@ inline std::optional<EngineConfig> named_engine(const DnnTarget& target, const P
 
 inline ConvolutionAlgorithm algorithm_of(const EngineConfig& config) {
   ConvolutionAlgorithm result{config.engine, config.notes.on_tensor_cores};
+  result.adds_bias = config.adds_bias;
   for (const Descriptor& choice : config.config.get_descriptors(
            CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, most_kinds)) {
     const auto type = choice.get<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
@@ -111,6 +115,7 @@ inline ConvolutionAlgorithm algorithm_of(const EngineConfig& config) {
 // The addresses that a plan is given.
 struct Operands {
   const void *x, *weight, *y;
+  const void* bias;  // only a graph that adds one reads it
 };
 
 class Plan {
@@ -129,18 +134,21 @@ class Plan {
   }
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
   [[nodiscard]] ConvolutionAlgorithm algorithm() const { return algorithm_of(config_); }
+  [[nodiscard]] bool adds_bias() const { return config_.adds_bias; }
 
   // Issues the pass on the handle's stream. Several threads may run a plan at once.
   [[nodiscard]] cudnnStatus_t run(cudnnHandle_t handle, const Operands& operands,
                                   void* scratch) const {
     Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
-             std::array{static_cast<int64_t>(DnnTensor::x), static_cast<int64_t>(DnnTensor::weight),
-                        static_cast<int64_t>(DnnTensor::y)});
+    constexpr std::array names{
+        static_cast<int64_t>(DnnTensor::x), static_cast<int64_t>(DnnTensor::weight),
+        static_cast<int64_t>(DnnTensor::y), static_cast<int64_t>(DnnTensor::bias)};
     // cuDNN's array is of addresses to write to, also of what it only reads.
-    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-             std::array{const_cast<void*>(operands.x), const_cast<void*>(operands.weight),
-                        const_cast<void*>(operands.y)});
+    const std::array addresses{const_cast<void*>(operands.x), const_cast<void*>(operands.weight),
+                               const_cast<void*>(operands.y), const_cast<void*>(operands.bias)};
+    const size_t count = config_.adds_bias ? names.size() : names.size() - 1;
+    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, names.data(), count);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, addresses.data(), count);
     pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, scratch);
     pack.finalize();
     return cudnnBackendExecute(handle, plan_.raw(), pack.raw());

@@ -1,11 +1,15 @@
 // The graph of one pass of a convolution, as cuDNN's graph interface describes it: one operation on
 // the tensors x, weight and y, where a backward pass has the gradient in the place of its result.
-// Layouts are given by strides, so that NCHW and NHWC differ in numbers only.
+// In a forward pass a bias and a ReLU may follow. Layouts are given by strides, so that NCHW and
+// NHWC differ in numbers only.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
 
 #include "plugins/cuda/convolution_shape.h"
 #include "plugins/cuda/descriptors.h"
@@ -34,13 +38,21 @@ inline cudnnDataType_t dnn_type(int32_t dtype) {
 }
 
 // The names by which a plan is given the addresses.
-enum class DnnTensor : int64_t { x = 1, weight, y };
+enum class DnnTensor : int64_t {
+  x = 1,
+  weight,
+  y,
+  bias,
+  // float32 values between the operations of a graph, which are never in memory
+  products,
+  sums
+};
 
 // In bytes. The host's memory, and what follows weights in scratch memory, is aligned to 64 bytes.
 // A use may be of some rows of a tensor, though, which begin behind any number of other rows.
 inline int64_t alignment_of(DnnTensor name, const tandem_shape& s, const ConvolutionKind& kind) {
   constexpr int64_t most = 16;
-  if (name == DnnTensor::weight) return most;
+  if (name != DnnTensor::x && name != DnnTensor::y) return most;
   int64_t row_bytes = s.c * s.h * s.w * (kind.dtype == TANDEM_FLOAT32 ? 4 : 2), alignment = 1;
   for (; alignment < most && row_bytes % 2 == 0; row_bytes /= 2) alignment *= 2;
   return alignment;
@@ -48,8 +60,10 @@ inline int64_t alignment_of(DnnTensor name, const tandem_shape& s, const Convolu
 
 inline Descriptor describe(DnnTensor name, const tandem_shape& s, const ConvolutionKind& kind) {
   using Four = std::array<int64_t, 4>;
+  const bool is_virtual = name == DnnTensor::products || name == DnnTensor::sums;
   Descriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, dnn_type(kind.dtype));
+  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, is_virtual ? CUDNN_DATA_FLOAT : dnn_type(kind.dtype));
+  if (is_virtual) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, Four{s.n, s.c, s.h, s.w});
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, kind.channels_last
                                             ? Four{s.c * s.h * s.w, 1, s.w * s.c, s.c}
@@ -98,31 +112,73 @@ constexpr std::array<OperationNames, dnn_passes> operation_names{
       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}}};
 
+// An operation on each element. A NaN stays one.
+inline Descriptor describe_elementwise(cudnnPointwiseMode_t mode) {
+  Descriptor kind(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  kind.set(CUDNN_ATTR_POINTWISE_MODE, mode);
+  kind.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  if (mode == CUDNN_POINTWISE_RELU_FWD) {
+    kind.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
+  }
+  kind.finalize();
+  return kind;
+}
+
 class PassGraph {
  public:
+  // `epilogue`: of a forward pass.
   PassGraph(const DnnTarget& target, const ConvolutionShape& shape, const ConvolutionKind& kind,
-            DnnPass pass)
-      : x_(describe(DnnTensor::x, shape.x, kind)),
-        weight_(describe(DnnTensor::weight, shape.weight, kind)),
-        y_(describe(DnnTensor::y, shape.y, kind)),
-        window_(describe_window(shape)),
-        operation_(operation_names[static_cast<size_t>(pass)].operation) {
-    const OperationNames& names = operation_names[static_cast<size_t>(pass)];
-    operation_.set(names.window, window_);
-    operation_.set(names.x, x_);
-    operation_.set(names.weight, weight_);
-    operation_.set(names.y, y_);
-    operation_.set(names.alpha, 1.0F);
-    operation_.set(names.beta, 0.0F);
-    operation_.finalize();
-    graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation_);
+            DnnPass pass, ConvolutionEpilogue epilogue = {}) {
+    const Descriptor& x = keep(describe(DnnTensor::x, shape.x, kind));
+    const Descriptor& weight = keep(describe(DnnTensor::weight, shape.weight, kind));
+    const Descriptor& y = keep(describe(DnnTensor::y, shape.y, kind));
+    const Descriptor& window = keep(describe_window(shape));
+    if (!epilogue.adds_bias) {
+      add_products(pass, window, x, weight, y);
+    } else {
+      const Descriptor& products = keep(describe(DnnTensor::products, shape.y, kind));
+      const Descriptor& bias = keep(describe(DnnTensor::bias, bias_of(shape), kind));
+      const Descriptor& sums =
+          epilogue.rectifies ? keep(describe(DnnTensor::sums, shape.y, kind)) : y;
+      add_products(pass, window, x, weight, products);
+      add_elementwise(CUDNN_POINTWISE_ADD, products, &bias, sums);
+      if (epilogue.rectifies) add_elementwise(CUDNN_POINTWISE_RELU_FWD, sums, nullptr, y);
+    }
+    graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations_);
     if (target.handle != nullptr) graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target.handle);
     graph_.finalize();
   }
   [[nodiscard]] const Descriptor& get() const { return graph_; }
+  [[nodiscard]] bool adds_bias() const { return operations_.size() > 1; }
 
  private:
-  Descriptor x_, weight_, y_, window_, operation_;
+  // As long as the graph.
+  const Descriptor& keep(Descriptor part) { return parts_.emplace_back(std::move(part)); }
+
+  void add_products(DnnPass pass, const Descriptor& window, const Descriptor& x,
+                    const Descriptor& weight, const Descriptor& y) {
+    const OperationNames& names = operation_names[static_cast<size_t>(pass)];
+    Descriptor& operation = operations_.emplace_back(names.operation);
+    operation.set(names.window, window);
+    operation.set(names.x, x);
+    operation.set(names.weight, weight);
+    operation.set(names.y, y);
+    operation.set(names.alpha, 1.0F);
+    operation.set(names.beta, 0.0F);
+    operation.finalize();
+  }
+  void add_elementwise(cudnnPointwiseMode_t mode, const Descriptor& from, const Descriptor* addend,
+                       const Descriptor& to) {
+    Descriptor& operation = operations_.emplace_back(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, keep(describe_elementwise(mode)));
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, from);
+    if (addend != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *addend);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, to);
+    operation.finalize();
+  }
+
+  std::deque<Descriptor> parts_;
+  std::vector<Descriptor> operations_;
   Descriptor graph_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
 };
 

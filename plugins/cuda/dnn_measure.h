@@ -30,14 +30,15 @@ class DeviceMemory {
   void* address_ = nullptr;
 };
 
-// Tensors, weights and scratch memory of a convolution, all zeros: the values do not change the
-// time that cuDNN takes.
+// Tensors, weights, bias and scratch memory of a convolution, all zeros: the values do not change
+// the time that cuDNN takes.
 class MeasuringMemory {
  public:
-  MeasuringMemory(const sdk::Call& call, int64_t x, int64_t weight, int64_t y,
+  MeasuringMemory(const sdk::Call& call, int64_t x, int64_t weight, int64_t y, int64_t bias,
                   int64_t most_scratch) {
     const std::array<int64_t, 3> sizes{scratch_part(x), scratch_part(weight), scratch_part(y)};
-    const int64_t tensors = sizes[0] + sizes[1] + sizes[2];
+    const int64_t bias_begin = sizes[0] + sizes[1] + sizes[2];
+    const int64_t tensors = bias_begin + scratch_part(bias);
     // With less scratch memory, fewer engines are measured; this is enough for the simplest ones.
     constexpr int64_t least_scratch = int64_t{16} << 20;
     for (int64_t scratch = most_scratch; scratch >= least_scratch && !has_room_; scratch /= 4) {
@@ -46,7 +47,7 @@ class MeasuringMemory {
     }
     if (!has_room_) return;
     char* const begin = static_cast<char*>(memory_.address());
-    operands_ = {begin, begin + sizes[0], begin + sizes[0] + sizes[1]};
+    operands_ = {begin, begin + sizes[0], begin + sizes[0] + sizes[1], begin + bias_begin};
     scratch_ = begin + tensors;
     const auto stream = static_cast<cudaStream_t>(call.native_stream);
     check(cudaMemsetAsync(begin, 0, static_cast<size_t>(tensors), stream), "cudaMemsetAsync");

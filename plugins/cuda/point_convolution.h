@@ -133,7 +133,8 @@ class PointConvolution {
   }
 
   // As those of Convolution.
-  void forward(const sdk::Call& call, const void* x, const void* weight, void* y, void*) const {
+  void forward(const sdk::Call& call, const void* x, const void* weight, const void*, void* y,
+               void*) const {
     multiply_batch<float>(call, {{floats(weight), inputs_}, 0},
                           {{floats(x), pixels_}, inputs_ * pixels_},
                           {static_cast<float*>(y), pixels_, outputs_ * pixels_},

@@ -7,6 +7,7 @@
 #include <map>
 #include <sstream>
 
+#include "tests/cli/failing_disk.h"
 #include "tests/cli/program.h"
 
 namespace tandem {
@@ -178,6 +179,17 @@ TEST(Signals, ASecondCtrlCStillSaves) {
   ASSERT_TRUE(program.wait_for_message("tandem: stopping after this step"));
   EXPECT_EQ(program.stop(SIGINT).code, 130);
   EXPECT_THAT(desk.read("run/log.txt"), HasSubstr("and saved; go on with"));
+}
+
+TEST(Signals, CtrlCBeforeTheFirstStepLeavesNothing) {
+  const Desk desk;
+  RunningProgram program(desk, endless, test::failing_disk + " STOPPING_FILE=run/plan.txt.new");
+  ASSERT_TRUE(program.wait_for_pause());
+  program.send(SIGINT);
+  const Outcome outcome = program.stop(SIGCONT);
+  EXPECT_EQ(outcome.code, 130);
+  EXPECT_THAT(outcome.output, HasSubstr("stopped before the first step: nothing is kept"));
+  EXPECT_FALSE(std::filesystem::exists(desk / "run"));
 }
 
 TEST(Signals, UnderNohupAClosedTerminalStopsNothing) {

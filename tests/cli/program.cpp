@@ -115,10 +115,11 @@ void Desk::draw_two_classes(const std::string& folder) const {
   draw(folder + "/val/red", 2, 210, 30, 30);
 }
 
-RunningProgram::RunningProgram(const Desk& desk, const std::string& arguments)
+RunningProgram::RunningProgram(const Desk& desk, const std::string& arguments,
+                               const std::string& before)
     : output_(desk / "running_stdout.txt"), errors_(desk / "running_stderr.txt") {
   // Where the output is there, so are the errors: a kill in between leaves both to be read.
-  const std::string command = "cd " + in_quotes(desk / "") + " && exec " +
+  const std::string command = "cd " + in_quotes(desk / "") + " && exec env " + before + " " +
                               in_quotes(program_path("tandem")) + " " + arguments + " 2> " +
                               in_quotes(errors_) + " > " + in_quotes(output_);
   process_ = fork();
@@ -173,6 +174,14 @@ bool RunningProgram::wait_for_unnamed_file(uintmax_t bytes) {
 
 bool RunningProgram::wait_for_message(const std::string& part) {
   return wait_until([&] { return read_text(errors_).find(part) != std::string::npos; });
+}
+
+bool RunningProgram::wait_for_pause() {
+  return wait_until([&] {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(process_), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == process_;
+  });
 }
 
 void RunningProgram::send(int signal_number) const {

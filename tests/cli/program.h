@@ -53,10 +53,10 @@ class Desk {
   TempFolder folder_;
 };
 
-// `tandem ARGUMENTS` in the background, to be stopped by a signal.
+// `BEFORE tandem ARGUMENTS` in the background, to be stopped by a signal.
 class RunningProgram {
  public:
-  RunningProgram(const Desk& desk, const std::string& arguments);
+  RunningProgram(const Desk& desk, const std::string& arguments, const std::string& before = "");
   ~RunningProgram();
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
@@ -68,6 +68,8 @@ class RunningProgram {
   [[nodiscard]] bool wait_for_unnamed_file(uintmax_t bytes);
   // False if the program ended, or a minute went by, before it said so on stderr.
   [[nodiscard]] bool wait_for_message(const std::string& part);
+  // False if the program ended, or a minute went by, before SIGSTOP stopped it.
+  [[nodiscard]] bool wait_for_pause();
   void send(int signal_number) const;
   // Sends the signal and waits for the end.
   Outcome stop(int signal_number);

@@ -15,6 +15,7 @@ namespace {
 using test::Desk;
 using test::Outcome;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 const std::string failing_calls =
@@ -107,6 +108,24 @@ TEST_F(Shortage, AFileOperationThatFailsEndsTrainingWithOneLineOrChangesNothing)
       EXPECT_EQ(desk.read("out/last.safetensors"), right) << number;
     }
   }
+}
+
+// As of a folder of plugins or models whose entries cannot be listed to the end.
+TEST_F(Shortage, ALookUpThatFailsIsToldInOurWords) {
+  const std::string command = "net tiny.prototxt";
+  const int64_t all = calls("lookup", command);
+  ASSERT_GT(all, 0);
+  int listings = 0;
+  for (int64_t number = 1; number <= all; ++number) {
+    const Outcome outcome = with_failure("lookup", number, command);
+    const std::string what = fmt::format("look-up {} of {}", number, all);
+    expect_well_ended(outcome, what);
+    EXPECT_THAT(outcome.errors, Not(HasSubstr("filesystem error"))) << what;
+    if (outcome.errors.find("' cannot be listed: Input/output error") != std::string::npos) {
+      ++listings;
+    }
+  }
+  EXPECT_GT(listings, 1);
 }
 
 // What cannot be looked up must not count as absent: a class of images, a checkpoint, a recipe.

@@ -22,9 +22,11 @@ std::string refusal_of(const char* recorded) {
 TEST(AlgorithmText, NamesTheEngineOfEachPassAndItsKnobs) {
   ConvolutionAlgorithms algorithms{ConvolutionAlgorithm{6}};
   EXPECT_EQ(text_of(algorithms, false), "cuDNN forward engine 6");
+  algorithms[0]->adds_bias = true;
   algorithms[2] = ConvolutionAlgorithm{62, true, {{2, 130}, {13, 64}}};
   EXPECT_EQ(text_of(algorithms, true),
-            "measured: cuDNN forward engine 6, backward weights engine 62 on tensor cores (2=130, "
+            "measured: cuDNN forward engine 6 with bias, backward weights engine 62 on tensor "
+            "cores (2=130, "
             "13=64)");
 }
 
@@ -34,6 +36,7 @@ TEST(AlgorithmText, IsReadAsItWasWritten) {
     for (int64_t pass = 0; pass < 3; ++pass) {
       if ((which >> pass & 1) == 0) continue;
       ConvolutionAlgorithm algorithm{which + pass * 5, pass == 1};
+      algorithm.adds_bias = pass == 0 && which > 3;
       for (int64_t knob = 0; knob < pass; ++knob) algorithm.knobs.push_back({knob, knob * 7 - 3});
       algorithms[static_cast<size_t>(pass)] = algorithm;
     }

@@ -135,6 +135,24 @@ TEST_F(EnginesOfADescribedGpu, UseTensorCoresWhereTheyMay) {
   }
 }
 
+// So that a fused ReLU gives the bits of a separate one.
+TEST_F(EnginesOfADescribedGpu, ThatAddABiasAreTheSameWithAReluInNhwc) {
+  for (const NamedShape& shape : shapes()) {
+    for (const Precision& precision : precisions()) {
+      if (!precision.kind.channels_last) continue;
+      SCOPED_TRACE(sdk::text(shape.name, ", ", precision.name));
+      const auto plan = [&](ConvolutionEpilogue epilogue) {
+        return chosen(PassGraph(target_, shape.shape, precision.kind, DnnPass::forward, epilogue),
+                      false);
+      };
+      const std::optional<Plan> biased = plan({true, false}), rectified = plan({true, true});
+      ASSERT_TRUE(biased && rectified);
+      EXPECT_TRUE(biased->adds_bias());
+      EXPECT_EQ(rectified->algorithm(), biased->algorithm());
+    }
+  }
+}
+
 TEST_F(EnginesOfADescribedGpu, AreFoundAgainByTheTextOfARecord) {
   for_passes([&](const PassGraph& graph, bool full) {
     constexpr size_t several = 3;

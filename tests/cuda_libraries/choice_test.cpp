@@ -12,6 +12,7 @@ namespace {
 
 using stand_in::Engine;
 using stand_in::libraries;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -255,7 +256,7 @@ TEST_F(LibrariesThatAnswer, RunEveryPassOnItsOperands) {
   const Convolution all = convolution({}, {}, true);
   EXPECT_EQ(all.algorithm(),
             "cuDNN forward engine 1, backward data engine 1, backward weights engine 1");
-  all.forward(call, x, weight, y, scratch);
+  all.forward(call, x, weight, nullptr, y, scratch);
   all.backward_data(call, weight, y, x, scratch);
   all.backward_weights(call, x, y, weight, scratch);
   ASSERT_EQ(libraries().runs.size(), 3U);
@@ -264,11 +265,57 @@ TEST_F(LibrariesThatAnswer, RunEveryPassOnItsOperands) {
                               CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR};
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(libraries().runs[i].operation, operations[i]);
-    EXPECT_THAT(libraries().runs[i].operands, ElementsAre(x, weight, y)) << i;
+    EXPECT_THAT(libraries().runs[i].operands, ElementsAre(x, weight, y, nullptr)) << i;
     const auto at = reinterpret_cast<uintptr_t>(libraries().runs[i].scratch);
     EXPECT_EQ(at % 256, 0U);
     EXPECT_LT(at - reinterpret_cast<uintptr_t>(scratch), 256U);
   }
+}
+
+TEST_F(LibrariesThatAnswer, AddTheBiasInTheKernelOfTheForwardPass) {
+  using Tensor = stand_in::Libraries::Tensor;
+  std::array<char, 516> memory{};
+  void *x = &memory[0], *weight = &memory[1], *y = &memory[2], *bias = &memory[3];
+  libraries().by_model[0].notes = {tensor_cores};
+  const Convolution one(call, shape, bfloat16, false, false, {}, {.adds_bias = true});
+  EXPECT_TRUE(one.adds_bias());
+  EXPECT_EQ(one.algorithm(), "cuDNN forward engine 1 with bias on tensor cores");
+  EXPECT_THAT(libraries().elementwise, ElementsAre(CUDNN_POINTWISE_ADD));
+  EXPECT_THAT(libraries().tensors,
+              testing::AllOf(Contains(Tensor{4, CUDNN_DATA_BFLOAT16, {1, 4, 1, 1}, {4, 1, 4, 4}}),
+                             Contains(Tensor{5, CUDNN_DATA_FLOAT, {2, 4, 5, 5}, {100, 1, 20, 4}})));
+  one.forward(call, x, weight, bias, y, &memory[4]);
+  ASSERT_EQ(libraries().runs.size(), 1U);
+  EXPECT_THAT(libraries().runs[0].operands, ElementsAre(x, weight, y, bias));
+  const Convolution rectified(call, shape, bfloat16, false, false, {}, {true, true});
+  EXPECT_THAT(libraries().elementwise, ElementsAre(CUDNN_POINTWISE_ADD, CUDNN_POINTWISE_RELU_FWD));
+}
+
+TEST_F(LibrariesThatAnswer, LeaveTheBiasToOthersWhereTheyHaveNoTensorCoresForIt) {
+  const auto algorithm = [&](const ConvolutionChoice& how) {
+    const Convolution one(call, shape, bfloat16, false, false, how, {.adds_bias = true});
+    EXPECT_FALSE(one.adds_bias());
+    return one.algorithm();
+  };
+  EXPECT_EQ(algorithm({}), "cuDNN forward engine 1");
+  for (Engine& engine : libraries().by_model) engine.notes = {tensor_cores};
+  libraries().model_knows_fused_graphs = false;
+  EXPECT_EQ(algorithm({}), "cuDNN forward engine 1 on tensor cores");
+  EXPECT_EQ(algorithm({nullptr, true}), "measured: cuDNN forward engine 6 on tensor cores");
+}
+
+TEST_F(LibrariesThatAnswer, TakeARecordWithOrWithoutABiasAsItIs) {
+  const char *with = "measured: cuDNN forward engine 6 with bias on tensor cores",
+             *without = "measured: cuDNN forward engine 6 on tensor cores";
+  for (Engine& engine : libraries().by_model) engine.notes = {tensor_cores};
+  const auto adding = [&](const ConvolutionChoice& how) {
+    return Convolution(call, shape, bfloat16, false, false, how, {.adds_bias = true});
+  };
+  EXPECT_EQ(adding({nullptr, true}).algorithm(), with);
+  EXPECT_TRUE(adding({with, false}).adds_bias());
+  EXPECT_FALSE(adding({without, false}).adds_bias());
+  EXPECT_THAT(refusal({with, false}, bfloat16),
+              HasSubstr("cannot use the recorded forward engine 6 with bias"));
 }
 
 TEST_F(LibrariesThatAnswer, NameThePassesOfADeconvolutionAsTheLayerDoes) {
@@ -285,7 +332,7 @@ TEST_F(LibrariesThatAnswer, NameThePassesOfADeconvolutionAsTheLayerDoes) {
 TEST_F(LibrariesThatAnswer, ReportAPlanThatDoesNotRun) {
   libraries().by_model[0].runs = false;
   const Convolution one = convolution({});
-  EXPECT_THROW(one.forward(call, nullptr, nullptr, nullptr, nullptr), sdk::Refusal);
+  EXPECT_THROW(one.forward(call, nullptr, nullptr, nullptr, nullptr, nullptr), sdk::Refusal);
 }
 
 TEST_F(LibrariesThatAnswer, LeakNothingIfMeasuringCannotBegin) {

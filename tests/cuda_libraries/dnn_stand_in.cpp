@@ -17,7 +17,8 @@ struct Object {
   bool is_final = false;
   std::map<cudnnBackendAttributeName_t, std::vector<char>> attributes{};  // as bytes
   Engine engine{};                           // of an engine, a configuration and a plan
-  cudnnBackendDescriptorType_t operation{};  // of a graph, and of what is made from it
+  cudnnBackendDescriptorType_t operation{};  // of a graph, and of what is made from it: the first
+  bool is_fused{};                           // it has several operations
 
   template <class Value>
   [[nodiscard]] Value get(cudnnBackendAttributeName_t name, size_t index = 0) const {
@@ -48,6 +49,8 @@ size_t size_of(cudnnBackendAttributeType_t type) {
     case CUDNN_TYPE_VOID_PTR:
     case CUDNN_TYPE_BACKEND_DESCRIPTOR:
       return 8;
+    case CUDNN_TYPE_BOOLEAN:
+      return 1;
     default:
       return 4;
   }
@@ -83,6 +86,19 @@ void keep_window(const Object& window) {
        window.get<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE)});
 }
 
+// The first operation, and the modes of those on elements.
+void keep_graph(Object& graph) {
+  graph.operation = graph.object(CUDNN_ATTR_OPERATIONGRAPH_OPS).kind;
+  libraries().elementwise.clear();
+  const size_t count = graph.count<cudnnBackendDescriptor_t>(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  for (size_t i = 1; i < count; ++i) {
+    const Object& mode = graph.object(CUDNN_ATTR_OPERATIONGRAPH_OPS, i)
+                             .object(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+    libraries().elementwise.push_back(mode.get<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE));
+  }
+  graph.is_fused = count > 1;
+}
+
 cudnnStatus_t finalize_configuration(Object& config) {
   const Object& engine = config.object(CUDNN_ATTR_ENGINECFG_ENGINE);
   config.operation = engine.operation;
@@ -107,13 +123,21 @@ cudnnStatus_t finalize(Object& object) {
       keep_window(object);
       return CUDNN_STATUS_SUCCESS;
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
-      object.operation = object.object(CUDNN_ATTR_OPERATIONGRAPH_OPS).kind;
+      keep_graph(object);
       return CUDNN_STATUS_SUCCESS;
-    case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
-      object.operation = object.object(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).operation;
-      return libraries().model_knows_graphs ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+    case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR: {
+      const Object& graph = object.object(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+      object.operation = graph.operation;
+      const bool is_known =
+          graph.is_fused ? libraries().model_knows_fused_graphs : libraries().model_knows_graphs;
+      return is_known ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+    }
     case CUDNN_BACKEND_ENGINE_DESCRIPTOR: {
-      object.operation = object.object(CUDNN_ATTR_ENGINE_OPERATION_GRAPH).operation;
+      const Object& graph = object.object(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+      object.operation = graph.operation;
+      if (graph.is_fused && !libraries().model_knows_fused_graphs) {
+        return CUDNN_STATUS_NOT_SUPPORTED;
+      }
       const auto number = object.get<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
       return take(object, [&](const Engine& known) { return known.number == number; });
     }
@@ -276,7 +300,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t plan,
       {},
       with.get<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE),
       what.engine.milliseconds + (is_first ? libraries().milliseconds_of_loading : 0.0F)};
-  for (size_t i = 0; i < run.operands.size(); ++i) {
+  const size_t count = with.count<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+  for (size_t i = 0; i < count; ++i) {
     const auto name = with.get<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, i);
     run.operands[static_cast<size_t>(name - 1)] =
         with.get<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, i);

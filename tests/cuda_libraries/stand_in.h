@@ -32,7 +32,7 @@ struct Libraries {
   // What cuDNN's model and its list of fallbacks propose for every graph. By number and knobs,
   // cuDNN knows all of these.
   std::vector<Engine> by_model, fallbacks;
-  bool model_knows_graphs = true;
+  bool model_knows_graphs = true, model_knows_fused_graphs = true;
   // The first run of a measured plan takes that much longer.
   float milliseconds_of_loading = 0;
 
@@ -50,11 +50,14 @@ struct Libraries {
   };
   std::vector<Tensor> tensors;
   std::vector<Window> windows;
-  // The plans that were prepared and those that ran, with the addresses of x, the weights and y.
+  // What the last graph does to the elements of the result.
+  std::vector<cudnnPointwiseMode_t> elementwise;
+  // The plans that were prepared and those that ran, with the addresses of x, the weights, y and
+  // the bias, if the graph has one.
   struct Run {
     int64_t engine;
     cudnnBackendDescriptorType_t operation;
-    std::array<void*, 3> operands;
+    std::array<void*, 4> operands;
     void* scratch;
     float milliseconds;
   };

@@ -36,12 +36,16 @@ TEST_P(RectifiedRuns, GiveTheBitsOfRunsWithReluLayers) {
   EXPECT_EQ(run_of(GetParam(), false), run_of(GetParam(), true));
 }
 
-Net rectified(bool looked_at) {
+Net built(const NetDefinition& definition) {
   static const Registry registry = Registry::with_defaults();
   NetOptions options;
   options.batch = 2;
   options.data = {1, 3, 20, 20};
-  return build_net(rectified_net(looked_at), registry, options);
+  return build_net(definition, registry, options);
+}
+
+Net rectified(bool looked_at) {
+  return built(rectified_net(looked_at));
 }
 
 // The tensor that the layer reads as input `number`.
@@ -67,6 +71,24 @@ TEST(Sums, HaveGradientsOfTheirOwnWhereALayerRunsInPlaceBefore) {
   const Net net = rectified(true);
   EXPECT_FALSE(net.makes_gradient_views(net.find_layer("sum")));
   EXPECT_NE(net.gradient_of(input_of(net, "sum", 0)), net.gradient_of(input_of(net, "sum", 1)));
+}
+
+// Of the second input it needs the extents only, whose gradient it neither has nor shares.
+TEST(Sums, LeaveTheBackwardPassToALayerThatLooksAtAnInput) {
+  const std::string window = "convolution_param { num_output: 4 kernel_size: ";
+  NetWriter writer("looked_at");
+  writer.data(20)
+      .layer("conv1", "Convolution", window + "3 }")
+      .layer("small", "Convolution", window + "3 }")
+      .layer("large", "Convolution", {"conv1"}, {"large"}, window + "1 }")
+      .layer("cut", "Crop", {"large", "small"}, {"cut"}, "crop_param { axis: 2 offset: 1 }")
+      .layer("sum", "Eltwise", {"small", "cut"}, {"sum"})
+      .layer("score", "InnerProduct",
+             "inner_product_param { num_output: 5 weight_filler { type: \"xavier\" } }")
+      .loss();
+  const Net net = built(read_net_text(writer.text()));
+  EXPECT_TRUE(net.makes_gradient_views(net.find_layer("sum")));
+  EXPECT_FALSE(net.makes_gradient_views(net.find_layer("cut")));
 }
 
 TEST(Splits, ComputeTheGradientOfTheReluBefore) {

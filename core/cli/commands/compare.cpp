@@ -3,7 +3,7 @@
 #include "core/base/error.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/train/report/compare_page.h"
 
 namespace tandem::cli {

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/cli/commands.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 
 namespace tandem::cli {
 namespace {

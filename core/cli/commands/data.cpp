@@ -11,7 +11,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/cli/progress.h"
 #include "core/data/display.h"
 #include "core/data/loader.h"

@@ -4,7 +4,7 @@
 #include "core/base/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/device/find_topology.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"

@@ -9,7 +9,7 @@
 #include "core/check/subject.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/device/parse.h"
 #include "core/plugin/kernel_kinds.h"
 #include "core/plugin/registry.h"

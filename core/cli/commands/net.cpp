@@ -6,7 +6,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/net_costs.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/model/net_report.h"
 #include "core/plugin/registry.h"
 #include "core/train/forecast.h"

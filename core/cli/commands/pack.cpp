@@ -4,13 +4,15 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "core/base/files.h"
 #include "core/base/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/data/pack.h"
 #include "core/plugin/registry.h"
+#include "include/tandem/process.h"
 
 namespace tandem::cli {
 namespace {
@@ -41,7 +43,7 @@ int run_pack(PackArguments& arguments) {
     print_names("left out: {} x {} (as {})\n", one.count, one.reason, one.example);
   }
   print_names("{} images ({}) in '{}', {}; use it as --data\n", all, splits, options.file,
-              human_bytes(static_cast<int64_t>(std::filesystem::file_size(options.file))));
+              human_bytes(static_cast<int64_t>(InputFile(options.file).size())));
   return 0;
 }
 

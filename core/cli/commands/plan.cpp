@@ -6,7 +6,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/plan_report.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/cli/strategy_arguments.h"
 #include "core/device/find_topology.h"
 #include "core/schedule/cost/costs_of_net.h"

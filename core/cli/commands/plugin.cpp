@@ -7,7 +7,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/plugin_template.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 
 namespace tandem::cli {
 namespace {

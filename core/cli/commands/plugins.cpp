@@ -6,7 +6,7 @@
 
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/plugin/registry.h"
 
 namespace tandem::cli {

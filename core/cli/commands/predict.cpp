@@ -12,7 +12,7 @@
 #include "core/base/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "include/tandem/predict.h"
 
 namespace tandem::cli {

@@ -6,7 +6,7 @@
 #include "core/base/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/cli/strategy_arguments.h"
 #include "core/model/net_report.h"
 #include "core/schedule/cost/costs_of_net.h"

@@ -2,7 +2,7 @@
 
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/cli/progress.h"
 #include "core/train/report/confusion.h"
 #include "include/tandem/evaluate.h"

@@ -3,10 +3,11 @@
 #include "core/base/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 #include "core/cli/progress.h"
 #include "core/cli/strategy_arguments.h"
 #include "core/train/ranks.h"
+#include "include/tandem/process.h"
 #include "include/tandem/profile.h"
 
 namespace tandem::cli {

@@ -15,10 +15,12 @@ class Convolution {
  public:
   // Measured, or given by number: the values are the same.
   Convolution(const sdk::Call&, const ConvolutionShape& shape, const ConvolutionKind& kind,
-              bool backward_data, bool backward_weights, const ConvolutionChoice& how)
-      : shape_(shape), kind_(kind) {
+              bool backward_data, bool backward_weights, const ConvolutionChoice& how,
+              ConvolutionEpilogue epilogue)
+      : shape_(shape), kind_(kind), epilogue_(epilogue) {
     if (!how.is_measured()) return;
     ConvolutionAlgorithms algorithms{ConvolutionAlgorithm{1}};
+    algorithms[0]->adds_bias = epilogue.adds_bias;
     if (backward_data) algorithms[1] = ConvolutionAlgorithm{1};
     if (backward_weights) algorithms[2] = ConvolutionAlgorithm{1};
     if (how.recorded != nullptr) algorithms = read_algorithms(how.recorded);
@@ -35,13 +37,18 @@ class Convolution {
     if (!measured_.empty()) return measured_;
     return kind_.channels_last ? "loops, channels last" : "loops";
   }
+  [[nodiscard]] bool adds_bias() const { return epilogue_.adds_bias; }
 
-  void forward(const sdk::Call& call, const void* x, const void* weight, void* y,
+  void forward(const sdk::Call& call, const void* x, const void* weight, const void* bias, void* y,
                void* scratch) const {
     use(call, scratch);
     const DeviceWork work(call);
     std::vector<double> sums(static_cast<size_t>(sdk::count(shape_.y)));
     for_products([&](size_t i, size_t w, size_t o) { sums[o] += value(x, i) * value(weight, w); });
+    for (size_t i = 0; i < sums.size() && epilogue_.adds_bias; ++i) {
+      const float sum = static_cast<float>(sums[i]) + element(bias, channel_of(i));
+      sums[i] = epilogue_.rectifies && sum < 0 ? 0.0 : static_cast<double>(sum);
+    }
     write(sums, y);
   }
   void backward_data(const sdk::Call& call, const void* weight, const void* dy, void* dx,
@@ -62,14 +69,22 @@ class Convolution {
   }
 
  private:
-  // A factor of the products.
-  [[nodiscard]] double value(const void* memory, size_t i) const {
-    double result = 0;
+  [[nodiscard]] float element(const void* memory, size_t i) const {
+    float result = 0;
     with_elements(kind_.dtype, [&](auto element) {
-      const float exact = load(static_cast<const decltype(element)*>(memory)[i]);
-      result = static_cast<double>(rounded_to_tf32(exact, kind_.allows_tf32));
+      result = load(static_cast<const decltype(element)*>(memory)[i]);
     });
     return result;
+  }
+  // A factor of the products.
+  [[nodiscard]] double value(const void* memory, size_t i) const {
+    return static_cast<double>(rounded_to_tf32(element(memory, i), kind_.allows_tf32));
+  }
+  // Of an element of y.
+  [[nodiscard]] size_t channel_of(size_t i) const {
+    const auto channels = static_cast<size_t>(shape_.y.c);
+    const auto pixels = static_cast<size_t>(shape_.y.h * shape_.y.w);
+    return kind_.channels_last ? i % channels : i / pixels % channels;
   }
   void write(const std::vector<double>& sums, void* memory) const {
     with_elements(kind_.dtype, [&](auto element) {
@@ -120,6 +135,7 @@ class Convolution {
 
   ConvolutionShape shape_;
   ConvolutionKind kind_;
+  ConvolutionEpilogue epilogue_;
   std::string measured_;
 };
 

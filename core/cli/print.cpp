@@ -1,4 +1,4 @@
-#include "core/cli/process.h"
+#include "core/cli/print.h"
 
 #include <cstdint>
 

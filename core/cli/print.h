@@ -1,4 +1,4 @@
-// What commands print to terminals and logs. The program's streams and signals: tandem/process.h.
+// What commands print to terminals and logs.
 #pragma once
 
 #include <fmt/format.h>
@@ -6,8 +6,6 @@
 #include <cstdio>
 #include <string>
 #include <utility>
-
-#include "include/tandem/process.h"
 
 namespace tandem::cli {
 
