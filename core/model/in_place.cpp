@@ -158,7 +158,9 @@ void fuse_activations(Draft& draft, const std::string& device_kind) {
     if ((kernel.fused_activations >> TANDEM_ACTIVATION_RELU & 1U) == 0) continue;
     maker.activation = TANDEM_ACTIVATION_RELU;
     follower.fused_into = producer;
-    if ((kernel.fused_gradients >> TANDEM_ACTIVATION_RELU & 1U) != 0) {
+    // A sum whose inputs share its gradient has no backward pass that could apply this one.
+    if ((kernel.fused_gradients >> TANDEM_ACTIVATION_RELU & 1U) != 0 &&
+        !net.makes_gradient_views(producer)) {
       follower.gradient_fused_into = producer;
     }
   }

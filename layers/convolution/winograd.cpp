@@ -123,9 +123,9 @@ bool multiplies_bfloat16() {
          winograd::kernels().bfloat16.depths_in_word > 0;
 }
 
-// Tiles of matrices (AMX) compute direct convolutions faster.
+// Tiles compute direct convolutions faster.
 bool transforms_bfloat16() {
-  return cpu::has_bfloat16() && !cpu::may_use(dnnl::cpu_isa::avx512_core_amx);
+  return cpu::has_bfloat16() && !cpu::multiplies_tiles(TANDEM_BFLOAT16);
 }
 
 // With products in bfloat16, to transform a value takes the time of 40 products. Without them,

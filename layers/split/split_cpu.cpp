@@ -54,7 +54,7 @@ class SplitCpu {
       for (int64_t first = begin; first < end; first += part) {
         const int64_t last = std::min(end, first + part);
         sum_part(pass, first, last - first, dx + first);
-        if (follows_relu_) pass_through_relu<T>(pass.input<T>(0) + first, dx + first, last - first);
+        if (follows_relu_) pass_through_relu(pass.input<T>(0) + first, dx + first, last - first);
       }
     });
   }

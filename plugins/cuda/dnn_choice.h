@@ -161,7 +161,8 @@ class PlanChooser {
       if (plans.size() == most_measured || (end && Clock::now() > *end)) break;
       std::optional<Plan> plan = Plan::of(target_, std::move(engine), memory_->scratch_bytes());
       if (!plan) continue;
-      times.push_back(milliseconds_of(call_, *plan, *memory_));
+      const std::optional<size_t> so_far = fastest(times);
+      times.push_back(milliseconds_of(call_, *plan, *memory_, so_far ? times[*so_far] : -1));
       plans.push_back(std::move(*plan));
       if (!end) end = Clock::now() + time_after_the_first;
     }

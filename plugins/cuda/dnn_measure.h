@@ -89,24 +89,39 @@ class TimedEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-// The shortest time of several runs after one that loads the kernels and keeps the GPU at work
-// while the others are issued; negative if cuDNN cannot run the plan, for instance without memory
-// of its own.
+// Issues the plan once. False: cuDNN cannot run it, for instance without memory of its own.
+inline bool runs_once(const sdk::Call& call, const Plan& plan, const MeasuringMemory& memory,
+                      TimedEvent& end) {
+  if (plan.run(dnn_of(call), memory.operands(), memory.scratch()) != CUDNN_STATUS_SUCCESS) {
+    return false;
+  }
+  end.record(call);
+  return true;
+}
+
+// The shortest time of several runs after one that loads the kernels; that one's if it takes so
+// much longer than `best`, the fastest plan so far (negative: none), that the plan cannot be
+// faster. Negative if cuDNN cannot run the plan.
 inline double milliseconds_of(const sdk::Call& call, const Plan& plan,
-                              const MeasuringMemory& memory) {
+                              const MeasuringMemory& memory, double best) {
   constexpr size_t timed_runs = 3;
+  constexpr double loading = 500, slower = 3;
+  TimedEvent begin;
   std::array<TimedEvent, timed_runs + 1> ends;  // of each run, beginning with the first
-  for (TimedEvent& end : ends) {
-    if (plan.run(dnn_of(call), memory.operands(), memory.scratch()) != CUDNN_STATUS_SUCCESS) {
-      return -1;
-    }
-    end.record(call);
+  begin.record(call);
+  if (!runs_once(call, plan, memory, ends[0])) return -1;
+  const double first = ends[0].milliseconds_since(begin);
+  if (best >= 0 && first > slower * best + loading) return first;
+  // One more keeps the GPU at work while the others are issued.
+  if (!runs_once(call, plan, memory, ends[0])) return -1;
+  for (size_t i = 1; i < ends.size(); ++i) {
+    if (!runs_once(call, plan, memory, ends[i])) return -1;
   }
-  double best = ends[1].milliseconds_since(ends[0]);
+  double shortest = ends[1].milliseconds_since(ends[0]);
   for (size_t i = 2; i < ends.size(); ++i) {
-    best = std::min(best, ends[i].milliseconds_since(ends[i - 1]));
+    shortest = std::min(shortest, ends[i].milliseconds_since(ends[i - 1]));
   }
-  return best;
+  return shortest;
 }
 
 }  // namespace tandem::cuda::detail

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "plugins/cuda/blas_bias.h"
 #include "plugins/cuda/dnn.h"
 #include "tests/cuda_libraries/stand_in.h"
@@ -64,7 +66,21 @@ TEST_F(LibrariesThatAnswer, MeasureOnlyIfItIsAllowed) {
   EXPECT_EQ(chosen({}), "cuDNN forward engine 1");
   EXPECT_THAT(libraries().runs, IsEmpty());
   EXPECT_EQ(measured(), "measured: cuDNN forward engine 6");
-  EXPECT_EQ(libraries().runs.size(), 8U) << "each once to warm up and three times to measure";
+  EXPECT_EQ(libraries().runs.size(), 10U) << "each twice to warm up and three times to measure";
+}
+
+TEST_F(LibrariesThatAnswer, RunAnEngineOnceThatIsMuchSlower) {
+  libraries().by_model = {{.number = 1, .milliseconds = 1000},
+                          {.number = 6, .milliseconds = 2},
+                          {.number = 7, .milliseconds = 600}};
+  EXPECT_EQ(measured(), "measured: cuDNN forward engine 6");
+  const auto runs_of = [](int64_t number) {
+    return std::count_if(libraries().runs.begin(), libraries().runs.end(),
+                         [&](const stand_in::Libraries::Run& run) { return run.engine == number; });
+  };
+  EXPECT_EQ(runs_of(1), 5) << "nothing was known to be faster";
+  EXPECT_EQ(runs_of(6), 5);
+  EXPECT_EQ(runs_of(7), 1);
 }
 
 TEST_F(LibrariesThatAnswer, AreAskedForTheFallbacksOnlyIfTheModelHasNothing) {

@@ -36,14 +36,6 @@ TEST_P(RectifiedRuns, GiveTheBitsOfRunsWithReluLayers) {
   EXPECT_EQ(run_of(GetParam(), false), run_of(GetParam(), true));
 }
 
-Net built(const NetDefinition& definition) {
-  static const Registry registry = Registry::with_defaults();
-  NetOptions options;
-  options.batch = 2;
-  options.data = {1, 3, 20, 20};
-  return build_net(definition, registry, options);
-}
-
 Net rectified(bool looked_at) {
   return built(rectified_net(looked_at));
 }

@@ -53,16 +53,22 @@ inline NetDefinition rectified_net(bool looked_at, bool normalises = false) {
   return read_net_text(net.text());
 }
 
-// How many layers have no forward pass of their own in the net made for a kind of device.
-inline int fusion_text(const NetDefinition& definition, const std::string& kind, int32_t phase) {
+// Built for two rows of 20x20 pixels on a kind of device.
+inline Net built(const NetDefinition& definition, const std::string& kind = "cpu",
+                 int32_t phase = TANDEM_TRAIN) {
   static const Registry registry = Registry::with_defaults();
   NetOptions options;
   options.phase = phase;
   options.device_kind = kind;
   options.batch = 2;
   options.data = {1, 3, 20, 20};
+  return build_net(definition, registry, options);
+}
+
+// How many layers have no forward pass of their own in the net made for a kind of device.
+inline int fusion_text(const NetDefinition& definition, const std::string& kind, int32_t phase) {
   int layers = 0;
-  for (const Layer& layer : build_net(definition, registry, options).layers) {
+  for (const Layer& layer : built(definition, kind, phase).layers) {
     layers += layer.fused_into >= 0 ? 1 : 0;
   }
   return layers;

@@ -63,13 +63,29 @@ void PlanBuilder::emit_forward(int shard, int layer) {
   emit_own_pass(shard, layer, Stage::forward, LayerPass::forward);
 }
 
+bool PlanBuilder::has_backward_pass(int shard, int layer) const {
+  return net().layer(layer).has_backward() && !net().makes_gradient_views(layer) &&
+         !applied_ahead_.contains({shard, layer});
+}
+
 void PlanBuilder::emit_backward(int shard, int layer, Stage stage) {
-  const Layer& l = net().layers[size_t(layer)];
-  if (!l.has_backward() || net().makes_gradient_views(layer)) return;
-  // A kernel that did not apply the activation does not apply its gradient either.
-  if (applied_ahead_.contains({shard, layer})) return;
-  if (l.wants_backward_weights) emit_backward_weights(shard, layer, stage);
-  if (l.wants_backward_data) emit_own_pass(shard, layer, stage, LayerPass::backward_data);
+  if (!has_backward_pass(shard, layer)) return;
+  if (net().layer(layer).wants_backward_weights) emit_backward_weights(shard, layer, stage);
+  emit_backward_data(shard, layer, stage, rows(shard));
+}
+
+void PlanBuilder::emit_backward_data(int shard, int layer, Stage stage, Interval some) {
+  const Layer& l = net().layer(layer);
+  if (!l.wants_backward_data || !has_backward_pass(shard, layer)) return;
+  if (some.count() == rows(shard).count()) {
+    emit_own_pass(shard, layer, stage, LayerPass::backward_data);
+  } else {
+    PlanBinding use = describe(shard, layer);
+    slice_rows(use, shard, some);
+    emit_pass(fmt::format("{}, rows {}-{}", label(LayerPass::backward_data, layer, shard),
+                          some.begin, some.end),
+              stage, {add_binding(std::move(use)), LayerPass::backward_data, false});
+  }
   if (l.activation_before != TANDEM_ACTIVATION_NONE) {
     applied_ahead_.emplace(shard, net().tensor(l.inputs[0]).producer);
   }

@@ -39,9 +39,15 @@ class PlanBuilder : public PlanRegions {
   void emit_statistics(int shard, int layer, Stage stage, LayerPass pass);
   // Nothing for an activation that is fused into the layer before and was applied there.
   void emit_forward(int shard, int layer);
-  // The backward passes that are wanted: weights first, because their gradients travel. Nothing for
-  // a layer without any, and for an activation whose gradient the layer before applies.
+  // Whether a pass of its own makes the layer's gradients: not where it has none, where its inputs'
+  // gradients are views of its output's, and for an activation whose gradient another layer that
+  // was emitted applies.
+  [[nodiscard]] bool has_backward_pass(int shard, int layer) const;
+  // The backward passes that are wanted, if it has any: weights first, because their gradients
+  // travel.
   void emit_backward(int shard, int layer, Stage stage);
+  // The one that makes its inputs' gradients, of some of the shard's rows.
+  void emit_backward_data(int shard, int layer, Stage stage, Interval some);
   // Only the pass that makes the weights' gradients.
   void emit_backward_weights(int shard, int layer, Stage stage);
   // "backward_data fc1 @0"
@@ -95,7 +101,7 @@ class PlanBuilder : public PlanRegions {
 
   PendingActivations pending_;
   std::set<std::pair<int, int>> written_gradients_;  // (device, weight array), so far
-  // (shard, activation): the layer before applied it, and applies its gradient
+  // (shard, activation): the layer before or after it applies its gradient
   std::set<std::pair<int, int>> applied_ahead_;
   std::vector<Task> kept_passes_;  // by binding and pass, before a restart; no stream: none
 };

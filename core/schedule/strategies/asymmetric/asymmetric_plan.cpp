@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/strategies/asymmetric/asymmetric.h"
@@ -50,7 +52,10 @@ class Asymmetric {
 
   void add_backward_shards() {
     std::vector<bool> backward;
-    for (const Layer& layer : net_.layers) backward.push_back(layer.wants_backward_data);
+    for (size_t i = 0; i < net_.layers.size(); ++i) {
+      const bool passes_on = net_.makes_gradient_views(static_cast<int>(i));
+      backward.push_back(net_.layers[i].wants_backward_data && !passes_on);
+    }
     parts_ = backward_rows(builder_.inputs(), groups_);
     std::map<int, int> others;  // by device, of its parts
     for (const BackwardRows& part : parts_) {
@@ -90,9 +95,18 @@ class Asymmetric {
     }
   }
 
+  // A layer that does not run in place may give its output the name of its input, so names of
+  // tensors come again.
+  [[nodiscard]] std::string name_of(int tensor) const {
+    const Layer& producer = net_.layer(net_.tensor(tensor).producer);
+    return producer.outputs.size() == 1
+               ? producer.name
+               : fmt::format("{} of {}", net_.tensor(tensor).name, producer.name);
+  }
+
   // The rows of the tensor that `from` ran the forward pass over and the shard works on.
   void gather(const Work& work, int tensor, int from) {
-    const std::string& name = net_.tensors[size_t(tensor)].name;
+    const std::string name = name_of(tensor);
     const int to = builder_.device_of(work.shard), layer = net_.tensors[size_t(tensor)].producer;
     const Interval has = builder_.rows(from), wanted = builder_.rows(work.shard);
     const Interval both = intersection(has, wanted);
@@ -144,6 +158,8 @@ class Asymmetric {
     std::vector<CopySegment> segments;
     for (const int output : l.outputs) {
       if (!net_.tensors[size_t(output)].has_gradient) continue;
+      const auto& [begin, end] = message.rows;
+      if (!sent_.emplace(from, to, net_.gradient_of(output), begin, end).second) continue;
       segments.push_back({builder_.tensor_gradient(from, output, message.rows),
                           builder_.tensor_gradient(to, output, message.rows)});
     }
@@ -198,8 +214,7 @@ class Asymmetric {
                                                : std::vector<Interval>{parts_[part].rows};
       for (const Interval& rows : passes) {
         for (int l = above; l-- > layer + 1;) {
-          if (!net_.layers[size_t(l)].wants_backward_data) continue;
-          emit_pass(work_[part].shard, l, rows);
+          emit_activation_gradient(work_[part].shard, l, rows);
         }
         for (const GradientMessage& message : messages) {
           if (message.part != part || message.rows.begin < rows.begin ||
@@ -212,19 +227,19 @@ class Asymmetric {
     }
   }
 
-  void emit_pass(int shard, int layer, Interval rows) {
-    const bool is_whole = rows.count() == builder_.rows(shard).count();
-    int use = -1;
-    if (is_whole) {
-      use = builder_.binding(shard, layer);
-    } else {
-      PlanBinding some = builder_.describe(shard, layer);
-      builder_.slice_rows(some, shard, rows);
-      use = builder_.add_binding(std::move(some));
+  void emit_activation_gradient(int shard, int layer, Interval rows) {
+    if (!builder_.has_backward_pass(shard, layer)) return;
+    builder_.emit_backward_data(shard, layer, Stage::backward_data, rows);
+    for (const int input : net_.layer(layer).inputs) forget_sent(shard, input, rows);
+  }
+  // W has another gradient than the one that is there now.
+  void forget_sent(int shard, int tensor, Interval rows) {
+    const int root = net_.gradient_of(tensor);
+    for (auto at = sent_.begin(); at != sent_.end();) {
+      const auto& [from, to, sent, begin, end] = *at;
+      const bool is_written = from == shard && sent == root && rows.contains({begin, end});
+      at = is_written ? sent_.erase(at) : std::next(at);
     }
-    builder_.emit_pass(builder_.label(LayerPass::backward_data, layer, shard) +
-                           (is_whole ? "" : fmt::format(", rows {}-{}", rows.begin, rows.end)),
-                       Stage::backward_data, {use, LayerPass::backward_data, false});
   }
 
   void emit_weights(int layer) {
@@ -279,6 +294,9 @@ class Asymmetric {
   Updates updates_;
   std::vector<BackwardRows> parts_;
   std::vector<Work> work_;  // of parts_, then W's
+  // What W has: shards of E and W, a gradient's memory, rows. Layers before a sum share the memory
+  // of their gradients.
+  std::set<std::tuple<int, int, int, int64_t, int64_t>> sent_;
 };
 
 }  // namespace
