@@ -1,6 +1,9 @@
 #include "bench/peak.h"
 
+#include <cpuid.h>
 #include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -66,12 +69,48 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) double bfloat16_
   return 4.0 * 16 * chains * rounds / seconds;
 }
 
+struct alignas(64) TileConfiguration {
+  uint8_t palette = 1, rest[15] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t row_count[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+// Products of tiles (AMX), of four sums in turns.
+__attribute__((target("amx-tile,amx-bf16"))) double tile_rate() {
+  static const TileConfiguration configuration;
+  _tile_loadconfig(&configuration);
+  const Clock::time_point begin = Clock::now();
+  constexpr int64_t tile_rounds = rounds / 16;
+  for (int64_t i = 0; i < tile_rounds; ++i) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  const double seconds = seconds_since(begin);
+  _tile_release();
+  return 2.0 * 16 * 16 * 32 * 4 * tile_rounds / seconds;
+}
+
+std::string_view cap() {
+  const char* name = std::getenv("ONEDNN_MAX_CPU_ISA");
+  return name == nullptr ? "" : name;
+}
+
 // Whether the environment caps the kernels below AVX-512.
 bool excludes_avx512() {
-  const char* cap = std::getenv("ONEDNN_MAX_CPU_ISA");
-  if (cap == nullptr) return false;
-  const std::string_view name(cap);
-  return name.starts_with("SSE") || name == "AVX" || name.starts_with("AVX2");
+  return cap().starts_with("SSE") || cap() == "AVX" || cap().starts_with("AVX2");
+}
+
+// Whether there are tiles: the CPU has them and their palette, and Linux gives them.
+bool has_tiles() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned tiles = 1U << 24 | 1U << 22;
+  if (cap().starts_with("AVX512") && cap().find("AMX") == std::string_view::npos) return false;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & tiles) != tiles) return false;
+  if (__get_cpuid_count(0x1d, 0, &a, &b, &c, &d) == 0 || a == 0) return false;
+  constexpr int request_permission = 0x1023, tile_data = 18;
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 
 double best_of_team(int threads, double (*rate)()) {
@@ -99,7 +138,7 @@ Peak measure_peak(int threads) {
     peak.float32 = best_of_team(threads, &avx2_rate);
   }
   if (wide && __builtin_cpu_supports("avx512bf16")) {
-    peak.bfloat16 = best_of_team(threads, &bfloat16_rate);
+    peak.bfloat16 = best_of_team(threads, has_tiles() ? &tile_rate : &bfloat16_rate);
   }
   return peak;
 }
