@@ -18,6 +18,34 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+using cpu::bfloat16;
+
+template <class D>
+HWY_INLINE hn::Vec<D> load(D d, const float* x) {
+  return hn::LoadU(d, x);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load(D d, const bfloat16* x) {
+  const hn::Rebind<uint16_t, D> halves;
+  const hn::RebindToUnsigned<D> words;
+  const auto bits = hn::LoadU(halves, reinterpret_cast<const uint16_t*>(x));
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(words, bits)));
+}
+// Of values that were loaded, which need no rounding.
+template <class D>
+HWY_INLINE void store(hn::Vec<D> value, D d, float* y) {
+  hn::StoreU(value, d, y);
+}
+template <class D>
+HWY_INLINE void store(hn::Vec<D> value, D, bfloat16* y) {
+  const hn::Rebind<uint16_t, D> halves;
+  const hn::RebindToUnsigned<D> words;
+  const hn::RebindToSigned<D> integers;
+  const auto bits = hn::ShiftRight<16>(hn::BitCast(words, value));
+  hn::StoreU(hn::DemoteTo(halves, hn::BitCast(integers, bits)), halves,
+             reinterpret_cast<uint16_t*>(y));
+}
+
 struct Range {
   int64_t begin, end;
 };
@@ -37,9 +65,9 @@ HWY_INLINE Range windows_of(const MaxPooling::Axis& a, int64_t pixel) {
 
 // D: vectors of at most a block's channels. If they do not divide the block, the last one overlaps
 // the one before it, and both compute the same values for what they share.
-template <class D, bool Saves>
-void forward_window(const MaxPooling& p, const Range& rows, int64_t top, int64_t column,
-                    const float* x, float* y, uint8_t* places) {
+template <class D, bool Saves, class T>
+void forward_window(const MaxPooling& p, const Range& rows, int64_t top, int64_t column, const T* x,
+                    T* y, uint8_t* places) {
   const D d;
   const hn::RebindToSigned<D> integers;
   const hn::Rebind<uint8_t, D> bytes;
@@ -50,13 +78,13 @@ void forward_window(const MaxPooling& p, const Range& rows, int64_t top, int64_t
   const int64_t first_place = (rows.begin - top) * p.w.kernel + columns.begin - left;
   for (int64_t channel = 0; channel < p.block; channel += lanes) {
     const int64_t lane = std::min(channel, p.block - lanes);
-    auto most = hn::LoadU(d, x + first + lane);
+    auto most = load(d, x + first + lane);
     auto place = hn::Set(integers, static_cast<int32_t>(first_place));
     for (int64_t h = rows.begin; h < rows.end; ++h) {
-      const float* line = x + h * p.w.input * p.block + lane;
+      const T* line = x + h * p.w.input * p.block + lane;
       const int64_t line_place = (h - top) * p.w.kernel - left;
       for (int64_t w = columns.begin; w < columns.end; ++w) {
-        const auto value = hn::LoadU(d, line + w * p.block);
+        const auto value = load(d, line + w * p.block);
         const auto is_more = hn::Or(hn::Gt(value, most), hn::IsNaN(value));
         most = hn::IfThenElse(is_more, value, most);
         if constexpr (Saves) {
@@ -65,33 +93,32 @@ void forward_window(const MaxPooling& p, const Range& rows, int64_t top, int64_t
         }
       }
     }
-    hn::StoreU(most, d, y + lane);
+    store(most, d, y + lane);
     if constexpr (Saves) hn::StoreU(hn::DemoteTo(bytes, place), bytes, places + lane);
   }
 }
 
 // Square windows that lie in the image, of constant size: the maxima first, then their places, so
 // that no comparison waits for the one before it. Returns false if one of the elements is NaN.
-template <class D, bool Saves, int Edge>
-HWY_INLINE bool forward_square(const float* x, int64_t row, int64_t block, float* y,
-                               uint8_t* places) {
+template <class D, bool Saves, int Edge, class T>
+HWY_INLINE bool forward_square(const T* x, int64_t row, int64_t block, T* y, uint8_t* places) {
   const D d;
   const hn::RebindToSigned<D> integers;
   const hn::Rebind<uint8_t, D> bytes;
-  auto most = hn::LoadU(d, x), sum = hn::Zero(d);
+  auto most = load(d, x), sum = hn::Zero(d);
   for (int h = 0; h < Edge; ++h) {
     for (int w = 0; w < Edge; ++w) {
-      const auto value = hn::LoadU(d, x + h * row + w * block);
+      const auto value = load(d, x + h * row + w * block);
       most = hn::Max(most, value);
       sum = hn::Or(sum, hn::VecFromMask(d, hn::IsNaN(value)));
     }
   }
   if (!hn::AllFalse(d, hn::IsNaN(sum))) return false;
-  hn::StoreU(most, d, y);
+  store(most, d, y);
   if constexpr (Saves) {
     auto place = hn::Zero(integers);
     for (int i = Edge * Edge - 1; i >= 0; --i) {
-      const auto value = hn::LoadU(d, x + i / Edge * row + i % Edge * block);
+      const auto value = load(d, x + i / Edge * row + i % Edge * block);
       place = hn::IfThenElse(hn::RebindMask(integers, hn::Eq(value, most)), hn::Set(integers, i),
                              place);
     }
@@ -100,8 +127,8 @@ HWY_INLINE bool forward_square(const float* x, int64_t row, int64_t block, float
   return true;
 }
 
-template <class D, bool Saves, int Edge>
-void forward_squares(const MaxPooling& p, const Range& rows, int64_t top, const float* x, float* y,
+template <class D, bool Saves, int Edge, class T>
+void forward_squares(const MaxPooling& p, const Range& rows, int64_t top, const T* x, T* y,
                      uint8_t* places) {
   constexpr int64_t lanes = hn::MaxLanes(D());
   const int64_t block = p.block, row = p.w.input * block, stride = p.w.stride, pad = p.w.pad;
@@ -110,7 +137,7 @@ void forward_squares(const MaxPooling& p, const Range& rows, int64_t top, const 
   for (int64_t column = 0; column < output; ++column, y += block) {
     const int64_t left = column * stride - pad;
     bool is_done = is_inside && left >= 0 && left + Edge <= input;
-    const float* first = x + top * row + left * block;
+    const T* first = x + top * row + left * block;
     for (int64_t channel = 0; is_done && channel < block; channel += lanes) {
       const int64_t lane = std::min(channel, block - lanes);
       is_done = forward_square<D, Saves, Edge>(first + lane, row, block, y + lane,
@@ -121,8 +148,8 @@ void forward_squares(const MaxPooling& p, const Range& rows, int64_t top, const 
   }
 }
 
-template <class D, bool Saves>
-void forward_row(const MaxPooling& p, int64_t row, const float* x, float* y, uint8_t* places) {
+template <class D, bool Saves, class T>
+void forward_row(const MaxPooling& p, int64_t row, const T* x, T* y, uint8_t* places) {
   const Range rows = pixels_of(p.h, row);
   const int64_t top = row * p.h.stride - p.h.pad, first = row * p.w.output * p.block;
   y += first;
@@ -141,8 +168,8 @@ void forward_row(const MaxPooling& p, int64_t row, const float* x, float* y, uin
 
 // Adds the gradients of a row of windows to those pixels of `dx`, an input row, that were their
 // maxima. `first_place` is that of the row's first pixel in these windows.
-template <class D>
-void add_windows(const MaxPooling& p, int64_t first_place, const float* dy, const uint8_t* places,
+template <class D, class T>
+void add_windows(const MaxPooling& p, int64_t first_place, const T* dy, const uint8_t* places,
                  float* dx) {
   const D d;
   const hn::RebindToSigned<D> integers;
@@ -160,7 +187,7 @@ void add_windows(const MaxPooling& p, int64_t first_place, const float* dy, cons
         const auto had = hn::FirstN(integers, static_cast<size_t>(channel - lane));
         place = hn::IfThenElse(had, hn::Set(integers, -1), place);
       }
-      const auto gradient = hn::LoadU(d, dy + lane);
+      const auto gradient = load(d, dy + lane);
       float* pixel = dx + (left + begin) * block + lane;
       for (int64_t k = begin; k < end; ++k, pixel += block) {
         const auto is_here =
@@ -174,21 +201,19 @@ void add_windows(const MaxPooling& p, int64_t first_place, const float* dy, cons
   }
 }
 
-template <class D>
-void backward_row(const MaxPooling& p, int64_t row, const float* dy, const uint8_t* places,
-                  float* dx) {
-  float* line = dx + row * p.w.input * p.block;
-  std::fill_n(line, p.w.input * p.block, 0.0F);
+template <class D, class T>
+void backward_row(const MaxPooling& p, int64_t row, const T* dy, const uint8_t* places, float* dx) {
+  std::fill_n(dx, p.w.input * p.block, 0.0F);
   const Range rows = windows_of(p.h, row);
   for (int64_t h = rows.begin; h < rows.end; ++h) {
     const int64_t first_place = (row + p.h.pad - h * p.h.stride) * p.w.kernel;
     const int64_t from = h * p.w.output * p.block;
-    add_windows<D>(p, first_place, dy + from, places + from, line);
+    add_windows<D>(p, first_place, dy + from, places + from, dx);
   }
 }
 
-template <class D>
-void forward_row_of(const MaxPooling& p, int64_t row, const float* x, float* y, uint8_t* places) {
+template <class D, class T>
+void forward_row_of(const MaxPooling& p, int64_t row, const T* x, T* y, uint8_t* places) {
   places == nullptr ? forward_row<D, false>(p, row, x, y, places)
                     : forward_row<D, true>(p, row, x, y, places);
 }
@@ -198,20 +223,24 @@ using Long = hn::CappedTag<float, 16>;
 using Middle = hn::CappedTag<float, 8>;
 using Short = hn::CappedTag<float, fewest_channels>;
 
-void forward(const MaxPooling& p, int64_t row, const float* x, float* y, uint8_t* places) {
+template <class T>
+void forward(const MaxPooling& p, int64_t row, const T* x, T* y, uint8_t* places) {
   p.block >= 16  ? forward_row_of<Long>(p, row, x, y, places)
   : p.block >= 8 ? forward_row_of<Middle>(p, row, x, y, places)
                  : forward_row_of<Short>(p, row, x, y, places);
 }
 
-void backward(const MaxPooling& p, int64_t row, const float* dy, const uint8_t* places, float* dx) {
+template <class T>
+void backward(const MaxPooling& p, int64_t row, const T* dy, const uint8_t* places, float* dx) {
   p.block >= 16  ? backward_row<Long>(p, row, dy, places, dx)
   : p.block >= 8 ? backward_row<Middle>(p, row, dy, places, dx)
                  : backward_row<Short>(p, row, dy, places, dx);
 }
 
 const MaxPoolingKernels* table() {
-  static const MaxPoolingKernels kernels{hwy::TargetName(HWY_TARGET), forward, backward};
+  static const MaxPoolingKernels kernels{hwy::TargetName(HWY_TARGET),
+                                         {forward<float>, backward<float>},
+                                         {forward<bfloat16>, backward<bfloat16>}};
   return &kernels;
 }
 

@@ -1,10 +1,12 @@
-// Max pooling of float32 images in vectors of channels, near the speed of memory on every CPU. A
-// NaN is the maximum of every window that contains it. For the backward pass forward saves the
-// place of each maximum in its window, one byte for each output: row * kernel width + column. Of
-// equal elements the first one is the maximum.
+// Max pooling of images in vectors of channels, near the speed of memory on every CPU. A NaN is the
+// maximum of every window that contains it. For the backward pass forward saves the place of each
+// maximum in its window, one byte for each output: row * kernel width + column. Of equal elements
+// the first one is the maximum.
 #pragma once
 
 #include <cstdint>
+
+#include "plugins/cpu/bfloat16.h"
 
 namespace tandem::layers {
 
@@ -18,15 +20,20 @@ struct MaxPooling {
 inline constexpr int64_t fewest_channels = 4;
 inline constexpr int64_t most_places = 256;  // pixels of a window
 
-// Each function computes one row of a plane, which is `block` channels of an image: `x` and `dx`
-// are planes of inputs, `y`, `dy` and `places` of outputs. Everything runs on the calling thread.
+// Each function computes one row of a plane, which is `block` channels of an image: `x` is a plane
+// of inputs, `y`, `dy` and `places` are planes of outputs. Everything runs on the calling thread.
+template <class T>
+struct MaxPoolingPasses {
+  // `places` may be null.
+  void (*forward)(const MaxPooling& pooling, int64_t output_row, const T* x, T* y, uint8_t* places);
+  // `dx`: the row's gradients.
+  void (*backward)(const MaxPooling& pooling, int64_t input_row, const T* dy, const uint8_t* places,
+                   float* dx);
+};
 struct MaxPoolingKernels {
   const char* instructions;  // such as "AVX2"
-  // `places` may be null.
-  void (*forward)(const MaxPooling& pooling, int64_t output_row, const float* x, float* y,
-                  uint8_t* places);
-  void (*backward)(const MaxPooling& pooling, int64_t input_row, const float* dy,
-                   const uint8_t* places, float* dx);
+  MaxPoolingPasses<float> float32;
+  MaxPoolingPasses<cpu::bfloat16> bfloat16;
 };
 
 // The best that this CPU has and ONEDNN_MAX_CPU_ISA does not exclude.

@@ -47,13 +47,13 @@ TANDEM_CPU_VECTOR bool holds_nan(const bfloat16* values, int64_t count) {
 
 class PoolingCpu : public Needs {
  public:
-  PoolingCpu(const Binding& binding, const Call&)
+  PoolingCpu(const Binding& binding, const Call& call)
       : settings_(binding.attributes, binding.input(0).shape),
         input_(named_as(binding.input(0), binding.output(0))),
         output_(named_as(binding.output(0), binding.input(0))),
         follows_relu_(binding.follows_relu()) {
     require_computable(binding.input(0).dtype);
-    vectors_ = VectorMaxPooling::make(binding);
+    vectors_ = VectorMaxPooling::make(binding, call);
     if (vectors_ != nullptr) {
       static_cast<Needs&>(*this) = static_cast<const Needs&>(*vectors_);
       return;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "tests/support/computable.h"
 #include "tests/support/layer_test.h"
 
 namespace tandem::test {
@@ -15,14 +16,22 @@ struct Pool {
   int64_t kernel = 3, stride = 1, pad = 0;
 };
 
-LayerSetup pooling(const Pool& p, int32_t layout) {
+LayerSetup pooling(const Pool& p, int32_t layout, int32_t dtype = TANDEM_FLOAT32) {
   return {.type = "Pooling",
           .parameters = {{"kernel_size", std::to_string(p.kernel)},
                          {"stride", std::to_string(p.stride)},
                          {"pad", std::to_string(p.pad)}},
-          .inputs = {random_tensor(p.input, 1)},
+          .inputs = {rounded_to(dtype, random_tensor(p.input, 1))},
           .input_layout = layout,
-          .output_layout = layout};
+          .output_layout = layout,
+          .input_dtype = dtype,
+          .output_dtype = dtype};
+}
+
+// Those that this CPU computes in.
+std::vector<int32_t> dtypes() {
+  if (!no_products(TANDEM_BFLOAT16).empty()) return {TANDEM_FLOAT32};
+  return {TANDEM_FLOAT32, TANDEM_BFLOAT16};
 }
 
 // The first of the largest elements of a window, or a NaN of it.
@@ -44,7 +53,7 @@ void expect_definition(const Pool& p, const LayerSetup& setup) {
   LayerRun run(setup);
   EXPECT_THAT(run.algorithm(), testing::HasSubstr("vectors of channels"));
   const PlainTensor y = run.forward()[0];
-  const PlainTensor dy = random_tensor(y.shape, 2);
+  const PlainTensor dy = rounded_to(setup.input_dtype, random_tensor(y.shape, 2));
   const std::vector<float>& x = setup.inputs[0].values;
   std::vector<float> dx(x.size(), 0);
   size_t i = 0;
@@ -58,7 +67,10 @@ void expect_definition(const Pool& p, const LayerSetup& setup) {
       }
     }
   }
-  EXPECT_LE(relative_difference(run.backward_data({dy})[0].values, dx), 1e-6);
+  // Sums of bfloat16 are float32, too, and rounded once.
+  const PlainTensor expected = rounded_to(setup.input_dtype, {setup.inputs[0].shape, dx});
+  EXPECT_LE(relative_difference(run.backward_data({dy})[0].values, expected.values),
+            setup.input_dtype == TANDEM_FLOAT32 ? 1e-6 : 0);
 }
 
 constexpr int32_t layouts_of_vectors[] = {TANDEM_NHWC, TANDEM_NCHW8C, TANDEM_NCHW16C};
@@ -71,7 +83,7 @@ TEST(MaxPooling, TakesTheFirstLargestElementOfEachWindow) {
       SCOPED_TRACE(testing::Message()
                    << "layout " << layout << ", input " << p.input.h << "x" << p.input.w
                    << ", kernel " << p.kernel << ", stride " << p.stride << ", pad " << p.pad);
-      expect_definition(p, pooling(p, layout));
+      for (const int32_t dtype : dtypes()) expect_definition(p, pooling(p, layout, dtype));
     }
   }
 }
@@ -81,7 +93,7 @@ TEST(MaxPooling, TakesAnyNumberOfChannelsFromFourOn) {
   for (const int64_t channels : {4, 5, 7, 8, 9, 15, 16, 17, 20, 31, 50}) {
     SCOPED_TRACE(channels);
     const Pool p{{2, channels, 8, 8}, 2, 2, 0};
-    expect_definition(p, pooling(p, TANDEM_NHWC));
+    for (const int32_t dtype : dtypes()) expect_definition(p, pooling(p, TANDEM_NHWC, dtype));
   }
 }
 
@@ -96,24 +108,28 @@ TEST(MaxPooling, PassesNanAndInfinityOn) {
   const Pool p{{2, 32, 9, 9}, 3, 2, 0};
   for (const int32_t layout : layouts_of_vectors) {
     SCOPED_TRACE(layout);
-    LayerSetup setup = pooling(p, layout);
-    std::vector<float>& x = setup.inputs[0].values;
-    for (size_t i = 0; i < 81; ++i) x[i] = -std::numeric_limits<float>::infinity();
-    for (size_t i = 5; i < x.size(); i += 97) x[i] = std::numeric_limits<float>::quiet_NaN();
-    expect_definition(p, setup);
+    for (const int32_t dtype : dtypes()) {
+      LayerSetup setup = pooling(p, layout, dtype);
+      std::vector<float>& x = setup.inputs[0].values;
+      for (size_t i = 0; i < 81; ++i) x[i] = -std::numeric_limits<float>::infinity();
+      for (size_t i = 5; i < x.size(); i += 97) x[i] = std::numeric_limits<float>::quiet_NaN();
+      expect_definition(p, setup);
+    }
   }
 }
 
 TEST(MaxPooling, HasTheSameBitsForEveryNumberOfThreads) {
-  LayerSetup setup = pooling({{5, 48, 23, 23}, 3, 2, 1}, TANDEM_NHWC);
-  LayerRun first(setup);
-  const PlainTensor y = first.forward()[0], dy = random_tensor(y.shape, 4);
-  const PlainTensor dx = first.backward_data({dy})[0];
-  for (const int32_t threads : {1, 2, 3}) {
-    setup.threads = threads;
-    LayerRun run(setup);
-    EXPECT_EQ(run.forward()[0].values, y.values) << threads;
-    EXPECT_EQ(run.backward_data({dy})[0].values, dx.values) << threads;
+  for (const int32_t dtype : dtypes()) {
+    LayerSetup setup = pooling({{5, 48, 23, 23}, 3, 2, 1}, TANDEM_NHWC, dtype);
+    LayerRun first(setup);
+    const PlainTensor y = first.forward()[0], dy = random_tensor(y.shape, 4);
+    const PlainTensor dx = first.backward_data({dy})[0];
+    for (const int32_t threads : {1, 2, 3}) {
+      setup.threads = threads;
+      LayerRun run(setup);
+      EXPECT_EQ(run.forward()[0].values, y.values) << threads;
+      EXPECT_EQ(run.backward_data({dy})[0].values, dx.values) << threads;
+    }
   }
 }
 
