@@ -4,6 +4,7 @@
 #include "layers/convolution/depthwise.h"
 #include "layers/convolution/pixel_convolution.h"
 #include "layers/convolution/tap_gradient.h"
+#include "layers/convolution/tile_gradient.h"
 #include "layers/convolution/winograd.h"
 
 namespace {
@@ -14,6 +15,7 @@ using tandem::layers::ConvolutionKernel;
 using tandem::layers::DepthwiseConvolution;
 using tandem::layers::PixelConvolution;
 using tandem::layers::TapGradient;
+using tandem::layers::TileGradient;
 using tandem::layers::WinogradConvolution;
 
 struct Primitives {
@@ -53,13 +55,16 @@ class ConvolutionCpu : public Needs {
       return;
     }
     gradient_ = TapGradient::make(binding, call);
+    tiles_ = TileGradient::make(binding, call);
     tandem_binding rest = binding.raw;
-    if (gradient_ != nullptr) rest.flags &= ~uint32_t{TANDEM_WANTS_BACKWARD_WEIGHTS};
+    const bool own = gradient_ != nullptr || tiles_ != nullptr;
+    if (own) rest.flags &= ~uint32_t{TANDEM_WANTS_BACKWARD_WEIGHTS};
     direct_ = std::make_unique<Direct>(Binding(rest), call);
     static_cast<Needs&>(*this) = *direct_;
-    if (gradient_ == nullptr) return;
-    scratch_bytes = std::max(scratch_bytes, gradient_->scratch_bytes());
-    algorithm += ", backward weights " + gradient_->name();
+    if (!own) return;
+    scratch_bytes = std::max(
+        scratch_bytes, tiles_ != nullptr ? tiles_->scratch_bytes() : gradient_->scratch_bytes());
+    algorithm += ", backward weights " + (tiles_ != nullptr ? tiles_->name() : gradient_->name());
   }
   static constexpr uint32_t dtypes = Direct::dtypes;
   // Winograd's algorithm reads and writes vectors of channels. Plain NCHW takes longer by the time
@@ -101,6 +106,7 @@ class ConvolutionCpu : public Needs {
     }
     if (pixels_ != nullptr) return pixels_->backward_weights(call, pass);
     if (gradient_ != nullptr) return gradient_->run(call, pass);
+    if (tiles_ != nullptr) return tiles_->run(call, pass);
     direct_->backward_weights(call, pass);
   }
 
@@ -150,8 +156,10 @@ class ConvolutionCpu : public Needs {
   std::unique_ptr<DepthwiseConvolution> depthwise_;
   std::unique_ptr<PixelConvolution> pixels_;
   TakenPasses taken_;
-  std::unique_ptr<Direct> direct_;         // with the taken passes only if there is depthwise_
-  std::unique_ptr<TapGradient> gradient_;  // in place of direct_'s
+  std::unique_ptr<Direct> direct_;  // with the taken passes only if there is depthwise_
+  // In place of direct_'s, at most one of them.
+  std::unique_ptr<TapGradient> gradient_;
+  std::unique_ptr<TileGradient> tiles_;
 };
 
 }  // namespace
