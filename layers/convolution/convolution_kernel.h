@@ -297,7 +297,7 @@ sdk::LayoutOptions ConvolutionKernel<Primitives>::layouts(const sdk::Binding& bi
   const double bytes = direct_bytes(binding);
   double slower = options.empty() ? 0 : 0.1;
   if (cpu::multiplies_tiles(dtype) && !depthwise) {
-    // Of the time that vectors take, tiles take a tenth.
+    // Of the time that vectors take, tiles take a half to a tenth.
     for (tandem_layout_option& option : options) option.extra_bytes = 0.9 * bytes;
     slower = 0;
   }

@@ -83,12 +83,15 @@ std::unique_ptr<TileGradient> TileGradient::make(const sdk::Binding& binding,
     return PixelAxis::forward(w.kernel.*extent, w.stride.*extent, w.pad.*extent, w.dilation.*extent,
                               extent == &Axes::h ? in.h : in.w, extent == &Axes::h ? out.h : out.w);
   };
-  TilePlanes planes =
-      in.c / settings.group < enough_channels
-          ? TilePlanes::folded(w, in, out, depth)
-          : TilePlanes::of_channels(axis(&Axes::h), axis(&Axes::w), in.c / settings.group, depth);
-  return std::unique_ptr<TileGradient>(
+  TilePlanes planes = folds(settings, in) ? TilePlanes::folded(w, in, out, depth)
+                                          : TilePlanes::of_channels(axis(&Axes::h), axis(&Axes::w),
+                                                                    in.c / settings.group, depth);
+  std::unique_ptr<TileGradient> made(
       new TileGradient(std::move(planes), settings, in, out, std::max(1, call.threads)));
+  // A kernel or dilation that is large beside the image makes bands of mostly padding.
+  constexpr int64_t most_values = int64_t{8} << 20, most_copies = 4;
+  const int64_t tensors = sdk::count(in) + sdk::count(out);
+  return made->copied_values() <= most_values + most_copies * tensors ? std::move(made) : nullptr;
 }
 
 TileGradient::TileGradient(TilePlanes input, const ConvolutionSettings& settings,
@@ -139,7 +142,7 @@ TileGradient::Unit TileGradient::unit(int64_t index) const {
 
 int64_t TileGradient::scratch_bytes() const {
   const int64_t values =
-      bands_at_once_ * band_values() + slots_ * plane_values_ + pixels_ * tile_products::columns;
+      copied_values() + slots_ * plane_values_ + pixels_ * tile_products::columns;
   return values * static_cast<int64_t>(sizeof(bfloat16)) +
          units() * block_sums * static_cast<int64_t>(sizeof(float));
 }

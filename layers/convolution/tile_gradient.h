@@ -2,7 +2,8 @@
 // channels and taps, whose elements are sums over the pixels of all images. Bands of images are
 // copied to planes (tile_planes.h), of the output's gradient with the pixels of a channel next to
 // each other, of the input in pairs of pixels. All threads work on the same bands, and how many
-// these are depends on extents only: so do the bits of the result.
+// these are depends on extents only: so do the bits of the result. A NaN or infinity in an image
+// makes the gradients of all taps NaN that are multiplied beside it.
 #pragma once
 
 #include <memory>
@@ -44,6 +45,8 @@ class TileGradient {
   [[nodiscard]] int64_t units() const { return groups_ * output_blocks_ * group_units(); }
   [[nodiscard]] int64_t group_units() const;  // of a block of output channels
   [[nodiscard]] Unit unit(int64_t index) const;
+  // Of the bands that all threads work on.
+  [[nodiscard]] int64_t copied_values() const { return bands_at_once_ * band_values(); }
   [[nodiscard]] int64_t band_values() const { return groups_ * (input_values_ + gradient_values_); }
   void load_input(int64_t index, int64_t group, const sdk::Pass& pass, cpu::bfloat16* plane,
                   cpu::bfloat16* target) const;

@@ -95,7 +95,7 @@ inline bool has_bfloat16() {
   return may_use(dnnl::cpu_isa::avx512_core);
 }
 
-// Whether the CPU multiplies tiles of bfloat16 (AMX), ten times as many in the same time. oneDNN's
+// Whether the CPU multiplies tiles of bfloat16 (AMX), many more in the same time. oneDNN's
 // convolutions do so in NHWC only.
 inline bool multiplies_tiles(int32_t dtype) {
   return dtype == TANDEM_BFLOAT16 && may_use(dnnl::cpu_isa::avx512_core_amx);

@@ -128,24 +128,31 @@ class PlanChooser {
   }
 
   [[nodiscard]] Plan chosen(DnnPass pass, ConvolutionEpilogue epilogue) {
-    std::optional<Plan> plan;
-    if (epilogue.adds_bias) plan = chosen(PassGraph(target_, shape_, kind_, pass, epilogue));
+    std::optional<Choice> choice;
+    if (epilogue.adds_bias) choice = chosen(PassGraph(target_, shape_, kind_, pass, epilogue));
     // Where cuDNN has no tensor cores for the whole graph, it may have them for the products.
-    if (plan && plan->algorithm().on_tensor_cores) return std::move(*plan);
-    plan = chosen(PassGraph(target_, shape_, kind_, pass));
-    if (plan) return std::move(*plan);
+    if (!choice || !choice->plan.algorithm().on_tensor_cores) {
+      choice = chosen(PassGraph(target_, shape_, kind_, pass));
+    }
+    if (choice) {
+      is_by_model_ = is_by_model_ || choice->is_by_model;
+      return std::move(choice->plan);
+    }
     throw sdk::unsupported("cuDNN ", cudnnGetVersion(), " has no deterministic ",
                            pass_names[layer_pass(pass)], " engine for these shapes in ",
                            most_scratch_ >> 20, " MiB of scratch memory", way_out());
   }
+  struct Choice {
+    Plan plan;
+    bool is_by_model;
+  };
   // None if no engine is usable.
-  [[nodiscard]] std::optional<Plan> chosen(const PassGraph& graph) {
+  [[nodiscard]] std::optional<Choice> chosen(const PassGraph& graph) const {
     const bool full = keeps_all_bits(kind_);
     std::optional<Plan> plan = memory_ != nullptr ? measured(graph, full) : std::nullopt;
-    if (plan) return plan;
+    if (plan) return Choice{std::move(*plan), false};
     plan = first_usable_plan(target_, graph, full, most_scratch_);
-    is_by_model_ = is_by_model_ || plan;
-    return plan;
+    return plan ? std::optional(Choice{std::move(*plan), true}) : std::nullopt;
   }
   // The fastest of some plans; none if none of them runs. With every plan cuDNN loads kernels,
   // which takes some 70 ms, so the time is limited, too. Before the first one it also loads its

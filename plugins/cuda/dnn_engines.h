@@ -46,6 +46,7 @@ class EngineModel {
  public:
   EngineModel(const DnnTarget& target, const PassGraph& graph, cudnnBackendHeurMode_t mode)
       : adds_bias_(graph.adds_bias()) {
+    if (!graph.is_known()) return;
     model_.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.get());
     model_.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
     if (target.described != nullptr) model_.set(gpu_of_model, *target.described);
@@ -80,6 +81,7 @@ class EngineModel {
 // None if this cuDNN has no such engine for the graph, or if it does not have these knobs.
 inline std::optional<EngineConfig> named_engine(const DnnTarget& target, const PassGraph& graph,
                                                 const ConvolutionAlgorithm& algorithm) {
+  if (!graph.is_known()) return {};
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph.get());
   engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, algorithm.engine);

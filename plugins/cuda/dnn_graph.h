@@ -146,8 +146,12 @@ class PassGraph {
     }
     graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations_);
     if (target.handle != nullptr) graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target.handle);
-    graph_.finalize();
+    const cudnnStatus_t status = graph_.try_finalize();
+    is_known_ = CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED;
+    if (is_known_) check(status, "cudnnBackendFinalize of an operation graph");
   }
+  // False: this cuDNN has no engine for it.
+  [[nodiscard]] bool is_known() const { return is_known_; }
   [[nodiscard]] const Descriptor& get() const { return graph_; }
   [[nodiscard]] bool adds_bias() const { return operations_.size() > 1; }
 
@@ -180,6 +184,7 @@ class PassGraph {
   std::deque<Descriptor> parts_;
   std::vector<Descriptor> operations_;
   Descriptor graph_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
+  bool is_known_ = false;
 };
 
 }  // namespace tandem::cuda::detail

@@ -100,7 +100,7 @@ inline bool runs_once(const sdk::Call& call, const Plan& plan, const MeasuringMe
 }
 
 // The shortest time of several runs after one that loads the kernels; that one's if it takes so
-// much longer than `best`, the fastest plan so far (negative: none), that the plan cannot be
+// much longer than `best`, the fastest plan so far (negative: none), that the plan is hardly
 // faster. Negative if cuDNN cannot run the plan.
 inline double milliseconds_of(const sdk::Call& call, const Plan& plan,
                               const MeasuringMemory& memory, double best) {

@@ -134,6 +134,7 @@ TEST_F(TileGradient, IsNotUsedWhereTilesWouldBeMostlyEmptyOrCopiesTakeLong) {
   EXPECT_FALSE(is_tiled(tiled({{2, 32, 8, 8}, 8})));
   EXPECT_FALSE(is_tiled(tiled({{2, 64, 28, 28}, 64})));
   EXPECT_TRUE(is_tiled(tiled({{2, 64, 27, 27}, 64})));
+  EXPECT_FALSE(is_tiled(tiled({{1, 64, 32, 32}, 192, 1, 3, 1, 300, 300})));
   LayerSetup blocks = tiled({{2, 32, 8, 8}});
   blocks.input_layout = blocks.output_layout = TANDEM_NCHW16C;
   EXPECT_FALSE(is_tiled(blocks));

@@ -237,7 +237,7 @@ class Asymmetric {
     const int root = net_.gradient_of(tensor);
     for (auto at = sent_.begin(); at != sent_.end();) {
       const auto& [from, to, sent, begin, end] = *at;
-      const bool is_written = from == shard && sent == root && rows.contains({begin, end});
+      const bool is_written = from == shard && sent == root && rows.overlaps({begin, end});
       at = is_written ? sent_.erase(at) : std::next(at);
     }
   }
