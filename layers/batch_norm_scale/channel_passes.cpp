@@ -12,6 +12,8 @@
 // After the targets.
 #include <hwy/highway.h>
 
+#include "plugins/cpu/bfloat16-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tandem::layers::HWY_NAMESPACE {
 namespace {
@@ -19,45 +21,18 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using cpu::bfloat16;
 
-template <class D>
-HWY_INLINE hn::Vec<D> load(D d, const float* from) {
-  return hn::LoadU(d, from);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> load(D d, const bfloat16* from) {
-  const hn::RebindToUnsigned<D> wide;
-  const hn::Rebind<uint16_t, D> narrow;
-  const auto bits = hn::LoadU(narrow, reinterpret_cast<const uint16_t*>(from));
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(wide, bits)));
-}
+using cpu::HWY_NAMESPACE::load;
 
 template <class D>
 HWY_INLINE hn::Vec<D> relu(D d, hn::Vec<D> value) {
   return hn::IfThenElse(hn::Lt(value, hn::Zero(d)), hn::Zero(d), value);  // a NaN stays
 }
 
-// Rounds as cpu::store() does. The ReLU is applied to the rounded value.
-template <bool FusesRelu, class D>
-HWY_INLINE void store(D d, hn::Vec<D> value, float* to) {
-  hn::StoreU(FusesRelu ? relu(d, value) : value, d, to);
-}
-template <bool FusesRelu, class D>
-HWY_INLINE void store(D d, hn::Vec<D> value, bfloat16* to) {
-  const hn::RebindToUnsigned<D> wide;
-  const hn::RebindToSigned<D> integers;
-  const hn::Rebind<int16_t, D> narrow;
-  const auto bits = hn::BitCast(wide, value);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(wide, 1U));
-  const auto rounded = hn::Add(hn::Add(bits, hn::Set(wide, 0x7fffU)), odd);
-  const auto quiet = hn::Or(bits, hn::Set(wide, 0x00400000U));
-  auto kept = hn::IfThenElse(hn::RebindMask(wide, hn::IsNaN(value)), quiet, rounded);
-  if constexpr (FusesRelu) {
-    const auto stored = hn::BitCast(d, hn::And(kept, hn::Set(wide, 0xffff0000U)));
-    kept = hn::BitCast(wide, relu(d, stored));
-  }
-  // The shift keeps the sign, so that the upper half is what a saturating conversion gives.
-  const auto upper = hn::ShiftRight<16>(hn::BitCast(integers, kept));
-  hn::StoreU(hn::DemoteTo(narrow, upper), narrow, reinterpret_cast<int16_t*>(to));
+// The ReLU is applied to the rounded value.
+template <bool FusesRelu, class D, class T>
+HWY_INLINE void store(D d, hn::Vec<D> value, T* to) {
+  const auto kept = cpu::HWY_NAMESPACE::rounded<T>(d, value);
+  cpu::HWY_NAMESPACE::store_rounded(d, FusesRelu ? relu(d, kept) : kept, to);
 }
 
 // The gradient of the ReLU of a value that is stored as a T: dy, or 0. Half of the smallest

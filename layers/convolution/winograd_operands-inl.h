@@ -14,7 +14,7 @@
 
 #include "layers/convolution/winograd_matrices.h"
 #include "layers/convolution/winograd_products-inl.h"
-#include "plugins/cpu/bfloat16.h"
+#include "plugins/cpu/bfloat16-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tandem::layers::winograd::HWY_NAMESPACE {
@@ -60,22 +60,13 @@ HWY_INLINE void multiply_vector(const Vector* x, float* target, int64_t stride,
   (hn::StoreU(row_product<Matrix, Row>(x, Columns()), D(), target + Row * stride), ...);
 }
 
-HWY_INLINE Vector load_vector(const float* source) {
-  return hn::LoadU(D(), source);
+template <class T>
+HWY_INLINE Vector load_vector(const T* source) {
+  return cpu::HWY_NAMESPACE::load(D(), source);
 }
-HWY_INLINE Vector load_vector(const bfloat16* source) {
-  const hn::Rebind<uint16_t, D> halves;
-  const hn::RebindToUnsigned<D> words;
-  const auto bits = hn::LoadU(halves, reinterpret_cast<const uint16_t*>(source));
-  return hn::BitCast(D(), hn::ShiftLeft<16>(hn::PromoteTo(words, bits)));
-}
-HWY_INLINE void store_vector(Vector vector, float* target) {
-  hn::StoreU(vector, D(), target);
-}
-HWY_INLINE void store_vector(Vector vector, bfloat16* target) {
-  HWY_ALIGN float values[lanes];
-  hn::Store(vector, D(), values);
-  for (int64_t i = 0; i < lanes; ++i) cpu::store(values[i], target[i]);
+template <class T>
+HWY_INLINE void store_vector(Vector vector, T* target) {
+  cpu::HWY_NAMESPACE::store_rounded(D(), cpu::HWY_NAMESPACE::rounded<T>(D(), vector), target);
 }
 
 template <class T, int... I>

@@ -12,6 +12,8 @@
 // After the targets.
 #include <hwy/highway.h>
 
+#include "plugins/cpu/bfloat16-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tandem::layers::HWY_NAMESPACE {
 namespace {
@@ -20,31 +22,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using cpu::bfloat16;
 
-template <class D>
-HWY_INLINE hn::Vec<D> load(D d, const float* x) {
-  return hn::LoadU(d, x);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> load(D d, const bfloat16* x) {
-  const hn::Rebind<uint16_t, D> halves;
-  const hn::RebindToUnsigned<D> words;
-  const auto bits = hn::LoadU(halves, reinterpret_cast<const uint16_t*>(x));
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(words, bits)));
-}
-// Of values that were loaded, which need no rounding.
-template <class D>
-HWY_INLINE void store(hn::Vec<D> value, D d, float* y) {
-  hn::StoreU(value, d, y);
-}
-template <class D>
-HWY_INLINE void store(hn::Vec<D> value, D, bfloat16* y) {
-  const hn::Rebind<uint16_t, D> halves;
-  const hn::RebindToUnsigned<D> words;
-  const hn::RebindToSigned<D> integers;
-  const auto bits = hn::ShiftRight<16>(hn::BitCast(words, value));
-  hn::StoreU(hn::DemoteTo(halves, hn::BitCast(integers, bits)), halves,
-             reinterpret_cast<uint16_t*>(y));
-}
+using cpu::HWY_NAMESPACE::load;
+using cpu::HWY_NAMESPACE::store_rounded;
 
 struct Range {
   int64_t begin, end;
@@ -93,7 +72,7 @@ void forward_window(const MaxPooling& p, const Range& rows, int64_t top, int64_t
         }
       }
     }
-    store(most, d, y + lane);
+    store_rounded(d, most, y + lane);
     if constexpr (Saves) hn::StoreU(hn::DemoteTo(bytes, place), bytes, places + lane);
   }
 }
@@ -114,7 +93,7 @@ HWY_INLINE bool forward_square(const T* x, int64_t row, int64_t block, T* y, uin
     }
   }
   if (!hn::AllFalse(d, hn::IsNaN(sum))) return false;
-  store(most, d, y);
+  store_rounded(d, most, y);
   if constexpr (Saves) {
     auto place = hn::Zero(integers);
     for (int i = Edge * Edge - 1; i >= 0; --i) {

@@ -74,9 +74,9 @@ void PlanBuilder::emit_backward(int shard, int layer, Stage stage) {
   emit_backward_data(shard, layer, stage, rows(shard));
 }
 
-void PlanBuilder::emit_backward_data(int shard, int layer, Stage stage, Interval some) {
+bool PlanBuilder::emit_backward_data(int shard, int layer, Stage stage, Interval some) {
   const Layer& l = net().layer(layer);
-  if (!l.wants_backward_data || !has_backward_pass(shard, layer)) return;
+  if (!l.wants_backward_data || !has_backward_pass(shard, layer)) return false;
   if (some.count() == rows(shard).count()) {
     emit_own_pass(shard, layer, stage, LayerPass::backward_data);
   } else {
@@ -89,6 +89,7 @@ void PlanBuilder::emit_backward_data(int shard, int layer, Stage stage, Interval
   if (l.activation_before != TANDEM_ACTIVATION_NONE) {
     applied_ahead_.emplace(shard, net().tensor(l.inputs[0]).producer);
   }
+  return true;
 }
 
 void PlanBuilder::emit_backward_weights(int shard, int layer, Stage stage) {

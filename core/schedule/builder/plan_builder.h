@@ -39,15 +39,11 @@ class PlanBuilder : public PlanRegions {
   void emit_statistics(int shard, int layer, Stage stage, LayerPass pass);
   // Nothing for an activation that is fused into the layer before and was applied there.
   void emit_forward(int shard, int layer);
-  // Whether a pass of its own makes the layer's gradients: not where it has none, where its inputs'
-  // gradients are views of its output's, and for an activation whose gradient another layer that
-  // was emitted applies.
-  [[nodiscard]] bool has_backward_pass(int shard, int layer) const;
   // The backward passes that are wanted, if it has any: weights first, because their gradients
   // travel.
   void emit_backward(int shard, int layer, Stage stage);
-  // The one that makes its inputs' gradients, of some of the shard's rows.
-  void emit_backward_data(int shard, int layer, Stage stage, Interval some);
+  // The one that makes its inputs' gradients, of some of the shard's rows. False: there is none.
+  bool emit_backward_data(int shard, int layer, Stage stage, Interval some);
   // Only the pass that makes the weights' gradients.
   void emit_backward_weights(int shard, int layer, Stage stage);
   // "backward_data fc1 @0"
@@ -92,6 +88,10 @@ class PlanBuilder : public PlanRegions {
 
  private:
   void emit(Task task);
+  // Whether a pass of its own makes the layer's gradients: not where it has none, where its inputs'
+  // gradients are views of its output's, and for an activation whose gradient another layer that
+  // was emitted applies.
+  [[nodiscard]] bool has_backward_pass(int shard, int layer) const;
   // A pass of the shard's own binding of the layer.
   void emit_own_pass(int shard, int layer, Stage stage, LayerPass pass, bool accumulate = false);
   void emit_conversion(int shard, const Region& pixels, const Region& target);

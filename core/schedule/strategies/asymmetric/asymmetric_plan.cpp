@@ -228,8 +228,7 @@ class Asymmetric {
   }
 
   void emit_activation_gradient(int shard, int layer, Interval rows) {
-    if (!builder_.has_backward_pass(shard, layer)) return;
-    builder_.emit_backward_data(shard, layer, Stage::backward_data, rows);
+    if (!builder_.emit_backward_data(shard, layer, Stage::backward_data, rows)) return;
     for (const int input : net_.layer(layer).inputs) forget_sent(shard, input, rows);
   }
   // W has another gradient than the one that is there now.
