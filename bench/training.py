@@ -23,9 +23,11 @@ few loops of ours that only move memory, such as the update, are not capped.
 --hosts compares ranks of one device of one thread, one on each pretended host with links of --rate, and --ranks
 those on this host that send over loopback, beside as many devices in one process of ours: PyTorch tuned as ranks of
 DistributedDataParallel over gloo. The batch is that of all ranks. Normalisation is of each rank's rows on both sides.
+--busy compares beside other processes that compute at a lower priority.
 Each number is the median over all steps of all rounds. Writes training.csv and training.svg to FOLDER.
 """
 import argparse
+import contextlib
 import csv
 import json
 import os
@@ -183,6 +185,17 @@ def runs(case, kind):
     return kind != "ONNX Runtime" or (case.net in ONNX_NETS and case.precision == "float32")
 
 
+@contextlib.contextmanager
+def busy(count):
+    """Other work on the machine: processes that compute at a lower priority."""
+    others = [subprocess.Popen(["nice", "-n", "10", sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+
+
 def measure(a, kinds, folder):
     cases = [Case(net, precision) for net in a.nets for precision in a.precisions]
     for net in a.nets:
@@ -191,7 +204,8 @@ def measure(a, kinds, folder):
     for number in range(a.rounds):
         for case in cases:
             for kind in [kind for kind in kinds if runs(case, kind)]:
-                case.add(kind, ask(*command_of(a, case, kind, folder)))
+                with busy(a.busy):
+                    case.add(kind, ask(*command_of(a, case, kind, folder)))
                 print(f"round {number + 1}: {case.net} {case.precision} {kind}: {case.rate(kind):.1f} images/s",
                       file=sys.stderr, flush=True)
     return cases
@@ -262,6 +276,7 @@ def arguments():
     parser.add_argument("--precisions", help="float32,bfloat16; with --isa avx2 float32")
     parser.add_argument("--isa", choices=sorted(CAPS), help="cap both sides and the limit to these instructions")
     parser.add_argument("--recompute", action="store_true", help="Tandem computes activations again: less memory")
+    parser.add_argument("--busy", type=int, default=0, help="compare beside so many processes that compute at nice 10")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--warm-up", type=int, default=3)
@@ -318,6 +333,7 @@ def main():
     peak = {p: max(before[p], after[p]) for p in ("float32", "bfloat16")}
     rows = list(rows_of(cases, peak))
     capped = f", capped to {a.isa.upper()}" if a.isa else ""
+    capped += f", beside {a.busy} busy processes" if a.busy else ""
     place = (f"{a.hosts} hosts with links of {a.rate}" if a.hosts else f"{a.ranks} ranks over loopback" if a.ranks
              else f"{a.threads} threads")
     print(f"{cpu()[0]}{capped}, {place}: {peak['float32'] / 1e9:.0f} GFLOP/s float32"

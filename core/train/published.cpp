@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -14,6 +13,7 @@
 #include "core/model/models.h"
 #include "core/train/checkpoint.h"
 #include "core/train/json_text.h"
+#include "core/train/name_rules.h"
 #include "core/train/run_folder.h"
 #include "core/train/safetensors.h"
 
@@ -24,96 +24,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* names_file = "torch.names";
-constexpr const char* not_needed = "-";
-constexpr int64_t largest_image = 16384;
-
-// A rule for names: one '*' on each side stands for the same text.
-struct NameRule {
-  std::string from, to;
-};
-struct NameRules {
-  std::vector<NameRule> rules;
-  std::string net;  // of an architecture under another name, by the line "net NAME"
-  // How torchvision prepares the images of a file alone, by the lines "resize SIDE" and
-  // "interpolation NAME"; 0 and "": as of most architectures.
-  int64_t resize = 0;
-  std::string interpolation;
-  double eps = 0;  // of each BatchNorm, by the line "eps X"; 0: the net's
-};
-
-NameRules read_name_rules(const fs::path& file) {
-  NameRules result;
-  std::istringstream lines(read_text_file(file));
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    std::istringstream words(line);
-    NameRule rule;
-    std::string more;
-    if (!(words >> rule.from) || rule.from.front() == '#') continue;
-    if (!(words >> rule.to) || (words >> more)) {
-      throw error("{}:{}: a rule is two names, as '*.running_mean *.mean'", file.string(), number);
-    }
-    if (rule.from == "net") {
-      result.net = rule.to;
-    } else if (rule.from == "interpolation") {
-      result.interpolation = rule.to;
-    } else if (rule.from == "eps") {
-      if (!parse_number(rule.to, &result.eps) || result.eps <= 0 || result.eps > 1) {
-        throw error("{}:{}: eps {}: what BatchNorm adds to the variance, above 0 and at most 1",
-                    file.string(), number, rule.to);
-      }
-    } else if (rule.from == "resize") {
-      if (!parse_integer(rule.to, &result.resize) || result.resize < 1 ||
-          result.resize > largest_image) {
-        throw error("{}:{}: resize {}: the shorter side in pixels, from 1 to {}", file.string(),
-                    number, rule.to, largest_image);
-      }
-    } else {
-      result.rules.push_back(rule);
-    }
-  }
-  return result;
-}
-
-// The name by the rule; nullopt if it does not fit.
-std::optional<std::string> renamed(const std::string& name, const NameRule& rule) {
-  const size_t star = rule.from.find('*');
-  if (star == std::string::npos) {
-    return name == rule.from ? std::optional(rule.to) : std::nullopt;
-  }
-  const std::string begin = rule.from.substr(0, star), end = rule.from.substr(star + 1);
-  const bool fits =
-      name.size() >= begin.size() + end.size() && name.starts_with(begin) && name.ends_with(end);
-  if (!fits) return std::nullopt;
-  const std::string middle = name.substr(begin.size(), name.size() - begin.size() - end.size());
-  std::string result = rule.to;
-  const size_t place = result.find('*');
-  if (place != std::string::npos) result.replace(place, 1, middle);
-  return result;
-}
-
-// The file's arrays under the names that they have here.
-SafetensorsFile with_names_of_net(const fs::path& path, SafetensorsFile file,
-                                  const std::vector<NameRule>& rules) {
-  std::map<std::string, SafetensorsFile::Array> arrays;
-  for (auto& [name, array] : file.arrays) {
-    std::string here = name;
-    for (const NameRule& rule : rules) {
-      if (const auto found = renamed(name, rule)) {
-        here = *found;
-        break;
-      }
-    }
-    if (here == not_needed) continue;
-    if (!arrays.emplace(here, std::move(array)).second) {
-      throw error("'{}' has two arrays for '{}' of the net, one of them '{}'", path.string(), here,
-                  name);
-    }
-  }
-  file.arrays = std::move(arrays);
-  return file;
-}
 
 // BatchNorm keeps sums over the steps and the sum of their weights. In the long run that is
 // 1 / (1 - fraction), with which the next step counts as much as in PyTorch.

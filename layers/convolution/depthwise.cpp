@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "layers/convolution/divide.h"
 #include "plugins/cpu/layout.h"
 #include "plugins/cpu/onednn.h"
 #include "plugins/cpu/team.h"
@@ -13,9 +14,6 @@ using depthwise::Tap;
 
 namespace {
 
-int64_t divide_up(int64_t count, int64_t by) {
-  return (count + by - 1) / by;
-}
 // Also of negative numbers.
 int64_t divide_down(int64_t count, int64_t by) {
   return count >= 0 ? count / by : -divide_up(-count, by);

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "layers/convolution/divide.h"
 #include "plugins/cpu/onednn.h"
 #include "plugins/cpu/team.h"
 
 namespace tandem::layers {
 namespace {
-
-int64_t divide_up(int64_t count, int64_t by) {
-  return (count + by - 1) / by;
-}
 
 // Not where most of a plane would be padding, most phases would have no point of the kernel, or a
 // row of all channels would not fit a cache.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "layers/convolution/divide.h"
 #include "plugins/cpu/layout.h"
 #include "plugins/cpu/team.h"
 
@@ -14,10 +15,6 @@ constexpr int64_t part_pixels = 256;
 // Taps that a thread sums up at a time: so few that threads have equal shares of few channels, and
 // whole blocks of the products' rows.
 constexpr int64_t unit_taps = 12;
-
-int64_t divide_up(int64_t count, int64_t by) {
-  return (count + by - 1) / by;
-}
 
 // Channels that are next to each other in memory: all of them in images of one pixel.
 int64_t block_of(const tandem_tensor& tensor) {

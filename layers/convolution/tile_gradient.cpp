@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "layers/convolution/divide.h"
 #include "layers/convolution/tile_products.h"
 #include "plugins/cpu/team.h"
 
@@ -13,10 +14,6 @@ namespace {
 using cpu::bfloat16;
 using tile_products::block;
 using tile_products::depth;
-
-int64_t divide_up(int64_t count, int64_t by) {
-  return (count + by - 1) / by;
-}
 
 constexpr int64_t block_sums = block * block;
 

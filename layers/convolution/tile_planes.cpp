@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "layers/convolution/divide.h"
 #include "layers/convolution/tile_products.h"
 
 namespace tandem::layers {
@@ -10,10 +11,6 @@ namespace tandem::layers {
 namespace {
 
 using cpu::bfloat16;
-
-int64_t divide_up(int64_t count, int64_t by) {
-  return (count + by - 1) / by;
-}
 
 int64_t whole_tiles(int64_t depth) {
   return divide_up(depth, tile_products::depth) * tile_products::depth;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "layers/convolution/divide.h"
 #include "plugins/cpu/layout.h"
 #include "plugins/cpu/onednn.h"
 #include "plugins/cpu/team.h"
@@ -34,10 +35,6 @@ PartSize shared_part(int64_t lanes) {
   return {lanes > 8 ? most : int64_t{4} << 20, 256, most};
 }
 constexpr int64_t word = 4;  // bytes
-
-int64_t divide_up(int64_t count, int64_t by) {
-  return (count + by - 1) / by;
-}
 
 Grid grid_of(const sdk::Shape& outputs, int64_t step, int64_t distance) {
   const auto tiles = [&](int64_t pixels) {
