@@ -218,6 +218,12 @@ std::vector<float> expected_scores(LoadedRun& run, const OnnxModel& model, bool 
   NetRunner runner(*run.session);
   std::vector<float> scores(static_cast<size_t>(rows.count * model.classes));
   runner.run(rows.for_net.data(), rows.count, scores.data());
+  if (!are_finite(scores.data(), rows.count * model.classes)) {
+    throw error(
+        "the weights in '{}' give scores that are not finite: they are of no use (training "
+        "diverged?)",
+        (run.folder.path() / (run.name + ".safetensors")).string());
+  }
   if (!softmax || gives_probabilities(run.session->net())) return scores;
   for (int64_t i = 0; i < rows.count; ++i) {
     const auto p = probabilities(scores.data() + i * model.classes, model.classes, false);

@@ -99,6 +99,9 @@ std::vector<Prediction::Score> scores_of(const std::vector<double>& values,
   return scores;
 }
 
+constexpr const char* not_finite =
+    "the net gives it scores that are not finite: the weights are of no use (training diverged?)";
+
 // When the frame after one at `seconds` is due: at the next whole multiple of `every`.
 double next_time(double seconds, double every) {
   constexpr double tolerance = 1e-6, least = 1e-3;  // times of files are in milliseconds
@@ -243,7 +246,12 @@ void Predictor::State::predict(const std::vector<Picture>& pictures, size_t firs
   compute_lock.unlock();
   for (size_t i = first; i < end; ++i) {
     if (!errors[i].empty()) continue;
-    const auto values = values_of(scores.data() + (i - first) * classes, runner->classes());
+    const float* mine = scores.data() + (i - first) * classes;
+    if (!are_finite(mine, runner->classes())) {
+      errors[i] = not_finite;
+      continue;
+    }
+    const auto values = values_of(mine, runner->classes());
     std::copy(values.begin(), values.end(), results + i * classes);
   }
 }
@@ -268,9 +276,13 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   std::vector<bool> seen(result.size(), false);
   std::vector<int64_t> first(result.size());  // classes
   const PredictionSink sink = [&](int64_t index, int64_t, const float* scores, int64_t classes) {
+    seen[static_cast<size_t>(index)] = true;
+    if (!are_finite(scores, classes)) {
+      result[static_cast<size_t>(index)].error = not_finite;
+      return;
+    }
     const std::vector<double> values = state_->values_of(scores, classes);
     const std::vector<size_t> order = best_first(values);
-    seen[static_cast<size_t>(index)] = true;
     first[static_cast<size_t>(index)] = static_cast<int64_t>(order[0]);
     result[static_cast<size_t>(index)].scores =
         scores_of(values, order, top, run.record.class_names);
@@ -278,7 +290,7 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   const std::lock_guard computing(state_->computing);
   (void)evaluate(*run.session, *dataset, {0, true, nullptr}, sink);
   for (size_t i = 0; i < result.size(); ++i) {
-    if (seen[i] && !state_->mapper) continue;
+    if (seen[i] && (!state_->mapper || !result[i].error.empty())) continue;
     float label = 0;
     dataset->get(static_cast<int64_t>(i), 0, pixels.data(), &label, &result[i].error);
     if (seen[i] && result[i].error.empty()) {

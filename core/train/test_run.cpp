@@ -230,6 +230,12 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
                      collector.sink())
           : evaluate_together(*run.session, *dataset, options.decode_threads, collector.sink());
   Findings findings = collector.take();
+  if (findings.without_scores > 0) {
+    throw error(
+        "the weights in '{}' give {} of {} images scores that are not finite: they are of no use "
+        "(training diverged?)",
+        result.weights, findings.without_scores, findings.samples);
+  }
   result.has_probabilities = learns_probabilities(run.folder.net());
   for (const Judgement& one : findings.mistakes) {
     result.worst.push_back(

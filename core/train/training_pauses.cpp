@@ -179,6 +179,10 @@ bool TrainingRun::run_test(const Checkpoint& checkpoint) {
     has_best_ = true;
   }
   recorder_.on_evaluation(now);
+  if (now.has_loss && !std::isfinite(now.loss)) {
+    recorder_.on_message(
+        "the validation loss is not finite: training has diverged; try a smaller learning rate");
+  }
   return now.best;
 }
 

@@ -270,13 +270,13 @@ std::vector<sdk::Parameter> ImageList::parameters() {
 
 bool ImageList::recognizes(const std::string& source) {
   static constexpr std::array known{".txt", ".csv", ".lst", ".list"};
-  if (picture::path_status(source).is_folder()) {
+  const PathStatus status = picture::path_status(source);
+  if (status.is_folder()) {
     return !list_of_split(source, "train").empty() &&
            !picture::path_status(fs::path(source) / "train").is_folder();
   }
   const std::string extension = extension_of(fs::path(source).filename().string());
-  return picture::path_status(source).is_file() &&
-         std::find(known.begin(), known.end(), extension) != known.end();
+  return status.exists() && std::find(known.begin(), known.end(), extension) != known.end();
 }
 
 }  // namespace tandem::image_folder

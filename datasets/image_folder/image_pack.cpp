@@ -138,6 +138,10 @@ void ImagePack::describe(int64_t index, tandem_sample_info& info) const {
 }
 
 bool ImagePack::recognizes(const std::string& source) {
+  const PathStatus status = picture::path_status(source);
+  if (!status.exists() || status.is_folder()) return false;
+  // One that is damaged or cannot be read is still one: its message says why.
+  if (picture::extension_of(source) == ".pack") return true;
   const RegularFile file(source);
   unsigned char beginning[8] = {};
   size_t done = 0;

@@ -11,6 +11,7 @@
 #include "datasets/image_folder/decoding_memory.h"
 #include "datasets/image_folder/image_headers.h"
 #include "datasets/image_folder/more_formats.h"
+#include "datasets/image_folder/tiff_errors.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
@@ -147,14 +148,18 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
   // Only later versions of OpenCV read the orientation of a WebP.
   if (is_webp(file)) flags |= cv::IMREAD_IGNORE_ORIENTATION;
   cv::Mat image;
+  bool is_broken = false;
   try {
     const Quiet quiet;
+    const TiffErrors errors;
     image = cv::imdecode(bytes, flags);
+    is_broken = errors.any();
   } catch (const cv::Exception& failure) {
     if (failure.code == cv::Error::StsNoMem) throw std::bad_alloc();
     throw sdk::skip("damaged: OpenCV says ", failure.err);
   }
   if (image.empty()) throw sdk::skip("damaged: OpenCV cannot decode it");
+  if (is_broken) throw sdk::skip("damaged TIFF: not all of its pixels can be decompressed");
   check_extent(image.cols, image.rows);
   if (drops_bits) require_high_bits(image);
   return image.depth() == CV_8U ? image : to_8_bits(image);

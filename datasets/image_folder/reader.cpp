@@ -1,5 +1,7 @@
 #include "datasets/image_folder/reader.h"
 
+#include <cerrno>
+
 #include "datasets/image_folder/decoding_memory.h"
 #include "datasets/image_folder/image_headers.h"
 #include "datasets/image_folder/other_formats.h"
@@ -12,11 +14,14 @@ namespace {
 constexpr int64_t byte_limit = int64_t{1} << 30;
 constexpr size_t kept_bytes = size_t{64} << 20;  // of a buffer, after a picture; also a small file
 
-// A file that is missing or cut costs a sample; a disk that fails ends the run, whose result would
-// otherwise depend on it.
+// A file that is missing or cut costs a sample. A disk that fails, or a file that this user may not
+// read, ends the run, whose result would otherwise depend on it.
 [[noreturn]] void refuse(const std::string& path, const char* what, int error) {
   const std::string why = RegularFile::text_of(error);
-  if (RegularFile::is_failure(error)) throw sdk::failed("'", path, "' ", what, ": ", why);
+  const bool is_forbidden = error == EACCES || error == EPERM;
+  if (is_forbidden || RegularFile::is_failure(error)) {
+    throw sdk::failed("'", path, "' ", what, ": ", why);
+  }
   throw sdk::skip(what, ": ", why);
 }
 

@@ -1,5 +1,4 @@
-// What a PNG or TIFF says of its pixels, and how these begin, judged before a library reads them:
-// libtiff makes black pixels of what it cannot decode.
+// What a PNG or TIFF says of its pixels, judged before a library reads them.
 #pragma once
 
 #include "datasets/picture/bytes.h"

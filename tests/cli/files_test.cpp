@@ -129,6 +129,25 @@ TEST(Files, DamagedWeightsAreRefusedEverywhere) {
   }
 }
 
+// Training that diverges may leave them, though they are finite themselves.
+TEST(Files, WeightsWhoseScoresAreNotFiniteAreOfNoUse) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const Outcome trained =
+      desk.tandem("train --net tiny.prototxt --data images --lr 1e36 --steps 1 --out run");
+  ASSERT_EQ(trained.code, 0) << trained.errors;
+  EXPECT_THAT(trained.output, HasSubstr("the validation loss is not finite"));
+  for (const char* use :
+       {"predict --run run images/val/red/1.ppm", "predict --run run --json images/val/red/1.ppm",
+        "predict --run run --explain why images/val/red/1.ppm", "test --run run",
+        "export --run run out.onnx"}) {
+    const Outcome outcome = desk.tandem(use);
+    EXPECT_EQ(outcome.code, 1) << use;
+    EXPECT_THAT(outcome.output + outcome.errors, HasSubstr("scores that are not finite")) << use;
+  }
+  EXPECT_FALSE(fs::exists(desk / "out.onnx"));
+}
+
 TEST(Files, AFolderNamedAsTheValueOfAnOptionIsNotTakenForIt) {
   const Desk desk;
   desk.draw_two_classes("images");
@@ -342,6 +361,25 @@ TEST(Files, ADiskThatFailsIsNoDamagedImage) {
   EXPECT_TRUE(desk.read("again/last.safetensors") == desk.read("whole/last.safetensors"));
   EXPECT_THAT(desk.refusal(program + "failed", failing(1000)),
               AllOf(HasSubstr("train/red/3.ppm"), HasSubstr("Input/output error")));
+  // It would be left out of the channel means alone, if this ends before it is read again.
+  EXPECT_THAT(
+      desk.refusal(program + "refused", failing(1) + " FAILING_ERROR=" + std::to_string(EACCES)),
+      AllOf(HasSubstr("train/red/3.ppm"), HasSubstr("Permission denied")));
+}
+
+TEST(Files, APackThatCannotBeReadIsNoOtherKindOfFile) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem("pack images --out images.pack").code, 0);
+  EXPECT_THAT(desk.refusal("data images.pack",
+                           test::failing_disk + " FAILING_FILE=images.pack FAILING_TIMES=1000"),
+              HasSubstr("images.pack: byte 0: cannot be read: Input/output error"));
+  desk.write("empty.pack", "");
+  EXPECT_THAT(desk.refusal("data empty.pack"), HasSubstr("byte 0: this is no pack of pictures"));
+  for (const std::string name : {"pipe.pack", "pipe.txt", "pipe.csv"}) {
+    make_pipe(desk / name);
+    EXPECT_THAT(desk.refusal("data " + name, in_time), HasSubstr("it is not a regular file"));
+  }
 }
 
 TEST(Files, AFailingDiskUnderARunFolderIsNamed) {

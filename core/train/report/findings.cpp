@@ -57,6 +57,10 @@ std::vector<double> probabilities(const float* scores, int64_t classes, bool alr
   return values;
 }
 
+bool are_finite(const float* scores, int64_t classes) {
+  return std::all_of(scores, scores + classes, [](float score) { return std::isfinite(score); });
+}
+
 FindingsCollector::FindingsCollector(const Net& net, int64_t classes, size_t kept)
     : are_probabilities_(net.prediction >= 0 && gives_probabilities(net)), kept_(kept) {
   findings_.confusion = Confusion(classes);
@@ -69,6 +73,7 @@ PredictionSink FindingsCollector::sink() {
 }
 
 void FindingsCollector::add(int64_t index, int64_t label, const float* scores, int64_t classes) {
+  if (!are_finite(scores, classes)) ++findings_.without_scores;
   const auto best = std::max_element(scores, scores + classes) - scores;
   float sum = 0;  // in single precision: a validation set has many samples times classes
   for (int64_t c = 0; c < classes && !are_probabilities_; ++c) {

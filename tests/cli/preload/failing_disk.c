@@ -1,5 +1,5 @@
 /* Preloaded by tests. The first FAILING_TIMES reads of files whose path ends in FAILING_FILE fail
- * with EIO, as those of a disk that breaks; writes to files whose path ends in FULL_FILE fail with
+ * with EIO, as those of a disk that breaks, or with the number in FAILING_ERROR; writes to files whose path ends in FULL_FILE fail with
  * ENOSPC, as those to a full disk. A process that reads or writes a file whose path ends in
  * STOPPING_FILE is stopped by SIGSTOP. With FAILING_DATAGRAMS no socket between processes can be
  * made that sends datagrams. With NO_LINKS no file gets a second name. With SYNCED_RENAMES a file
@@ -77,7 +77,8 @@ static int fails(int descriptor) {
   const char* times = getenv("FAILING_TIMES");
   if (times == NULL || !is_named(descriptor, "FAILING_FILE")) return 0;
   if (atomic_fetch_add(&failed, 1) >= atoi(times)) return 0;
-  errno = EIO;
+  const char* error = getenv("FAILING_ERROR");
+  errno = error == NULL ? EIO : atoi(error);
   return 1;
 }
 
