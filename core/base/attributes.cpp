@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "core/base/strings.h"
 
@@ -58,7 +59,10 @@ class Reader {
 
   [[nodiscard]] double number(const std::string& raw) const {
     double value = 0;
-    if (!parse_number(raw, &value) || !std::isfinite(value)) throw refusal(raw, "a finite number");
+    constexpr double most = std::numeric_limits<float>::max();
+    if (!parse_number(raw, &value) || !(std::abs(value) <= most)) {
+      throw refusal(raw, "a finite number, at most 3.4e38");
+    }
     require_range(raw, value);
     return value;
   }

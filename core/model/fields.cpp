@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "core/base/strings.h"
@@ -43,8 +44,10 @@ int64_t positive_of(const Field& field, const std::string& owner) {
 
 double number_of(const Field& field, const std::string& owner) {
   double value = 0;
-  if (field.message || !parse_number(field.text, &value) || !std::isfinite(value)) {
-    throw wrong_value(field, owner, "a finite number");
+  // Also of what is computed in double precision: in Caffe's formats all of them are floats.
+  constexpr double most = std::numeric_limits<float>::max();
+  if (field.message || !parse_number(field.text, &value) || !(std::abs(value) <= most)) {
+    throw wrong_value(field, owner, "a finite number, at most 3.4e38");
   }
   return value;
 }

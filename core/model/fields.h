@@ -24,7 +24,8 @@ namespace tandem {
                                          const std::vector<std::string>& known);
 [[nodiscard]] int64_t integer_of(const Field& field, const std::string& owner);
 [[nodiscard]] int64_t positive_of(const Field& field, const std::string& owner);
-[[nodiscard]] double number_of(const Field& field, const std::string& owner);  // finite
+// Finite as a float.
+[[nodiscard]] double number_of(const Field& field, const std::string& owner);
 [[nodiscard]] bool boolean_of(const Field& field, const std::string& owner);
 [[nodiscard]] const Message& block_of(const Field& field, const std::string& owner);
 // The field's block, to be changed. Copies of a definition share their blocks, so it becomes a

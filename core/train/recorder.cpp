@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "core/base/error.h"
@@ -38,8 +39,22 @@ std::string kept_lines(const std::filesystem::path& path, int64_t step) {
   return text;
 }
 
+bool is_of_metrics(const std::filesystem::path& path) {
+  if (!path_status(path).exists()) return false;
+  std::optional<bool> begins;
+  read_lines(path, [&](const std::string& line) {
+    if (!begins) begins = line.starts_with("step,");
+  });
+  return begins.value_or(false);
+}
+
 // The metrics without the lines of later steps, to be continued.
-OutputFile open_metrics(const std::filesystem::path& path, int64_t resumed_step) {
+OutputFile open_metrics(const std::filesystem::path& path, int64_t resumed_step, Observer& next) {
+  if (resumed_step > 0 && !is_of_metrics(path)) {
+    next.on_message(fmt::format(
+        "note: '{}' is missing or is no table of metrics: a new one begins after step {}",
+        path.string(), resumed_step));
+  }
   write_text_file(path, kept_lines(path, resumed_step));
   return OutputFile(path, {}, OutputMode::append);
 }
@@ -49,7 +64,7 @@ OutputFile open_metrics(const std::filesystem::path& path, int64_t resumed_step)
 Recorder::Recorder(const RunFolder& folder, Observer& next, int64_t display, int64_t resumed_step,
                    int64_t epoch)
     : next_(next),
-      metrics_(open_metrics(folder.metrics_file(), resumed_step)),
+      metrics_(open_metrics(folder.metrics_file(), resumed_step, next)),
       log_(folder.log_file(), {}, OutputMode::append),
       events_(folder.path(), resumed_step),
       display_(display > 0 ? display : 1),

@@ -79,6 +79,18 @@ TEST_F(Resume, OfACompleteRunExplainsHowToContinue) {
   expect_success("train --out run --resume --steps 12");
 }
 
+TEST_F(Resume, OfARunWhoseMetricsAreLostSaysSo) {
+  expect_success(train_to("run", 10));
+  const auto resumed = [&](int steps) {
+    return desk_.tandem("train --out run --resume --steps " + std::to_string(steps)).output;
+  };
+  EXPECT_THAT(resumed(12), Not(HasSubstr("metrics")));
+  desk_.write("run/metrics.csv", "precious\n");
+  EXPECT_THAT(resumed(14), HasSubstr("is no table of metrics: a new one begins after step 12"));
+  std::filesystem::remove(desk_ / "run/metrics.csv");
+  EXPECT_THAT(resumed(16), HasSubstr("a new one begins after step 14"));
+}
+
 // The report is written after the last checkpoint.
 TEST_F(Resume, OfARunThatWasKilledAfterItsLastStepTellsOfTheReportAndCleansUp) {
   expect_success(train_to("run", 10));

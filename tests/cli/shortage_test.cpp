@@ -161,10 +161,15 @@ TEST_F(Shortage, MemoryThatCannotBeMappedEndsTrainingWithOneLine) {
   try_some("map", training("out"), 6);
 }
 
-TEST_F(Shortage, LittleAddressSpaceEndsANetsDescriptionWithOneLine) {
-  for (const int kibibytes : {150000, 204800, 250000, 350000, 450000}) {
-    const Outcome outcome = desk.tandem("net googlenet", fmt::format("ulimit -v {};", kibibytes));
-    expect_well_ended(outcome, fmt::format("ulimit -v {}", kibibytes));
+TEST_F(Shortage, LittleAddressSpaceEndsACommandWithOneLine) {
+  for (const std::string& command :
+       {std::string("net googlenet"), prediction(), std::string("test --run base"),
+        std::string("export --run base base.onnx"), training("out")}) {
+    for (const int kibibytes : {150000, 204800, 250000, 350000, 450000, 600000}) {
+      for (const char* made : {"out", "base.onnx"}) std::filesystem::remove_all(desk / made);
+      const Outcome outcome = desk.tandem(command, fmt::format("ulimit -v {};", kibibytes));
+      expect_well_ended(outcome, fmt::format("ulimit -v {}: {}", kibibytes, command));
+    }
   }
 }
 
