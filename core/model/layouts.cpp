@@ -114,7 +114,15 @@ LayoutOptions layout_options(const Net& net, const Registry& registry,
 // between two.
 class LayoutSearch {
  public:
-  LayoutSearch(const Net& net, const LayoutOptions& options) : net_(net), options_(options) {}
+  LayoutSearch(const Net& net, const LayoutOptions& options)
+      : net_(net), options_(options), uses_(net.tensors.size()) {
+    for (size_t i = 0; i < net.layers.size(); ++i) {
+      const std::vector<int>& inputs = net.layers[i].inputs;
+      for (size_t k = 0; k < inputs.size(); ++k) {
+        uses_[static_cast<size_t>(inputs[k])].push_back({i, k});
+      }
+    }
+  }
 
   LayoutChoice best() const {
     LayoutChoice best = improved(greedy());
@@ -131,6 +139,10 @@ class LayoutSearch {
   }
 
  private:
+  struct Use {
+    size_t layer, input;
+  };
+
   // A reorder reads and writes every byte.
   [[nodiscard]] double reorder_cost(int index, int32_t wanted) const {
     const Tensor& tensor = net_.tensor(index);
@@ -138,28 +150,30 @@ class LayoutSearch {
            static_cast<double>(element_count(tensor.shape));
   }
 
+  // The cost of the reorder of one input of a layer, 0 if there is none.
+  [[nodiscard]] double cost_of(const Use& use, const LayoutChoice& choice) const {
+    const Layer& layer = net_.layers[use.layer];
+    const int tensor = layer.inputs[use.input];
+    const int32_t made = made_layout(net_, tensor, choice);
+    const int32_t made_dtype = net_.tensor(tensor).dtype;
+    const int32_t dtype = wanted_dtype(net_, layer, use.input, made_dtype);
+    const bool is_made = wanted_layout(net_, layer, use.input, choice[use.layer], made) == made &&
+                         dtype == made_dtype;
+    return is_made ? 0 : reorder_cost(tensor, dtype);
+  }
+
   // The cost of the layer's option and of the reorders of its inputs.
   [[nodiscard]] double input_cost(size_t i, const LayoutChoice& choice) const {
-    const Layer& layer = net_.layers[i];
     double cost = choice[i].extra_bytes;
-    for (size_t k = 0; k < layer.inputs.size(); ++k) {
-      const int tensor = layer.inputs[k];
-      const int32_t made = made_layout(net_, tensor, choice);
-      const int32_t made_dtype = net_.tensor(tensor).dtype;
-      const int32_t dtype = wanted_dtype(net_, layer, k, made_dtype);
-      if (wanted_layout(net_, layer, k, choice[i], made) != made || dtype != made_dtype) {
-        cost += reorder_cost(tensor, dtype);
-      }
-    }
+    for (size_t k = 0; k < net_.layers[i].inputs.size(); ++k) cost += cost_of({i, k}, choice);
     return cost;
   }
 
+  // All that depends on the layer's option.
   [[nodiscard]] double cost_around(size_t i, const LayoutChoice& choice) const {
     double cost = input_cost(i, choice);
     for (const int tensor : net_.layers[i].outputs) {
-      for (const int consumer : net_.tensor(tensor).consumers) {
-        cost += input_cost(static_cast<size_t>(consumer), choice);
-      }
+      for (const Use& use : uses_[static_cast<size_t>(tensor)]) cost += cost_of(use, choice);
     }
     return cost;
   }
@@ -228,6 +242,7 @@ class LayoutSearch {
 
   const Net& net_;
   const LayoutOptions& options_;
+  std::vector<std::vector<Use>> uses_;  // of each tensor
 };
 
 // Inserts the Reorder layers that a choice needs: one for each tensor and wanted form.

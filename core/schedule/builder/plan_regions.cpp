@@ -422,8 +422,15 @@ int PlanRegions::binding(int shard, int layer) {
 }
 
 Region PlanRegions::constant(int device, int scalar) {
+  const auto [known, is_new] = constants_.try_emplace(device, -1);
+  if (is_new) known->second = buffer(constants_of(device));
+  return {known->second, scalar * buffers::scalar_bytes, sizeof(float)};
+}
+
+Buffer PlanRegions::constants_of(int device) const {
   constexpr size_t floats = buffers::scalar_bytes / sizeof(float);
   const std::vector<Scalar>& scalars = net().scalars;
+  const double scale = loss_scale(net());
   Buffer description{buffers::constants,
                      device,
                      BufferKind::persistent,
@@ -431,11 +438,10 @@ Region PlanRegions::constant(int device, int scalar) {
                      1,
                      std::vector<float>(scalars.size() * floats, 0.0F)};
   for (size_t i = 0; i < scalars.size(); ++i) {
-    description.initial[i * floats] =
-        static_cast<float>(scalars[i].loss_weight * loss_scale(net()));
+    description.initial[i * floats] = static_cast<float>(scalars[i].loss_weight * scale);
   }
   description.bytes = static_cast<int64_t>(description.initial.size() * sizeof(float));
-  return {buffer(description), scalar * buffers::scalar_bytes, sizeof(float)};
+  return description;
 }
 
 // A pass adds to all of its weights' gradients or overwrites all. A layer may share only some of

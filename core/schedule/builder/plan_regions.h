@@ -156,6 +156,7 @@ class PlanRegions {
   [[nodiscard]] const std::vector<Shape>& shapes(int shard);
   [[nodiscard]] int64_t tensor_bytes(int shard, int index);
   [[nodiscard]] Region constant(int device, int scalar);
+  [[nodiscard]] Buffer constants_of(int device) const;
   [[nodiscard]] Region output_gradient(int shard, int layer, size_t output);
   [[nodiscard]] BufferKind gradients_kind() const;
   // A buffer laid out as the net's weights, which pack() reduces to what is touched.
@@ -173,6 +174,7 @@ class PlanRegions {
   std::map<int64_t, std::vector<Shape>> shapes_;  // by row count
   std::vector<int> scalar_of_tensor_;             // index in net().scalars; -1: none
   std::vector<int> number_of_output_;             // by tensor, of its producer's; -1: none
+  std::map<int, int> constants_;                  // buffers of the losses' weights, by device
   std::vector<int> last_users_;  // of each weight array: whose backward pass is first
 };
 
