@@ -15,8 +15,8 @@ endif()
 target_compile_definitions(test_cli PRIVATE
   TANDEM_CMAKE="${CMAKE_COMMAND}" TANDEM_CXX_COMPILER="${CMAKE_CXX_COMPILER}" TANDEM_C_COMPILER="${CMAKE_C_COMPILER}"
   TANDEM_LIBRARY_FOLDER="${CMAKE_INSTALL_LIBDIR}" TANDEM_SANITIZER_FLAGS="${sanitizer_flags}")
-# MPI libraries leak, and are not instrumented.
-if(TARGET tandem_transport_mpi AND NOT TANDEM_SANITIZE)
+# MPI libraries are not built for ThreadSanitizer.
+if(TARGET tandem_transport_mpi AND NOT TANDEM_SANITIZE STREQUAL "thread")
   target_compile_definitions(test_cli PRIVATE TANDEM_HAS_MPI)
 endif()
 add_dependencies(test_cli tandem_probe)
