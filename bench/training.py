@@ -194,6 +194,7 @@ def busy(count):
     finally:
         for other in others:
             other.kill()
+            other.wait()
 
 
 def measure(a, kinds, folder):

@@ -61,7 +61,7 @@ class Reader {
     double value = 0;
     constexpr double most = std::numeric_limits<float>::max();
     if (!parse_number(raw, &value) || !(std::abs(value) <= most)) {
-      throw refusal(raw, "a finite number, at most 3.4e38");
+      throw refusal(raw, "a finite number between -3.4e38 and 3.4e38");
     }
     require_range(raw, value);
     return value;

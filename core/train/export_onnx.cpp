@@ -199,9 +199,11 @@ Difference compare(const tandem_onnx_runner& runner, const fs::path& file, const
       throw error("{} cannot run the exported net: {}", runner.name, reason);
     }
     for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i] == expected[i] && std::isinf(expected[i])) continue;  // of a logarithm
       const double away = std::abs(static_cast<double>(results[i]) - expected[i]);
       difference.largest = std::max(
           difference.largest, std::isnan(away) ? std::numeric_limits<double>::infinity() : away);
+      if (std::isinf(expected[i])) continue;
       difference.score = std::max(difference.score, std::abs(static_cast<double>(expected[i])));
     }
   }
@@ -218,7 +220,8 @@ std::vector<float> expected_scores(LoadedRun& run, const OnnxModel& model, bool 
   NetRunner runner(*run.session);
   std::vector<float> scores(static_cast<size_t>(rows.count * model.classes));
   runner.run(rows.for_net.data(), rows.count, scores.data());
-  if (!are_finite(scores.data(), rows.count * model.classes)) {
+  for (int64_t i = 0; i < rows.count; ++i) {
+    if (are_usable(scores.data() + i * model.classes, model.classes)) continue;
     throw error(
         "the weights in '{}' give scores that are not finite: they are of no use (training "
         "diverged?)",

@@ -30,10 +30,8 @@ struct NameRules {
 // Throws Error with file and line for a line that is neither.
 [[nodiscard]] NameRules read_name_rules(const std::filesystem::path& file);
 
-// The file's arrays under the names that they have here, without those that are not needed (rules
-// to
-// "-"). The first rule that fits counts. Throws Error for two arrays of one name. `path`: in
-// messages.
+// The file's arrays under the names that they have here, without those that have the rule "NAME -".
+// The first rule that fits counts. Throws Error for two arrays of one name, which names `path`.
 [[nodiscard]] SafetensorsFile with_names_of_net(const std::filesystem::path& path,
                                                 SafetensorsFile file,
                                                 const std::vector<NameRule>& rules);

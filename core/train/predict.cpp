@@ -247,7 +247,7 @@ void Predictor::State::predict(const std::vector<Picture>& pictures, size_t firs
   for (size_t i = first; i < end; ++i) {
     if (!errors[i].empty()) continue;
     const float* mine = scores.data() + (i - first) * classes;
-    if (!are_finite(mine, runner->classes())) {
+    if (!are_usable(mine, runner->classes())) {
       errors[i] = not_finite;
       continue;
     }
@@ -277,7 +277,7 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   std::vector<int64_t> first(result.size());  // classes
   const PredictionSink sink = [&](int64_t index, int64_t, const float* scores, int64_t classes) {
     seen[static_cast<size_t>(index)] = true;
-    if (!are_finite(scores, classes)) {
+    if (!are_usable(scores, classes)) {
       result[static_cast<size_t>(index)].error = not_finite;
       return;
     }

@@ -1,6 +1,7 @@
 #include "core/train/setup_solver.h"
 
 #include <cmath>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -205,8 +206,10 @@ bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
   read_net_of_run(options, setup, &model, &is_model);
   choose_recipe(options, model, setup);
   if (options.solver.empty()) read_model_solver(options, setup, model);
-  if (options.rate && (!std::isfinite(*options.rate) || *options.rate < 0)) {
-    throw error("--lr {}: the learning rate must be a finite number of at least 0", *options.rate);
+  constexpr double largest_rate = std::numeric_limits<float>::max();
+  if (options.rate && !(*options.rate >= 0 && *options.rate <= largest_rate)) {
+    throw error("--lr {}: the learning rate must be a finite number of at least 0, at most 3.4e38",
+                *options.rate);
   }
   choose_states(options, setup);
   if (setup.published) setup.solver.weights = {setup.published->file.string()};

@@ -232,9 +232,13 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
   Findings findings = collector.take();
   if (findings.without_scores > 0) {
     throw error(
-        "the weights in '{}' give {} of {} images scores that are not finite: they are of no use "
-        "(training diverged?)",
-        result.weights, findings.without_scores, findings.samples);
+        "the weights in '{}' give {} of {} images scores that are not finite: {}", result.weights,
+        findings.without_scores, findings.samples,
+        result.precision == "float32"
+            ? "they are of no use (training diverged?)"
+            : fmt::format("they are of no use, or their values are too large for {} (--precision "
+                          "float32 tells)",
+                          result.precision));
   }
   result.has_probabilities = learns_probabilities(run.folder.net());
   for (const Judgement& one : findings.mistakes) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdarg>
 #include <opencv2/imgcodecs.hpp>
+#include <string_view>
 
 namespace tandem::image_folder {
 namespace {
@@ -14,8 +15,10 @@ using SetHandler = Handler (*)(Handler handler);
 
 thread_local bool has_failed = false;
 
-void note(const char*, const char*, std::va_list) {
-  has_failed = true;
+// Not of a tag with a value that there is not: libtiff goes on without it.
+void note(const char* module, const char*, std::va_list) {
+  const bool is_of_tag = module != nullptr && std::string_view(module) == "_TIFFVSetField";
+  if (!is_of_tag) has_failed = true;
 }
 
 // libtiff's function, in what this module was loaded with. Tandem does not link libtiff itself, as

@@ -49,8 +49,9 @@ class Predictor {
   [[nodiscard]] bool has_probabilities() const;
   // What the user should know of the run's weights, or "".
   [[nodiscard]] const std::string& note() const;
-  // Files and folders (searched, in natural order). Throws Error if there is no image; one that
-  // cannot be used is a Prediction with its error.
+  // Files and folders (searched, in natural order). Throws Error if there is no image, and
+  // for one that a failing disk does not give or this user may not read; another one that cannot be
+  // used is a Prediction with its error.
   [[nodiscard]] std::vector<Prediction> predict(const std::vector<std::filesystem::path>& paths,
                                                 int top = 5);
   // Frames of a video file, `every` so many seconds from the first on (0: each frame), to `found`

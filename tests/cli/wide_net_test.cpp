@@ -55,7 +55,7 @@ TEST(WideNet, OfManySlicesIsSetUpInLinearTime) {
 
 TEST(WideNet, OfManyLayersThatReadOneTensorIsSetUpInLinearTime) {
   std::string layers, bottoms;
-  for (int i = 0; i < 12'000; ++i) {
+  for (int i = 0; i < 20'000; ++i) {
     layers += layer(fmt::format("r{}", i), "ReLU", fmt::format("bottom: 'data' top: 'r{}'", i));
     bottoms += fmt::format(" bottom: 'r{}'", i);
   }

@@ -163,8 +163,9 @@ TEST(SolverDefinition, RefusesInvalidValues) {
               HasSubstr("base_lr is '-1', but must be at least 0"));
   EXPECT_THAT(failure_of_solver("base_lr: fast"),
               HasSubstr("base_lr is 'fast', but must be a finite number"));
-  EXPECT_THAT(failure_of_solver("base_lr: 1e39"),
-              HasSubstr("base_lr is '1e39', but must be a finite number, at most 3.4e38"));
+  EXPECT_THAT(
+      failure_of_solver("base_lr: 1e39"),
+      HasSubstr("base_lr is '1e39', but must be a finite number between -3.4e38 and 3.4e38"));
   EXPECT_THAT(failure_of_solver("momentum: 1.5"),
               HasSubstr("momentum is '1.5', but must be at least 0 and below 1"));
   EXPECT_THAT(failure_of_solver("momentum2: 1"), HasSubstr("must be at least 0 and below 1"));

@@ -5,9 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <thread>
 
+#include "core/train/report/findings.h"
 #include "include/tandem/predict.h"
 #include "tests/train/run_support.h"
 
@@ -27,6 +30,16 @@ std::vector<uint8_t> drawn_picture(uint64_t seed) {
 
 tandem_picture picture_of(const std::vector<uint8_t>& bytes) {
   return {sizeof(tandem_picture), side, side, 3, bytes.data(), bytes.size()};
+}
+
+TEST(Scores, OfALogarithmMayBeNegativeInfinity) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const float logarithms[] = {0, -infinity, -infinity}, none[] = {-infinity, -infinity},
+              overflow[] = {1, infinity}, nan[] = {0, std::nanf("")};
+  EXPECT_TRUE(are_usable(logarithms, 3));
+  EXPECT_FALSE(are_usable(none, 2));
+  EXPECT_FALSE(are_usable(overflow, 2));
+  EXPECT_FALSE(are_usable(nan, 2));
 }
 
 class InC : public Runs {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -57,8 +58,11 @@ std::vector<double> probabilities(const float* scores, int64_t classes, bool alr
   return values;
 }
 
-bool are_finite(const float* scores, int64_t classes) {
-  return std::all_of(scores, scores + classes, [](float score) { return std::isfinite(score); });
+bool are_usable(const float* scores, int64_t classes) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const auto is_below_infinity = [](float score) { return score < infinity; };  // and no NaN
+  return std::all_of(scores, scores + classes, is_below_infinity) &&
+         std::any_of(scores, scores + classes, [](float score) { return std::isfinite(score); });
 }
 
 FindingsCollector::FindingsCollector(const Net& net, int64_t classes, size_t kept)
@@ -73,7 +77,7 @@ PredictionSink FindingsCollector::sink() {
 }
 
 void FindingsCollector::add(int64_t index, int64_t label, const float* scores, int64_t classes) {
-  if (!are_finite(scores, classes)) ++findings_.without_scores;
+  if (!are_usable(scores, classes)) ++findings_.without_scores;
   const auto best = std::max_element(scores, scores + classes) - scores;
   float sum = 0;  // in single precision: a validation set has many samples times classes
   for (int64_t c = 0; c < classes && !are_probabilities_; ++c) {

@@ -19,9 +19,9 @@ namespace tandem {
 [[nodiscard]] bool learns_probabilities(const NetDefinition& net);
 // The softmax of the scores, unless they are probabilities already.
 [[nodiscard]] std::vector<double> probabilities(const float* scores, int64_t classes, bool already);
-// Whether no score is NaN or infinite. Finite weights may give such scores, too, if training has
-// diverged.
-[[nodiscard]] bool are_finite(const float* scores, int64_t classes);
+// False if a score is NaN or positive infinity, or none is finite: finite weights may give such
+// scores if training has diverged. The logarithm of a probability may be negative infinity.
+[[nodiscard]] bool are_usable(const float* scores, int64_t classes);
 
 struct Judgement {
   int64_t index = 0;  // of the sample in the data set
@@ -31,7 +31,7 @@ struct Judgement {
 
 struct Findings {
   int64_t samples = 0, right = 0;
-  int64_t without_scores = 0;  // whose scores are not finite
+  int64_t without_scores = 0;  // whose scores are of no use
   Confusion confusion;
   std::vector<Judgement> mistakes;  // the most confident first
   std::vector<Judgement> doubts;    // right, the least certain first
