@@ -399,12 +399,15 @@ TEST(DamagedImages, ATiffWhosePixelsAreNotCompressedAsItSaysIsLeftOut) {
 }
 
 TEST(DamagedImages, ATiffWithAnOddUnitOfResolutionIsRead) {
+  const auto entry = [](int tag, int value) {
+    return test::number_of(tag, 2) + test::number_of(3, 2) + test::number_of(1, 4) +
+           test::number_of(value, 4);
+  };
+  constexpr int planes = 0x11c, unit = 0x128;
   std::string tiff = tiff_of(lzw);
-  const std::string unit =
-      test::number_of(0x128, 2) + test::number_of(3, 2) + test::number_of(1, 4);
-  const size_t at = tiff.find(unit);
+  const size_t at = tiff.find(entry(planes, 1));  // the default
   ASSERT_NE(at, std::string::npos);
-  tiff.replace(at + 8, 2, test::number_of(0, 2));
+  tiff.replace(at, 12, entry(unit, 0));
   EXPECT_EQ(read("a.tiff", tiff).status, SampleStatus::good);
 }
 
