@@ -1,6 +1,8 @@
 // Opening image folders in tests.
 #pragma once
 
+#include <gmock/gmock.h>
+
 #include "tests/data/data_sets.h"
 #include "tests/data/image_files.h"
 
@@ -67,6 +69,18 @@ inline DatasetOptions size_of(int64_t height, int64_t width, int64_t channels = 
 }
 inline Sample read(const std::string& name, const std::string& bytes) {
   return read(name, bytes, size_of(16, 20));
+}
+
+// Why a file is left out, without a line on the standard streams.
+inline std::string reason_of(const std::string& name, const std::string& bytes) {
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  const Sample sample = read(name, bytes);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::IsEmpty()) << name;
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), testing::IsEmpty()) << name;
+  EXPECT_EQ(sample.status, SampleStatus::skipped) << name;
+  EXPECT_EQ(sample.label, -1) << name;
+  return sample.reason;
 }
 
 }  // namespace tandem::test

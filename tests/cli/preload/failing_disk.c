@@ -1,9 +1,10 @@
 /* Preloaded by tests. The first FAILING_TIMES reads of files whose path ends in FAILING_FILE fail
- * with EIO, as those of a disk that breaks, or with the number in FAILING_ERROR; writes to files whose path ends in FULL_FILE fail with
- * ENOSPC, as those to a full disk. A process that reads or writes a file whose path ends in
- * STOPPING_FILE is stopped by SIGSTOP. With FAILING_DATAGRAMS no socket between processes can be
- * made that sends datagrams. With NO_LINKS no file gets a second name. With SYNCED_RENAMES a file
- * that the process has written to, and not synced since, cannot be renamed (EIO). */
+ * with EIO, as those of a disk that breaks, or with the number in FAILING_ERROR; writes to files
+ * whose path ends in FULL_FILE fail with ENOSPC, as those to a full disk. A process that reads or
+ * writes a file whose path ends in STOPPING_FILE is stopped by SIGSTOP. With FAILING_DATAGRAMS no
+ * socket between processes can be made that sends datagrams. With NO_LINKS no file gets a second
+ * name. With SYNCED_RENAMES a file that the process has written to, and not synced since, cannot be
+ * renamed (EIO). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
