@@ -82,8 +82,11 @@ std::vector<LayerCase> poolings(int64_t n) {
   const auto pool = [](const char* stride, const char* pad) {
     return Parameters{{"kernel_size", {"3"}}, {"stride", {stride}}, {"pad", {pad}}};
   };
+  Parameters average = pool("1", "1");
+  average["pool"] = {"AVE"};
   return {{"pool3s1", "Pooling", image, pool("1", "1")},
-          {"pool3s2", "Pooling", image, pool("2", "0")}};
+          {"pool3s2", "Pooling", image, pool("2", "0")},
+          {"average", "Pooling", image, average}};
 }
 
 std::vector<LayerCase> elementwise(int64_t n) {
@@ -91,7 +94,9 @@ std::vector<LayerCase> elementwise(int64_t n) {
   return {
       {"scale", "Scale", block, {{"bias_term", {"true"}}}},
       {"bias", "Bias", block, {}},
+      {"bn", "BatchNorm", block, {}},
       {"bnscale", "BatchNormScale", block, {}},
+      {"concat", "Concat", block, {}, 2},
       {"sum", "Eltwise", block, {}, 2},
       {"coeff", "Eltwise", block, {{"coeff", {"1", "-1"}}}, 2},
       {"prod", "Eltwise", block, {{"operation", {"PROD"}}}, 2},

@@ -177,8 +177,12 @@ function(tandem_test name)
     tandem_sharded_test(${name}_with_parameters test_${name} ${arg_SHARDS} FILTER */* PROPERTIES LABELS ${name})
   endif()
   include(GoogleTest)
+  set(seconds 600)
+  if(TANDEM_SANITIZE)
+    set(seconds 1800)
+  endif()
   # A busy machine may take longer than the default of 5 s to list the tests.
   gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 TEST_FILTER ${filter}
-    PROPERTIES TIMEOUT 600 LABELS ${name}
+    PROPERTIES TIMEOUT ${seconds} LABELS ${name}
     ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")  # for tests that build: this one is there
 endfunction()

@@ -217,11 +217,7 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
     throw error("file '{}' is not a checkpoint of Tandem's: its metadata name no step and no state",
                 weights.string());
   }
-  if (!file.has_checksums) {
-    checkpoint.note = fmt::format(
-        "'{}' has no checksums, as it is of an earlier version: damage in it may not be noticed",
-        weights.string());
-  }
+  checkpoint.note = note_of_checksums(file, weights);
   checkpoint.step = step_of(file.metadata);
   checkpoint.metadata = file.metadata;
   unpack(reader, weights, net, "", 1, &checkpoint.weights);

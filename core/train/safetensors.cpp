@@ -207,6 +207,14 @@ bool holds_integers(const json& entry) {
 
 }  // namespace
 
+std::string note_of_checksums(const SafetensorsFile& file, const std::filesystem::path& path) {
+  const auto format = file.metadata.find("format");
+  if (file.has_checksums || format == file.metadata.end() || format->second != "tandem") return "";
+  return fmt::format(
+      "'{}' has no checksums, as it is of an earlier version: damage in it may not be noticed",
+      path.string());
+}
+
 SafetensorsReader::SafetensorsReader(const std::filesystem::path& path, Integers integers)
     : path_(path), input_(path) {
   const Header header = read_header(input_, path);

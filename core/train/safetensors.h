@@ -33,6 +33,10 @@ struct SafetensorsFile {
   bool has_checksums = false;  // else it is of another program or of an earlier version
 };
 
+// What to say of a file of Tandem's without checksums; "" for any other file.
+[[nodiscard]] std::string note_of_checksums(const SafetensorsFile& file,
+                                            const std::filesystem::path& path);
+
 // Writes and syncs `path` itself, not atomically; Error ("... no space left on device") removes it
 // again.
 void write_safetensors_plain(const std::filesystem::path& path,

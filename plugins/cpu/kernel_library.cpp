@@ -18,13 +18,19 @@ const char* instructions() {
   return "portable code";
 }
 
+const char* bfloat16_text() {
+  if (!has_bfloat16()) return "no bfloat16";
+  if (may_use(dnnl::cpu_isa::avx512_core_bf16)) return "bfloat16";
+  return "no instructions for bfloat16, so float32 is faster";
+}
+
 }  // namespace
 
 const std::string& kernel_library() {
   static const std::string text = [] {
     const dnnl_version_t* version = dnnl_version();
     return sdk::text("oneDNN ", version->major, ".", version->minor, ".", version->patch, " with ",
-                     instructions(), "; ", has_bfloat16() ? "" : "no ", "bfloat16");
+                     instructions(), "; ", bfloat16_text());
   }();
   return text;
 }

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@ namespace {
 
 using test::Desk;
 using test::Outcome;
+using test::patience;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -126,7 +128,7 @@ TEST(AlexNetApp, SavesTheRunWhenItsTerminalCloses) {
       "--data images --devices cpu:1 --batch 2 --steps 1000000 --warm-up 1 --out run & app=$!; "
       "until [ -e run/last.safetensors ]; do sleep 0.1; done; "
       "kill -HUP $app; wait $app",
-      "timeout 300");
+      fmt::format("timeout {}", 300 * patience));
   EXPECT_EQ(outcome.code, 130) << outcome.errors;
   EXPECT_THAT(desk.read("run/log.txt"), HasSubstr("and saved"));
   EXPECT_TRUE(std::filesystem::exists(desk / "run/last.safetensors"));

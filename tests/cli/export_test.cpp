@@ -76,6 +76,22 @@ TEST_F(Export, LeavesNothingIfTheScoresAreNotFinite) {
   expect_no_file_like("net.onnx");
 }
 
+// OpenCV makes the normalization a part of the convolution. The two large numbers cancel there
+// before anything is added to them; here the convolution's outputs are rounded first.
+TEST_F(Export, LeavesNothingIfTheScoresAreOthers) {
+  const std::string filler = "weight_filler { type: \"xavier\" } }\n}\nlayer { name: \"relu1\"";
+  const std::string large =
+      "weight_filler { type: \"xavier\" } "
+      "bias_filler { type: \"constant\" value: 1e9 } }\n}\nlayer { name: \"relu1\"";
+  desk_.write("cancels.prototxt", test::replaced(test::replaced(test::tiny_net(), filler, large),
+                                                 "layer { name: \"relu1\" type: \"ReLU\"",
+                                                 "layer { name: \"norm\" type: \"BatchNorm\""));
+  train("cancels.prototxt");
+  EXPECT_THAT(desk_.refusal("export --run run net.onnx"),
+              HasSubstr("gives other scores in OpenCV"));
+  expect_no_file_like("net.onnx");
+}
+
 TEST_F(Export, NamesTheLayerThatHasNoForm) {
   desk_.write("mvn.prototxt",
               test::replaced(test::tiny_net(), "layer { name: \"relu1\" type: \"ReLU\"",

@@ -110,8 +110,10 @@ TEST(Files, DamagedWeightsAreRefusedEverywhere) {
   ASSERT_EQ(desk.tandem(train_tiny + "images --steps 3 --out run").code, 0);
   const std::vector<std::string> uses{
       "predict --run run --weights last images/val/red/1.ppm", "test --run run --weights last",
-      "export --run run --weights last out.caffemodel", "train --resume --out run --steps 6",
-      train_tiny + "images --steps 1 --out other --weights run/last.safetensors"};
+      "export --run run --weights last out.caffemodel",
+      train_tiny + "images --steps 1 --out other --weights run/last.safetensors",
+      "import run/last.safetensors --model tiny.prototxt --out imported",
+      "train --resume --out run --steps 6"};
   const std::string good = desk.read("run/last.safetensors");
   std::string bad = good;
   for (size_t i = 1; i <= 100; ++i) bad[bad.size() - i] ^= 0x40;
@@ -122,10 +124,10 @@ TEST(Files, DamagedWeightsAreRefusedEverywhere) {
   // The same of an earlier version is not noticed; but the user is told.
   desk.write("run/last.safetensors", good);
   test::remove_checksums(desk / "run/last.safetensors");
-  for (size_t i = 0; i < 4; ++i) {
-    const Outcome outcome = desk.tandem(uses[i]);
+  for (const std::string& use : uses) {
+    const Outcome outcome = desk.tandem(use);
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
-    EXPECT_THAT(outcome.output + outcome.errors, HasSubstr("no checksums")) << uses[i];
+    EXPECT_THAT(outcome.output + outcome.errors, HasSubstr("no checksums")) << use;
   }
 }
 

@@ -220,6 +220,17 @@ TEST_F(Precision, MissingOnThisCpuIsListedWithTheLibraryOfItsKernels) {
                                : testing::Matcher<std::string>(HasSubstr(lacks)));
 }
 
+// AVX-512 alone multiplies no bfloat16: each number is converted to float32 first.
+TEST_F(Precision, OfNoUseOnThisCpuIsSaidByTraining) {
+  if (const std::string reason = test::no_bfloat16(); !reason.empty()) GTEST_SKIP() << reason;
+  const Outcome outcome =
+      desk_.tandem("train --data synthetic --net lenet --steps 1 --precision bfloat16 --out run",
+                   "ONEDNN_MAX_CPU_ISA=AVX512_CORE");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              HasSubstr("AVX-512; no instructions for bfloat16, so float32 is faster"));
+}
+
 TEST_F(Precision, MissingOnThisCpuIsRefusedForComputing) {
   for (const char* command :
        {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet"}) {

@@ -11,6 +11,13 @@
 
 namespace tandem::test {
 
+// How many times as long a program may take: sanitizers slow it down.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int patience = 5;
+#else
+constexpr int patience = 1;
+#endif
+
 struct Outcome {
   int code = 0;  // of exit; 128 + the signal's number if one ended it
   std::string output, errors;

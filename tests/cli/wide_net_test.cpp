@@ -13,7 +13,7 @@ namespace {
 using test::Desk;
 using test::Outcome;
 
-const std::string in_time = "timeout -s KILL 60";
+const std::string in_time = fmt::format("timeout -s KILL {}", 60 * test::patience);
 
 std::string layer(const std::string& name, const std::string& type, const std::string& rest) {
   return fmt::format("layer {{ name: '{}' type: '{}' {} }}\n", name, type, rest);

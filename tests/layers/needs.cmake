@@ -14,11 +14,18 @@ add_test(NAME LayersOnCudaOnHostUnaligned COMMAND test_layers --gtest_filter=-*O
 set_tests_properties(LayersOnCudaOnHostUnaligned PROPERTIES
   ENVIRONMENT "TANDEM_TEST_KERNELS=cuda_on_host;TANDEM_TEST_OFFSET=8" TIMEOUT 1800 COST 500 LABELS layers)
 # Kernels of fewer instructions than this CPU has: our own by Highway, and what oneDNN chooses.
-foreach(instructions SSE41 AVX2)
-  add_test(NAME LayersWith${instructions}
-    COMMAND test_layers --gtest_filter=Winograd.*:Convolution.*:MaxPooling.*:Pooling.*:*OfPooling*:BatchNormScale.*)
+function(test_layers_with instructions)
+  list(JOIN ARGN : filter)
+  add_test(NAME LayersWith${instructions} COMMAND test_layers --gtest_filter=${filter})
   set_tests_properties(LayersWith${instructions} PROPERTIES ENVIRONMENT ONEDNN_MAX_CPU_ISA=${instructions} TIMEOUT 1800
     LABELS layers)
+endfunction()
+foreach(instructions SSE41 AVX2)
+  test_layers_with(${instructions} Winograd.* Convolution.* MaxPooling.* Pooling.* *OfPooling* BatchNormScale.* Depthwise.*
+    PixelConvolution.* TapGradient.* InputGradient.* DilatedConvolution.*)
+endforeach()
+foreach(instructions AVX512_CORE AVX512_CORE_BF16)  # bfloat16 without and with instructions for it, and without AMX
+  test_layers_with(${instructions} WinogradBfloat16.* *SixteenBit* *FoldedInputs*)
 endforeach()
 if(TANDEM_HAS_CUDA)
   target_compile_definitions(test_layers PRIVATE TANDEM_HAS_CUDA)

@@ -82,8 +82,9 @@ tandem_update Lowering::update_of(const UpdateWork& work, const Resolver& at) co
   update.found_inf = at.as<const int32_t>(work.found_inf);
   update.momentum2 = rule_.momentum2;
   update.delta = rule_.delta;
-  update.clip = rule_.clip * loss_scale(net_);
-  update.gradient_scale = 1.0 / (rule_.micro_batches * loss_scale(net_));
+  const double scale = loss_scale(net_);
+  update.clip = rule_.clip * scale;
+  update.gradient_scale = 1.0 / (rule_.micro_batches * scale);
   update.trust_coefficient = rule_.trust_coefficient;
   update.gradient_squares = at.as<const double>(work.norms);
   update.gradient_square_count = static_cast<uint32_t>(net_.weights.size());

@@ -84,13 +84,13 @@ static int fails(int descriptor) {
 }
 
 ssize_t read(int descriptor, void* target, size_t count) {
-  static ssize_t (*real)(int, void*, size_t);
+  static ssize_t (*_Atomic real)(int, void*, size_t);
   if (real == NULL) real = (ssize_t(*)(int, void*, size_t))dlsym(RTLD_NEXT, "read");
   return fails(descriptor) ? -1 : real(descriptor, target, count);
 }
 
 ssize_t write(int descriptor, const void* source, size_t count) {
-  static ssize_t (*real)(int, const void*, size_t);
+  static ssize_t (*_Atomic real)(int, const void*, size_t);
   if (real == NULL) real = (ssize_t(*)(int, const void*, size_t))dlsym(RTLD_NEXT, "write");
   if (is_named(descriptor, "STOPPING_FILE")) kill(getpid(), SIGSTOP);
   note_synced(descriptor, 0);
@@ -100,7 +100,7 @@ ssize_t write(int descriptor, const void* source, size_t count) {
 }
 
 ssize_t pread(int descriptor, void* target, size_t count, off_t offset) {
-  static ssize_t (*real)(int, void*, size_t, off_t);
+  static ssize_t (*_Atomic real)(int, void*, size_t, off_t);
   if (real == NULL) real = (ssize_t(*)(int, void*, size_t, off_t))dlsym(RTLD_NEXT, "pread");
   return fails(descriptor) ? -1 : real(descriptor, target, count, offset);
 }
@@ -110,14 +110,14 @@ ssize_t pread64(int descriptor, void* target, size_t count, off64_t offset) {
 }
 
 int fsync(int descriptor) {
-  static int (*real)(int);
+  static int (*_Atomic real)(int);
   if (real == NULL) real = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
   note_synced(descriptor, 1);
   return real(descriptor);
 }
 
 int rename(const char* from, const char* to) {
-  static int (*real)(const char*, const char*);
+  static int (*_Atomic real)(const char*, const char*);
   if (real == NULL) real = (int (*)(const char*, const char*))dlsym(RTLD_NEXT, "rename");
   struct stat file;
   if (getenv("SYNCED_RENAMES") != NULL && stat(from, &file) == 0 && S_ISREG(file.st_mode)) {
@@ -131,14 +131,14 @@ int rename(const char* from, const char* to) {
 }
 
 int link(const char* from, const char* to) {
-  static int (*real)(const char*, const char*);
+  static int (*_Atomic real)(const char*, const char*);
   if (real == NULL) real = (int (*)(const char*, const char*))dlsym(RTLD_NEXT, "link");
   errno = EPERM;
   return getenv("NO_LINKS") == NULL ? real(from, to) : -1;
 }
 
 int socket(int domain, int type, int protocol) {
-  static int (*real)(int, int, int);
+  static int (*_Atomic real)(int, int, int);
   if (real == NULL) real = (int (*)(int, int, int))dlsym(RTLD_NEXT, "socket");
   if (getenv("FAILING_DATAGRAMS") == NULL || domain != AF_UNIX || (type & 0xf) != SOCK_DGRAM) {
     return real(domain, type, protocol);
