@@ -360,8 +360,7 @@ void WinogradConvolution::convolve_part(const Images& plan, int64_t group, const
   Finish own = finish;
   if (finish.bias != nullptr) own.bias += to.first;
   for (int64_t chunk = 0; chunk < chunks(to.count); ++chunk) {
-    images_of_.outputs(products, plan.target_form, plan.target_grid, tiles, chunk, own, to,
-                       target);
+    images_of_.outputs(products, plan.target_form, plan.target_grid, tiles, chunk, own, to, target);
   }
 }
 

@@ -122,9 +122,10 @@ struct Target {
   T* image;
   const T* rectified;
   float least;  // as that of Finish
+  [[nodiscard]] bool is_rectified() const { return rectified != nullptr || least == 0; }
 };
 
-template <class T>
+template <bool Rectified, class T>
 void scatter_lanes(const float* tile, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
                    const Area& area, int64_t edge, const Target<T>& target) {
   for (int64_t i = area.top; i < area.bottom; ++i) {
@@ -134,6 +135,7 @@ void scatter_lanes(const float* tile, const Channels& c, const Chunk& chunk, int
             offset_of(c, chunk.first + lane, y + i * area.distance, x + k * area.distance);
         T& stored = target.image[at];
         cpu::store(tile[(i * edge + k) * lanes + lane], stored);
+        if constexpr (!Rectified) continue;
         const bool is_passed = target.rectified == nullptr || cpu::load(target.rectified[at]) > 0;
         if (!is_passed || cpu::load(stored) < target.least) cpu::store(0.0F, stored);
       }
@@ -141,10 +143,10 @@ void scatter_lanes(const float* tile, const Channels& c, const Chunk& chunk, int
   }
 }
 
-template <class T>
+template <bool Rectified, class T>
 void scatter(const float* tile, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
              const Area& area, int64_t edge, const Target<T>& target) {
-  if (!chunk.in_line) return scatter_lanes(tile, c, chunk, y, x, area, edge, target);
+  if (!chunk.in_line) return scatter_lanes<Rectified>(tile, c, chunk, y, x, area, edge, target);
   const int64_t pixel = c.block * area.distance, line = c.width * pixel;
   const int64_t left = area.left, right = area.right;
   const Vector zero = hn::Zero(D()), least = hn::Set(D(), target.least);
@@ -154,8 +156,8 @@ void scatter(const float* tile, const Channels& c, const Chunk& chunk, int64_t y
   for (int64_t i = area.top, end = area.bottom; i < end; ++i, start += line) {
     for (int64_t k = left, at = start; k < right; ++k, at += pixel) {
       Vector value = rounded_vector<T>(load_vector(tile + (i * edge + k) * lanes));
-      value = hn::IfThenZeroElse(hn::Lt(value, least), value);
-      if (rectified != nullptr) {
+      if constexpr (Rectified) value = hn::IfThenZeroElse(hn::Lt(value, least), value);
+      if (Rectified && rectified != nullptr) {
         value = hn::IfThenElseZero(hn::Gt(load_vector(rectified + at), zero), value);
       }
       store_vector(value, image + at);
@@ -213,9 +215,11 @@ void transform_outputs(const float* transformed, const Transformed& form, const 
     }
     const int64_t image = at.image * channels.row;
     const T* rectified = static_cast<const T*>(finish.rectified);
-    scatter(result, channels, part, y, x, Area(channels, y, x, edge, grid.distance), edge,
-            Target<T>{static_cast<T*>(tensor) + image,
-                      rectified == nullptr ? nullptr : rectified + image, finish.least});
+    const Target<T> target{static_cast<T*>(tensor) + image,
+                           rectified == nullptr ? nullptr : rectified + image, finish.least};
+    const Area area(channels, y, x, edge, grid.distance);
+    target.is_rectified() ? scatter<true>(result, channels, part, y, x, area, edge, target)
+                          : scatter<false>(result, channels, part, y, x, area, edge, target);
   }
 }
 
