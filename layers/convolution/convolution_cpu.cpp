@@ -6,6 +6,7 @@
 #include "layers/convolution/tap_gradient.h"
 #include "layers/convolution/tile_gradient.h"
 #include "layers/convolution/winograd.h"
+#include "plugins/cpu/fused_relu.h"
 
 namespace {
 
@@ -32,13 +33,18 @@ struct Primitives {
 
 // Uses Winograd's algorithm if that is faster, else oneDNN's kernels, and for weight gradients
 // those of our own if they are faster. The choice depends on extents, not on measured time, so that
-// it is the same in every run.
+// it is the same in every run. A fused ReLU, and the gradient of one before the layer, is a part of
+// Winograd's last step, and of depthwise's. After other kernels it is a pass over the result.
 class ConvolutionCpu : public Needs {
   using Direct = ConvolutionKernel<Primitives>;
 
  public:
   ConvolutionCpu(const Binding& binding, const Call& call)
-      : winograd_(WinogradConvolution::make(binding, call)) {
+      : input_(binding.input(0)),
+        output_(binding.output(0)),
+        fuses_relu_(binding.fuses_relu()),
+        follows_relu_(binding.follows_relu()),
+        winograd_(WinogradConvolution::make(binding, call)) {
     if (winograd_ != nullptr) {
       static_cast<Needs&>(*this) = *winograd_;
       return;
@@ -67,6 +73,8 @@ class ConvolutionCpu : public Needs {
     algorithm += ", backward weights " + (tiles_ != nullptr ? tiles_->name() : gradient_->name());
   }
   static constexpr uint32_t dtypes = Direct::dtypes;
+  static constexpr uint32_t fused_activations = relu_only;
+  static constexpr uint32_t gradients_before = relu_only;
   // Winograd's algorithm reads and writes vectors of channels. Plain NCHW takes longer by the time
   // of copying both tensors a few times.
   static LayoutOptions layouts(const Binding& binding) {
@@ -88,16 +96,19 @@ class ConvolutionCpu : public Needs {
   void forward(const Call& call, const Pass& pass) {
     if (winograd_ != nullptr) return winograd_->forward(call, pass);
     if (depthwise_ != nullptr && !taken_.forward) return depthwise_->forward(call, pass);
-    if (pixels_ != nullptr) return pixels_->forward(call, pass);
-    direct_->forward(call, pass);
+    pixels_ != nullptr ? pixels_->forward(call, pass) : direct_->forward(call, pass);
+    if (!fuses_relu_) return;
+    tandem::cpu::rectify(call.threads, output_.dtype, pass.raw.outputs[0], count(output_.shape));
   }
   void backward_data(const Call& call, const Pass& pass) {
     if (winograd_ != nullptr) return winograd_->backward_data(call, pass);
     if (depthwise_ != nullptr && !taken_.backward_data) {
       return depthwise_->backward_data(call, pass);
     }
-    if (pixels_ != nullptr) return pixels_->backward_data(call, pass);
-    direct_->backward_data(call, pass);
+    pixels_ != nullptr ? pixels_->backward_data(call, pass) : direct_->backward_data(call, pass);
+    if (!follows_relu_) return;
+    tandem::cpu::pass_through_relu(call.threads, input_.dtype, pass.raw.inputs[0],
+                                   pass.raw.input_gradients[0], count(input_.shape));
   }
   void backward_weights(const Call& call, const Pass& pass) {
     if (winograd_ != nullptr) return winograd_->backward_weights(call, pass);
@@ -152,6 +163,8 @@ class ConvolutionCpu : public Needs {
     bool forward = false, backward_data = false, backward_weights = false;
   };
 
+  tandem_tensor input_, output_;
+  bool fuses_relu_, follows_relu_;
   std::unique_ptr<WinogradConvolution> winograd_;
   std::unique_ptr<DepthwiseConvolution> depthwise_;
   std::unique_ptr<PixelConvolution> pixels_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "layers/convolution/divide.h"
+#include "plugins/cpu/fused_relu.h"
 #include "plugins/cpu/layout.h"
 #include "plugins/cpu/onednn.h"
 #include "plugins/cpu/team.h"
@@ -55,6 +56,8 @@ DepthwiseConvolution::DepthwiseConvolution(const sdk::Binding& binding,
       out_(binding.output(0).shape),
       window_(settings.window),
       bias_(settings.bias),
+      fuses_relu_(binding.fuses_relu()),
+      follows_relu_(binding.follows_relu()),
       block_(block),
       blocks_(in_.c / block),
       vectors_(divide_up(block, kernels_.lanes)) {
@@ -131,9 +134,9 @@ void DepthwiseConvolution::pack(const float* weights, float* packed) const {
 
 void DepthwiseConvolution::convolve(const sdk::Call& call, const Lines& lines, int64_t source_plane,
                                     int64_t target_plane, const float* source, const float* weights,
-                                    const float* bias, float* target) const {
+                                    const Finish& finish, float* target) const {
   const auto count = static_cast<int64_t>(lines.lines.size());
-  const int64_t rows = count / lines.at_once;
+  const int64_t rows = count / lines.at_once, row_floats = target_plane / rows;
   cpu::for_items(call.threads, in_.n * blocks_ * rows, target_plane * points() / rows,
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
@@ -142,9 +145,13 @@ void DepthwiseConvolution::convolve(const sdk::Call& call, const Lines& lines, i
                        kernels_.convolve(
                            lines.lines[static_cast<size_t>(i % rows * lines.at_once + k)], block_,
                            source + plane * source_plane, weights + block * points() * block_,
-                           bias == nullptr ? nullptr : bias + block * block_,
+                           finish.bias == nullptr ? nullptr : finish.bias + block * block_,
                            target + plane * target_plane);
                      }
+                     float* row = target + i * row_floats;
+                     if (finish.rectifies) cpu::rectify(row, row_floats);
+                     if (finish.rectified == nullptr) continue;
+                     cpu::pass_through_relu(finish.rectified + i * row_floats, row, row_floats);
                    }
                  });
 }
@@ -153,14 +160,16 @@ void DepthwiseConvolution::forward(const sdk::Call& call, const sdk::Pass& pass)
   auto* packed = pass.scratch<float>();
   pack(pass.weight(0), packed);
   convolve(call, forward_, in_.h * in_.w * block_, out_.h * out_.w * block_, pass.input(0), packed,
-           bias_ ? pass.weight(1).data() : nullptr, pass.output(0));
+           {bias_ ? pass.weight(1).data() : nullptr, fuses_relu_, nullptr}, pass.output(0));
 }
 
 void DepthwiseConvolution::backward_data(const sdk::Call& call, const sdk::Pass& pass) const {
   auto* packed = pass.scratch<float>();
   pack(pass.weight(0), packed);
   convolve(call, backward_, out_.h * out_.w * block_, in_.h * in_.w * block_,
-           pass.output_gradient(0), packed, nullptr, pass.input_gradient(0));
+           pass.output_gradient(0), packed,
+           {nullptr, false, follows_relu_ ? pass.input(0).data() : nullptr},
+           pass.input_gradient(0));
 }
 
 // Of vectors that overlap, both sum up what they share.

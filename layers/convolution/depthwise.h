@@ -28,6 +28,12 @@ class DepthwiseConvolution : public sdk::Needs {
     std::vector<depthwise::Line> lines;
     int64_t at_once;
   };
+  // What becomes of a row once it is complete.
+  struct Finish {
+    const float* bias;       // may be null
+    bool rectifies;          // by a ReLU after the layer
+    const float* rectified;  // the output of a ReLU before it, whose gradient is stored; or null
+  };
   DepthwiseConvolution(const sdk::Binding& binding, const ConvolutionSettings& settings,
                        int64_t block);
   void plan_forward();
@@ -38,15 +44,15 @@ class DepthwiseConvolution : public sdk::Needs {
   [[nodiscard]] int64_t points() const { return window_.kernel.h * window_.kernel.w; }
   void pack(const float* weights, float* packed) const;
   void convolve(const sdk::Call& call, const Lines& lines, int64_t source_plane,
-                int64_t target_plane, const float* source, const float* weights, const float* bias,
-                float* target) const;
+                int64_t target_plane, const float* source, const float* weights,
+                const Finish& finish, float* target) const;
   void sum_part(int64_t vector, int64_t part, const sdk::Pass& pass, float* sums) const;
   void store(const sdk::Pass& pass, const float* sums) const;
 
   const depthwise::Kernels& kernels_;
   sdk::Shape in_, out_;
   Window window_;
-  bool bias_;
+  bool bias_, fuses_relu_, follows_relu_;
   int64_t block_, blocks_, vectors_;  // vectors_: of a block
   int64_t parts_;                     // of the batch, in sums
   Lines forward_, backward_;

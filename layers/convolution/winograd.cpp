@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 
 #include "layers/convolution/divide.h"
 #include "plugins/cpu/layout.h"
@@ -12,6 +13,7 @@ namespace tandem::layers {
 
 using winograd::algorithms;
 using winograd::Channels;
+using winograd::Finish;
 using winograd::Grid;
 using winograd::Range;
 using winograd::Transformed;
@@ -35,6 +37,7 @@ PartSize shared_part(int64_t lanes) {
   return {lanes > 8 ? most : int64_t{4} << 20, 256, most};
 }
 constexpr int64_t word = 4;  // bytes
+constexpr float infinity = std::numeric_limits<float>::infinity();
 
 Grid grid_of(const sdk::Shape& outputs, int64_t step, int64_t distance) {
   const auto tiles = [&](int64_t pixels) {
@@ -230,6 +233,8 @@ WinogradConvolution::WinogradConvolution(const sdk::Binding& binding, const sdk:
   images_ = in.n;
   groups_ = settings.group;
   bias_ = settings.bias;
+  fuses_relu_ = binding.fuses_relu();
+  follows_relu_ = binding.follows_relu();
   input_ = channels_of(binding.input(0), groups_, fold);
   output_ = channels_of(binding.output(0), groups_, 1);
   weights_ = output_.count * depths * area;
@@ -331,8 +336,8 @@ int64_t WinogradConvolution::bytes(const Gradient& plan) const {
 }
 
 void WinogradConvolution::convolve_part(const Images& plan, int64_t group, const Range& tiles,
-                                        const void* source, const float* weights, const float* bias,
-                                        void* target, float* scratch) const {
+                                        const void* source, const float* weights,
+                                        const Finish& finish, void* target, float* scratch) const {
   const Channels from = of_group(plan.source, group), to = of_group(plan.target, group);
   float* products = scratch + floats(plan.source_form);
   for (int64_t chunk = 0; chunk < chunks(from.count); ++chunk) {
@@ -352,15 +357,15 @@ void WinogradConvolution::convolve_part(const Images& plan, int64_t group, const
                                    {0, chunks(to.count)},
                                    false});
   }
-  const float* first_bias = bias == nullptr ? nullptr : bias + to.first;
+  Finish own = finish;
+  if (finish.bias != nullptr) own.bias += to.first;
   for (int64_t chunk = 0; chunk < chunks(to.count); ++chunk) {
-    images_of_.outputs(products, plan.target_form, plan.target_grid, tiles, chunk, first_bias, to,
-                       target);
+    images_of_.outputs(products, plan.target_form, plan.target_grid, tiles, chunk, own, to, target);
   }
 }
 
 void WinogradConvolution::convolve(const sdk::Call& call, const Images& plan, const void* source,
-                                   const float* weights, const float* bias, void* target,
+                                   const float* weights, const Finish& finish, void* target,
                                    float* scratch) {
   const int64_t columns = chunks(plan.weights.columns), form = floats(plan.weight_form);
   cpu::for_parts(call.threads, groups_ * columns, [&](int64_t part) {
@@ -377,19 +382,22 @@ void WinogradConvolution::convolve(const sdk::Call& call, const Images& plan, co
     for (int64_t part = next++; part < groups_ * parts; part = next++) {
       const int64_t group = part / parts, begin = part % parts * plan.tiles_at_a_time;
       const Range tiles{begin, std::min(begin + plan.tiles_at_a_time, plan.tiles)};
-      convolve_part(plan, group, tiles, source, scratch + group * form, bias, target,
+      convolve_part(plan, group, tiles, source, scratch + group * form, finish, target,
                     scratch + groups_ * form + slot * slot_floats);
     }
   });
 }
 
 void WinogradConvolution::forward(const sdk::Call& call, const sdk::Pass& pass) {
-  convolve(call, forward_, pass.raw.inputs[0], pass.weight(0),
-           bias_ ? pass.weight(1).data() : nullptr, pass.raw.outputs[0], pass.scratch<float>());
+  const Finish finish{bias_ ? pass.weight(1).data() : nullptr, fuses_relu_ ? 0 : -infinity,
+                      nullptr};
+  convolve(call, forward_, pass.raw.inputs[0], pass.weight(0), finish, pass.raw.outputs[0],
+           pass.scratch<float>());
 }
 
 void WinogradConvolution::backward_data(const sdk::Call& call, const sdk::Pass& pass) {
-  convolve(call, backward_, pass.raw.output_gradients[0], pass.weight(0), nullptr,
+  const Finish finish{nullptr, -infinity, follows_relu_ ? pass.raw.inputs[0] : nullptr};
+  convolve(call, backward_, pass.raw.output_gradients[0], pass.weight(0), finish,
            pass.raw.input_gradients[0], pass.scratch<float>());
 }
 

@@ -62,10 +62,10 @@ class WinogradConvolution : public sdk::Needs {
   [[nodiscard]] int64_t floats(const winograd::Transformed& form) const;
 
   void convolve(const sdk::Call& call, const Images& plan, const void* source, const float* weights,
-                const float* bias, void* target, float* scratch);
+                const winograd::Finish& finish, void* target, float* scratch);
   void convolve_part(const Images& plan, int64_t group, const winograd::Range& tiles,
-                     const void* source, const float* weights, const float* bias, void* target,
-                     float* scratch) const;
+                     const void* source, const float* weights, const winograd::Finish& finish,
+                     void* target, float* scratch) const;
   void sum_products(const sdk::Call& call, int64_t group, const void* input,
                     const void* output_gradient, float* sums, float* scratch);
   void write_weight_gradient(const sdk::Call& call, const float* sums, bool adds, float* target);
@@ -80,7 +80,7 @@ class WinogradConvolution : public sdk::Needs {
   winograd::Kernels::Sums sum_channels_;
   int64_t images_, groups_, threads_;
   int64_t weights_;  // of one group
-  bool bias_;
+  bool bias_, fuses_relu_, follows_relu_;
   winograd::Channels input_, output_;
   Images forward_{}, backward_{};
   Gradient gradient_{};

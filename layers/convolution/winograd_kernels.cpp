@@ -116,31 +116,51 @@ void gather_folded(const T* image, const Channels& c, const Chunk& chunk, int64_
   }
 }
 
+// An image of the result, and the same image of what a ReLU before the layer made, or null.
 template <class T>
+struct Target {
+  T* image;
+  const T* rectified;
+  float least;  // as that of Finish
+  [[nodiscard]] bool is_rectified() const { return rectified != nullptr || least == 0; }
+};
+
+template <bool Rectified, class T>
 void scatter_lanes(const float* tile, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
-                   const Area& area, int64_t edge, T* image) {
+                   const Area& area, int64_t edge, const Target<T>& target) {
   for (int64_t i = area.top; i < area.bottom; ++i) {
     for (int64_t k = area.left; k < area.right; ++k) {
       for (int64_t lane = 0; lane < chunk.count; ++lane) {
-        cpu::store(
-            tile[(i * edge + k) * lanes + lane],
-            image[offset_of(c, chunk.first + lane, y + i * area.distance, x + k * area.distance)]);
+        const int64_t at =
+            offset_of(c, chunk.first + lane, y + i * area.distance, x + k * area.distance);
+        T& stored = target.image[at];
+        cpu::store(tile[(i * edge + k) * lanes + lane], stored);
+        if constexpr (!Rectified) continue;
+        const bool is_passed = target.rectified == nullptr || cpu::load(target.rectified[at]) > 0;
+        if (!is_passed || cpu::load(stored) < target.least) cpu::store(0.0F, stored);
       }
     }
   }
 }
 
-template <class T>
+template <bool Rectified, class T>
 void scatter(const float* tile, const Channels& c, const Chunk& chunk, int64_t y, int64_t x,
-             const Area& area, int64_t edge, T* image) {
-  if (!chunk.in_line) return scatter_lanes(tile, c, chunk, y, x, area, edge, image);
+             const Area& area, int64_t edge, const Target<T>& target) {
+  if (!chunk.in_line) return scatter_lanes<Rectified>(tile, c, chunk, y, x, area, edge, target);
   const int64_t pixel = c.block * area.distance, line = c.width * pixel;
   const int64_t left = area.left, right = area.right;
-  T* target =
-      image + offset_of(c, chunk.first, y + area.top * area.distance, x + left * area.distance);
-  for (int64_t i = area.top, end = area.bottom; i < end; ++i, target += line) {
-    for (int64_t k = left; k < right; ++k) {
-      store_vector(load_vector(tile + (i * edge + k) * lanes), target + (k - left) * pixel);
+  const Vector zero = hn::Zero(D()), least = hn::Set(D(), target.least);
+  const T* rectified = target.rectified;
+  T* image = target.image;
+  int64_t start = offset_of(c, chunk.first, y + area.top * area.distance, x + left * area.distance);
+  for (int64_t i = area.top, end = area.bottom; i < end; ++i, start += line) {
+    for (int64_t k = left, at = start; k < right; ++k, at += pixel) {
+      Vector value = rounded_vector<T>(load_vector(tile + (i * edge + k) * lanes));
+      if constexpr (Rectified) value = hn::IfThenZeroElse(hn::Lt(value, least), value);
+      if (Rectified && rectified != nullptr) {
+        value = hn::IfThenElseZero(hn::Gt(load_vector(rectified + at), zero), value);
+      }
+      store_vector(value, image + at);
     }
   }
 }
@@ -174,11 +194,12 @@ void transform_patches(const void* tensor, const Channels& channels, const Grid&
 
 template <class M, class T>
 void transform_outputs(const float* transformed, const Transformed& form, const Grid& grid,
-                       const Range& tiles, int64_t chunk, const float* bias,
+                       const Range& tiles, int64_t chunk, const Finish& finish,
                        const Channels& channels, void* tensor) {
   constexpr int64_t edge = M::rows;
   const Chunk part(channels, chunk);
   HWY_ALIGN float start[lanes] = {};
+  const float* bias = finish.bias;
   if (bias != nullptr) std::copy_n(bias + chunk * lanes, part.count, start);
   const Vector added = hn::Load(D(), start);
   HWY_ALIGN float result[edge * edge * lanes] = {};
@@ -192,8 +213,13 @@ void transform_outputs(const float* transformed, const Transformed& form, const 
         hn::Store(hn::Add(hn::Load(D(), result + i * lanes), added), D(), result + i * lanes);
       }
     }
-    scatter(result, channels, part, y, x, Area(channels, y, x, edge, grid.distance), edge,
-            static_cast<T*>(tensor) + at.image * channels.row);
+    const int64_t image = at.image * channels.row;
+    const T* rectified = static_cast<const T*>(finish.rectified);
+    const Target<T> target{static_cast<T*>(tensor) + image,
+                           rectified == nullptr ? nullptr : rectified + image, finish.least};
+    const Area area(channels, y, x, edge, grid.distance);
+    target.is_rectified() ? scatter<true>(result, channels, part, y, x, area, edge, target)
+                          : scatter<false>(result, channels, part, y, x, area, edge, target);
   }
 }
 

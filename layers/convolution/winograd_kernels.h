@@ -92,6 +92,15 @@ struct Product {
   bool adds;
 };
 
+// What becomes of outputs before they are stored. ReLUs see the values as they are stored, rounded.
+struct Finish {
+  const float* bias;  // of the first channel; may be null
+  float least;        // what is below it becomes 0: for a ReLU 0, else -infinity
+  // The output of a ReLU before the layer, laid out as the tensor that is stored, its gradient:
+  // where it is not above 0, that becomes 0. May be null.
+  const void* rectified;
+};
+
 // Of tensors of one element type, float32 or bfloat16.
 struct ImageTransforms {
   // A chunk of the tiles' patches, e x e (of an input) or m x m (of an output gradient), beyond the
@@ -101,10 +110,9 @@ struct ImageTransforms {
                            float* transformed);
   Patches inputs;                  // for products by channels
   Patches item_inputs, gradients;  // for products by items
-  // The reverse of a chunk: tiles of m x m outputs, not folded. `bias`, of the first channel, may
-  // be null.
+  // The reverse of a chunk: tiles of m x m outputs, not folded.
   void (*outputs)(const float* transformed, const Transformed& form, const Grid& grid,
-                  const Range& tiles, int64_t chunk, const float* bias, const Channels& channels,
+                  const Range& tiles, int64_t chunk, const Finish& finish, const Channels& channels,
                   void* tensor);
 };
 

@@ -65,8 +65,13 @@ HWY_INLINE Vector load_vector(const T* source) {
   return cpu::HWY_NAMESPACE::load(D(), source);
 }
 template <class T>
+HWY_INLINE Vector rounded_vector(Vector vector) {
+  return cpu::HWY_NAMESPACE::rounded<T>(D(), vector);
+}
+// Of values that T holds.
+template <class T>
 HWY_INLINE void store_vector(Vector vector, T* target) {
-  cpu::HWY_NAMESPACE::store_rounded(D(), cpu::HWY_NAMESPACE::rounded<T>(D(), vector), target);
+  cpu::HWY_NAMESPACE::store_rounded(D(), vector, target);
 }
 
 template <class T, int... I>

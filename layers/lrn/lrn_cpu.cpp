@@ -47,14 +47,8 @@ class Copies {
   }
 
   void pass_through_relu(const Call& call, const Pass& pass) const {
-    with_elements(needed_ ? TANDEM_BFLOAT16 : TANDEM_FLOAT32, [&](auto element) {
-      using T = decltype(element);
-      const T* x = pass.input<T>(0);
-      T* dx = pass.input_gradient<T>(0);
-      for_ranges(call.threads, elements_, [=](int64_t begin, int64_t end) {
-        tandem::cpu::pass_through_relu(x + begin, dx + begin, end - begin);
-      });
-    });
+    tandem::cpu::pass_through_relu(call.threads, needed_ ? TANDEM_BFLOAT16 : TANDEM_FLOAT32,
+                                   pass.raw.inputs[0], pass.raw.input_gradients[0], elements_);
   }
 
  private:

@@ -96,14 +96,8 @@ class PoolingCpu : public Needs {
                             {DNNL_ARG_DIFF_SRC, pass.raw.input_gradients[0]},
                             {DNNL_ARG_WORKSPACE, pass.saved()}});
     if (!follows_relu_) return;
-    with_elements(input_.dtype, [&](auto element) {
-      using T = decltype(element);
-      const T* x = pass.input<T>(0);
-      T* dx = pass.input_gradient<T>(0);
-      for_ranges(call.threads, count(input_.shape), [=](int64_t begin, int64_t end) {
-        pass_through_relu(x + begin, dx + begin, end - begin);
-      });
-    });
+    pass_through_relu(call.threads, input_.dtype, pass.raw.inputs[0], pass.raw.input_gradients[0],
+                      count(input_.shape));
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "plugins/cpu/bfloat16.h"
+#include "plugins/cpu/team.h"
 #include "plugins/sdk.h"
 
 namespace tandem::cpu {
@@ -21,10 +22,23 @@ float rounded_relu(float value) {
   return rounded < 0 ? 0.0F : rounded;
 }
 
-// The gradient of the values before a ReLU that made x: dx where x is above zero. Of bfloat16 these
-// are the bits from those of the least number to those of infinity.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
+// The ReLU of stored values, in place. The bfloat16 below zero have the bits from those of the
+// negative number next to zero to those of -infinity.
+TANDEM_CPU_VECTOR static void rectify(float* y, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) y[i] = y[i] < 0 ? 0.0F : y[i];
+}
+TANDEM_CPU_VECTOR static void rectify(bfloat16* y, int64_t count) {
+  constexpr uint16_t next_to_zero = 0x8001, numbers = 0x7f80;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto beyond = static_cast<uint16_t>(y[i].bits - next_to_zero);
+    y[i].bits = beyond < numbers ? uint16_t{0} : y[i].bits;
+  }
+}
+
+// The gradient of the values before a ReLU that made x: dx where x is above zero. Of bfloat16 these
+// are the bits from those of the least number to those of infinity.
 TANDEM_CPU_VECTOR static void pass_through_relu(const float* x, float* dx, int64_t count) {
   for (int64_t i = 0; i < count; ++i) dx[i] = x[i] > 0 ? dx[i] : 0.0F;
 }
@@ -34,6 +48,27 @@ TANDEM_CPU_VECTOR static void pass_through_relu(const bfloat16* x, bfloat16* dx,
     const auto above_least = static_cast<uint16_t>(x[i].bits - 1U);
     dx[i].bits = above_least < infinity ? dx[i].bits : uint16_t{0};
   }
+}
+
+// Both for whole tensors, on up to `threads` threads: for kernels of libraries, whose own fused
+// ReLU may lose a NaN.
+static void rectify(int32_t threads, int32_t dtype, void* y, int64_t count) {
+  with_elements(dtype, [&](auto element) {
+    auto* all = static_cast<decltype(element)*>(y);
+    for_ranges(threads, count,
+               [=](int64_t begin, int64_t end) { rectify(all + begin, end - begin); });
+  });
+}
+static void pass_through_relu(int32_t threads, int32_t dtype, const void* x, void* dx,
+                              int64_t count) {
+  with_elements(dtype, [&](auto element) {
+    using T = decltype(element);
+    const auto* made = static_cast<const T*>(x);
+    auto* gradient = static_cast<T*>(dx);
+    for_ranges(threads, count, [=](int64_t begin, int64_t end) {
+      pass_through_relu(made + begin, gradient + begin, end - begin);
+    });
+  });
 }
 #pragma GCC diagnostic pop
 

@@ -3,27 +3,16 @@
 // except of kernels that apply its gradient, too.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "tests/layers/fused_relu.h"
 #include "tests/support/computable.h"
-#include "tests/support/layer_test.h"
 
 namespace tandem::test {
 namespace {
-
-// Numbers of all kinds, among them some that round to -0 in 16 bits.
-PlainTensor strange_tensor(const Shape& shape, unsigned seed) {
-  PlainTensor result = random_tensor(shape, seed);
-  const float strange[] = {NAN, -0.0F, 0.0F, -INFINITY, INFINITY, -1e-42F, -3e-7F, 1e-42F};
-  for (size_t i = 0; i < std::size(strange); ++i) {
-    result.values[(7 * i + 3) % result.values.size()] = strange[i];
-  }
-  return result;
-}
 
 const Shape image{3, 16, 5, 4};
 
@@ -84,42 +73,6 @@ std::vector<LayerSetup> fused_setups() {
   result.push_back(
       {.type = "BatchNormScale", .inputs = {random_tensor(image, 12)}, .weights = sums});
   return result;
-}
-
-bool is_relu_among(uint32_t activations) {
-  return (activations >> TANDEM_ACTIVATION_RELU & 1U) != 0;
-}
-const tandem_kernel& kernel_of(const LayerSetup& setup) {
-  return layer_registry().kernel(setup.type, kernel_device().kind());
-}
-bool can_fuse(const LayerSetup& setup) {
-  return is_relu_among(kernel_of(setup).fused_activations);
-}
-
-LayerSetup with_relu(LayerSetup setup) {
-  setup.activation = TANDEM_ACTIVATION_RELU;
-  return setup;
-}
-
-// All NaN as the same one, since float16 in these tests has only one.
-std::vector<uint32_t> bits(const PlainTensor& tensor) {
-  std::vector<uint32_t> result;
-  for (const float value : tensor.values) {
-    result.push_back(std::bit_cast<uint32_t>(std::isnan(value) ? NAN : value));
-  }
-  return result;
-}
-
-LayerSetup relu_after(const LayerSetup& before, const PlainTensor& values) {
-  LayerSetup relu{.type = "ReLU", .inputs = {values}};
-  relu.input_layout = relu.output_layout = before.output_layout;
-  relu.input_dtype = relu.output_dtype = before.output_dtype;
-  return relu;
-}
-PlainTensor through_relu(const PlainTensor& values, const LayerSetup& before) {
-  LayerSetup relu = relu_after(before, values);
-  relu.flags |= TANDEM_RUNS_IN_PLACE;
-  return LayerRun(relu).forward()[0];
 }
 
 class FusedRelu : public testing::TestWithParam<int32_t> {
@@ -313,12 +266,11 @@ TEST(FusedReluOfOneLayer, NanStaysNanAndNegativeNumbersBecomeZero) {
 
 // See docs/guide/write_a_layer.md.
 TEST(FusedReluOfOneLayer, IsOfferedByTheLayersThatOftenPrecedeOne) {
-  const bool on_a_cpu = kernel_device().kind() == "cpu";
-  for (const char* type : {"Scale", "BatchNorm", "BatchNormScale", "Eltwise"}) {
+  for (const char* type : {"Scale", "BatchNorm", "BatchNormScale", "Eltwise", "Convolution"}) {
     EXPECT_TRUE(can_fuse({.type = type})) << type;
   }
-  for (const char* type : {"Convolution", "Deconvolution", "InnerProduct", "Bias"}) {
-    EXPECT_NE(can_fuse({.type = type}), on_a_cpu) << type;
+  for (const char* type : {"Deconvolution", "InnerProduct", "Bias"}) {
+    EXPECT_NE(can_fuse({.type = type}), kernels_run_on_a_cpu()) << type;
   }
 }
 

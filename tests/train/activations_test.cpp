@@ -30,8 +30,8 @@ INSTANTIATE_TEST_SUITE_P(Strategies, RectifiedRuns,
                          [](const auto& info) { return info.param.name(); });
 
 TEST_P(RectifiedRuns, GiveTheBitsOfRunsWithReluLayers) {
-  ASSERT_EQ(fusion_text(rectified_net(false), "cpu", TANDEM_TRAIN), 4) << "not after fc5";
-  ASSERT_EQ(fusion_text(rectified_net(false), "cpu", TANDEM_TEST), 4);
+  ASSERT_EQ(fusion_text(rectified_net(false), "cpu", TANDEM_TRAIN), 5) << "not after fc5";
+  ASSERT_EQ(fusion_text(rectified_net(false), "cpu", TANDEM_TEST), 5);
   ASSERT_EQ(fusion_text(rectified_net(true), "cpu", TANDEM_TRAIN), 0);
   EXPECT_EQ(run_of(GetParam(), false), run_of(GetParam(), true));
 }
@@ -91,6 +91,13 @@ TEST(Splits, ComputeTheGradientOfTheReluBefore) {
   EXPECT_FALSE(net.layer(net.find_layer("pool1_split")).backward_reads_inputs());
   const Net separate = rectified(true);
   EXPECT_EQ(separate.layer(separate.find_layer("relu2")).gradient_fused_into, -1);
+}
+
+TEST(Convolutions, ComputeTheGradientOfTheReluBefore) {
+  const Net net = rectified(false);
+  const Layer& relu = net.layer(net.find_layer("relu3a"));
+  EXPECT_EQ(relu.fused_into, net.find_layer("conv3a"));
+  EXPECT_EQ(relu.gradient_fused_into, net.find_layer("conv3"));
 }
 
 }  // namespace

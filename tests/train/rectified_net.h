@@ -42,7 +42,9 @@ inline NetDefinition rectified_net(bool looked_at, bool normalises = false) {
   if (looked_at)
     net.layer("same", "Reshape", "reshape_param { shape { dim: 0 dim: 0 } axis: 0 num_axes: 2 }");
   net.layer("sum", "Eltwise", {"relu2", looked_at ? "same" : "branch"}, {"sum"})
-      .layer("conv3", "Convolution", window + " }")
+      .layer("conv3a", "Convolution", window + " }");
+  relu("relu3a", "conv3a");
+  net.layer("conv3", "Convolution", window + " }")
       .layer("scale3", normalises ? "BatchNorm" : "Scale",
              normalises ? "batch_norm_param { scale_bias: true }" : factors);
   relu("relu3", "scale3");
