@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <regex>
+#include <string>
 #include <vector>
 
 #include "tests/support/layer_test.h"
+#include "tests/support/record_error.h"
 
 namespace tandem::test {
 
@@ -65,18 +68,67 @@ inline double difference(const std::vector<float>& a, const std::vector<Value>& 
   return most / largest;
 }
 
-// All passes of a convolution as the sums in float64.
-inline void expect_as_sums(const LayerSetup& setup, LayerRun& run, int64_t group, int64_t pad,
-                           int64_t stride, int64_t dilation) {
-  const PlainTensor y = run.forward()[0], dy = random_tensor(y.shape, 4);
-  const ConvolutionSums sums(setup, dy, group, pad, stride, dilation);
-  EXPECT_LE(difference(y.values, sums.y), 1e-6);
-  EXPECT_LE(difference(run.backward_data({dy})[0].values, sums.dx), 1e-6);
-  const std::vector<PlainTensor> gradients = run.backward_weights({dy});
-  EXPECT_LE(difference(gradients[0].values, sums.dw), 2e-6);
-  if (gradients.size() > 1) {
-    EXPECT_LE(difference(gradients[1].values, sums.db), 2e-6);
+// What computes a pass ("forward", "backward data", "backward weights") according to the kernel's
+// name of its algorithm: the part about the pass, if there are parts, without the instructions.
+// oneDNN's names, of which there are many, have colons.
+inline std::string algorithm_of(const std::string& pass, const std::string& algorithm) {
+  const size_t part = algorithm.find(pass + " ");
+  const size_t begin = part == std::string::npos ? 0 : part + pass.size() + 1;
+  const std::string name = algorithm.substr(begin, algorithm.find(", backward", begin) - begin);
+  if (name.find(':') != std::string::npos) return "oneDNN";
+  return std::regex_replace(name, std::regex(", (dilation|AVX|SSE|SSSE|EMU).*"), "");
+}
+
+// At most `tolerance` from sums in float64. The error is recorded.
+inline void expect_as_sum(const std::string& algorithm, const char* result,
+                          const std::vector<float>& actual, const std::vector<double>& sum,
+                          double tolerance) {
+  const double error = relative_difference(actual, sum);
+  EXPECT_LE(error, tolerance) << result << " by " << algorithm;
+  record_error(algorithm + " " + result, error);
+}
+
+struct ConvolutionTolerance {
+  double y = 1e-6, dx = 1e-6, dw = 2e-6, db = 2e-6;
+};
+
+// The passes that the setup wants, as the sums. `name` takes the place of the algorithms' names.
+inline void expect_passes_as_sums(const LayerSetup& setup, LayerRun& run, const PlainTensor& dy,
+                                  const ConvolutionSums& sums,
+                                  const ConvolutionTolerance& tolerance,
+                                  const std::string& name = "") {
+  const auto expect = [&](const char* pass, const char* result, const std::vector<float>& actual,
+                          const std::vector<double>& sum, double most) {
+    expect_as_sum(name.empty() ? algorithm_of(pass, run.algorithm()) : name, result, actual, sum,
+                  most);
+  };
+  expect("forward", "output", run.forward()[0].values, sums.y, tolerance.y);
+  if ((setup.flags & TANDEM_WANTS_BACKWARD_DATA) != 0) {
+    expect("backward data", "input_gradient", run.backward_data({dy})[0].values, sums.dx,
+           tolerance.dx);
   }
+  const std::vector<PlainTensor> gradients = run.backward_weights({dy});
+  expect("backward weights", "weight_gradient", gradients[0].values, sums.dw, tolerance.dw);
+  if (gradients.size() > 1) {
+    expect("backward weights", "bias_gradient", gradients[1].values, sums.db, tolerance.db);
+  }
+}
+
+// All passes of a convolution that the setup wants, as the sums in float64. In place of Winograd's
+// algorithm the direct one is run, too, only to record its errors.
+inline void expect_as_sums(const LayerSetup& setup, LayerRun& run, int64_t group, int64_t pad,
+                           int64_t stride, int64_t dilation,
+                           const ConvolutionTolerance& tolerance = {}) {
+  const PlainTensor dy = random_tensor(run.output_shapes()[0], 4);
+  const ConvolutionSums sums(setup, dy, group, pad, stride, dilation);
+  expect_passes_as_sums(setup, run, dy, sums, tolerance);
+  const std::string algorithm = algorithm_of("forward", run.algorithm());
+  if (algorithm.find("winograd") == std::string::npos) return;
+  LayerSetup direct = setup;
+  direct.parameters.emplace_back("algorithm", "DIRECT");
+  LayerRun direct_run(direct);
+  expect_passes_as_sums(direct, direct_run, dy, sums, {INFINITY, INFINITY, INFINITY, INFINITY},
+                        "direct in place of " + algorithm);
 }
 
 // Gradients that are added to others are their sum, up to `tolerance`.

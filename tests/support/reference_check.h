@@ -1,24 +1,16 @@
 // Compares a layer with its float64 vectors, in every layout that its kernel offers. Tolerances are
-// max |a - b| / max |b| per tensor. The largest error of each layer type and pass is a property of
-// the test's result (--gtest_output=json), from which docs/reports/exactness.md is made.
+// max |a - b| / max |b| per tensor. The largest error of each layer type and pass is recorded
+// (record_error.h).
 #pragma once
 
-#include <algorithm>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "tests/support/layer_test.h"
+#include "tests/support/record_error.h"
 #include "tests/support/reference.h"
 
 namespace tandem::test {
-
-inline void record_error(const std::string& key, double error) {
-  static std::map<std::string, double> largest;
-  double& known = largest[key];
-  known = std::max(known, error);
-  testing::Test::RecordProperty(key, fmt::format("{:.1e}", known));
-}
 
 inline void expect_near(const std::string& type, const std::vector<PlainTensor>& actual,
                         const ReferenceCase& expected, const std::string& prefix,
