@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -34,7 +35,8 @@ CaseType::CaseType(const Registry& registry, LayerCase layer, int32_t dtype)
   std::vector<tandem_weight> weights;
   check(ask_weights(type_, query, weights), case_.name);
   check(ask_cost(type_, query, cost_), case_.name);
-  weight_count_ = static_cast<uint32_t>(std::min<size_t>(weights.size(), 4));
+  if (type_.statistics != nullptr) check(type_.statistics(&query, &statistics_), case_.name);
+  weight_count_ = static_cast<uint32_t>(std::min(weights.size(), std::size(weight_shapes_)));
   for (uint32_t i = 0; i < weight_count_; ++i) weight_shapes_[i] = weights[i].shape;
 }
 
@@ -51,7 +53,7 @@ std::vector<tandem_layout_option> CaseType::options() {
 std::vector<TimedPass> CaseType::passes() const {
   std::vector<TimedPass> passes{{LayerPass::forward}};
   if (!is_first()) passes.push_back({LayerPass::backward_data});
-  if (weight_count_ == 0) return passes;
+  if (weight_count_ == 0 || kernel_.backward_weights == nullptr) return passes;
   for (const bool adds : {false, true}) passes.push_back({LayerPass::backward_weights, adds});
   return passes;
 }
@@ -128,6 +130,8 @@ LayerRun::LayerRun(CaseType& type, const tandem_layout_option& option, int32_t t
   pass_.weight_gradients = weight_gradients_.data();
   pass_.saved = allocate(report_.saved_bytes);
   pass_.scratch = allocate(report_.scratch_bytes);
+  const int64_t statistics = std::max(type.statistics_.forward, type.statistics_.backward);
+  if (statistics > 0) pass_.statistics = static_cast<float*>(allocate(4 * statistics));
   pass_.step = &step_;
   pass_.normaliser = &normaliser_;
   run({LayerPass::forward});  // what backward passes read is then there
@@ -144,9 +148,14 @@ void* LayerRun::allocate(int64_t bytes) {
 void LayerRun::run(const TimedPass& timed) {
   const tandem_kernel& kernel = type_.kernel_;
   pass_.flags = timed.adds ? uint32_t{TANDEM_ACCUMULATE} : 0;
-  tandem_pass_function function = kernel.backward_weights;
+  tandem_pass_function function = kernel.backward_weights, statistics = nullptr;
   if (timed.pass == LayerPass::forward) function = kernel.forward;
   if (timed.pass == LayerPass::backward_data) function = kernel.backward_data;
+  if (pass_.statistics != nullptr) {
+    statistics =
+        timed.pass == LayerPass::forward ? kernel.forward_statistics : kernel.backward_statistics;
+  }
+  if (statistics != nullptr) check(statistics(handle_.get(), &call_, &pass_), type_.case_.name);
   check(function(handle_.get(), &call_, &pass_), type_.case_.name);
 }
 

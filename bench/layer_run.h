@@ -50,8 +50,9 @@ class CaseType {
   Attributes attributes_;
   Shape output_{};
   uint32_t weight_count_ = 0;
-  Shape weight_shapes_[4]{};
+  Shape weight_shapes_[8]{};
   tandem_layer_cost cost_{};
+  tandem_layer_statistics statistics_{sizeof statistics_, 0, 0};
   std::vector<Shape> input_shapes_;
   std::vector<tandem_tensor> input_tensors_;
   tandem_tensor output_tensor_{};
