@@ -109,7 +109,8 @@ TEST(Files, DamagedWeightsAreRefusedEverywhere) {
   desk.draw_two_classes("images");
   ASSERT_EQ(desk.tandem(train_tiny + "images --steps 3 --out run").code, 0);
   const std::vector<std::string> uses{
-      "predict --run run --weights last images/val/red/1.ppm", "test --run run --weights last",
+      "predict --run run --weights last images/val/red/1.ppm",
+      "test --run run --weights last",
       "export --run run --weights last out.caffemodel",
       train_tiny + "images --steps 1 --out other --weights run/last.safetensors",
       "import run/last.safetensors --model tiny.prototxt --out imported",
