@@ -36,8 +36,7 @@ CaseType::CaseType(const Registry& registry, LayerCase layer, int32_t dtype)
   check(ask_weights(type_, query, weights), case_.name);
   check(ask_cost(type_, query, cost_), case_.name);
   if (type_.statistics != nullptr) check(type_.statistics(&query, &statistics_), case_.name);
-  weight_count_ = static_cast<uint32_t>(std::min(weights.size(), std::size(weight_shapes_)));
-  for (uint32_t i = 0; i < weight_count_; ++i) weight_shapes_[i] = weights[i].shape;
+  for (const tandem_weight& weight : weights) weight_shapes_.push_back(weight.shape);
 }
 
 bool CaseType::knows_dtype() const {
@@ -53,14 +52,14 @@ std::vector<tandem_layout_option> CaseType::options() {
 std::vector<TimedPass> CaseType::passes() const {
   std::vector<TimedPass> passes{{LayerPass::forward}};
   if (!is_first()) passes.push_back({LayerPass::backward_data});
-  if (weight_count_ == 0 || kernel_.backward_weights == nullptr) return passes;
+  if (weight_shapes_.empty() || kernel_.backward_weights == nullptr) return passes;
   for (const bool adds : {false, true}) passes.push_back({LayerPass::backward_weights, adds});
   return passes;
 }
 
 int64_t CaseType::weight_bytes() const {
   int64_t bytes = 0;
-  for (uint32_t i = 0; i < weight_count_; ++i) bytes += 4 * element_count(weight_shapes_[i]);
+  for (const Shape& shape : weight_shapes_) bytes += 4 * element_count(shape);
   return bytes;
 }
 
@@ -94,8 +93,8 @@ tandem_binding CaseType::bind(const tandem_layout_option& option) {
   binding.tensor_size = sizeof(tandem_tensor);
   binding.outputs = &output_tensor_;
   binding.output_count = 1;
-  binding.weights = weight_shapes_;
-  binding.weight_count = weight_count_;
+  binding.weights = weight_shapes_.data();
+  binding.weight_count = static_cast<uint32_t>(weight_shapes_.size());
   binding.batch_size = case_.input.n;
   binding.slice_end = output_.c;
   return binding;
@@ -115,9 +114,9 @@ LayerRun::LayerRun(CaseType& type, const tandem_layout_option& option, int32_t t
     inputs_.push_back(allocate(element * element_count(type.case_.input)));
     input_gradients_.push_back(allocate(element * element_count(type.case_.input)));
   }
-  for (uint32_t i = 0; i < type.weight_count_; ++i) {
-    weights_.push_back(allocate(4 * element_count(type.weight_shapes_[i])));
-    weight_gradients_.push_back(allocate(4 * element_count(type.weight_shapes_[i])));
+  for (const Shape& shape : type.weight_shapes_) {
+    weights_.push_back(allocate(4 * element_count(shape)));
+    weight_gradients_.push_back(allocate(4 * element_count(shape)));
   }
   output_ = allocate(element * element_count(type.output_));
   output_gradient_ = allocate(element * element_count(type.output_));
@@ -130,8 +129,9 @@ LayerRun::LayerRun(CaseType& type, const tandem_layout_option& option, int32_t t
   pass_.weight_gradients = weight_gradients_.data();
   pass_.saved = allocate(report_.saved_bytes);
   pass_.scratch = allocate(report_.scratch_bytes);
-  const int64_t statistics = std::max(type.statistics_.forward, type.statistics_.backward);
-  if (statistics > 0) pass_.statistics = static_cast<float*>(allocate(4 * statistics));
+  const tandem_layer_statistics& statistics = type.statistics_;
+  if (statistics.forward > 0) forward_statistics_ = allocate(4 * statistics.forward);
+  if (statistics.backward > 0) backward_statistics_ = allocate(4 * statistics.backward);
   pass_.step = &step_;
   pass_.normaliser = &normaliser_;
   run({LayerPass::forward});  // what backward passes read is then there
@@ -148,14 +148,14 @@ void* LayerRun::allocate(int64_t bytes) {
 void LayerRun::run(const TimedPass& timed) {
   const tandem_kernel& kernel = type_.kernel_;
   pass_.flags = timed.adds ? uint32_t{TANDEM_ACCUMULATE} : 0;
-  tandem_pass_function function = kernel.backward_weights, statistics = nullptr;
-  if (timed.pass == LayerPass::forward) function = kernel.forward;
+  const bool is_forward = timed.pass == LayerPass::forward;
+  tandem_pass_function function = is_forward ? kernel.forward : kernel.backward_weights;
   if (timed.pass == LayerPass::backward_data) function = kernel.backward_data;
+  pass_.statistics = static_cast<float*>(is_forward ? forward_statistics_ : backward_statistics_);
   if (pass_.statistics != nullptr) {
-    statistics =
-        timed.pass == LayerPass::forward ? kernel.forward_statistics : kernel.backward_statistics;
+    const auto statistics = is_forward ? kernel.forward_statistics : kernel.backward_statistics;
+    check(statistics(handle_.get(), &call_, &pass_), type_.case_.name);
   }
-  if (statistics != nullptr) check(statistics(handle_.get(), &call_, &pass_), type_.case_.name);
   check(function(handle_.get(), &call_, &pass_), type_.case_.name);
 }
 

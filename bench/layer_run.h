@@ -49,8 +49,7 @@ class CaseType {
   const tandem_kernel& kernel_;
   Attributes attributes_;
   Shape output_{};
-  uint32_t weight_count_ = 0;
-  Shape weight_shapes_[8]{};
+  std::vector<Shape> weight_shapes_;
   tandem_layer_cost cost_{};
   tandem_layer_statistics statistics_{sizeof statistics_, 0, 0};
   std::vector<Shape> input_shapes_;
@@ -65,6 +64,7 @@ class LayerRun {
   LayerRun(const LayerRun&) = delete;
   LayerRun& operator=(const LayerRun&) = delete;
 
+  // With the statistics that the pass needs.
   void run(const TimedPass& timed);
   // "jit:avx512_core; saved 0 MiB, scratch 12 MiB"
   [[nodiscard]] std::string description() const;
@@ -79,7 +79,7 @@ class LayerRun {
   std::vector<Memory> memory_;
   std::unique_ptr<void, void (*)(void*)> handle_;  // the kernel's, which goes before its memory
   std::vector<void*> inputs_, input_gradients_, weights_, weight_gradients_;
-  void* output_ = nullptr;
+  void *output_ = nullptr, *forward_statistics_ = nullptr, *backward_statistics_ = nullptr;
   const void* output_gradient_ = nullptr;
   tandem_step step_{1, 1, 0.01F, 1, 0, 0};
   float normaliser_ = 1;

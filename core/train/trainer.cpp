@@ -186,7 +186,7 @@ void introduce(const TrainSetup& setup, Session& session, const RunFolder& folde
   for (const std::string& message : setup.messages) observer.on_message(message);
   const std::string kernels = session.machine().device_info(0).kernels;
   if (parse_precision(chosen.precision) != TANDEM_FLOAT32 && !kernels.empty()) {
-    observer.on_message(fmt::format("{} with {}", chosen.precision, kernels));
+    observer.on_message(fmt::format("{}: {}", chosen.precision, kernels));
   }
   // With one device nothing travels, and how the work is split has no effect. plan.txt has the
   // notes.

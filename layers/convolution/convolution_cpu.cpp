@@ -34,7 +34,8 @@ struct Primitives {
 // Uses Winograd's algorithm if that is faster, else oneDNN's kernels, and for weight gradients
 // those of our own if they are faster. The choice depends on extents, not on measured time, so that
 // it is the same in every run. A fused ReLU, and the gradient of one before the layer, is a part of
-// Winograd's last step, and of depthwise's. After other kernels it is a pass over the result.
+// Winograd's last step, and of our own depthwise kernels'. After other kernels it is a pass over
+// the result.
 class ConvolutionCpu : public Needs {
   using Direct = ConvolutionKernel<Primitives>;
 

@@ -4,8 +4,8 @@
 // dilation of d a tile lies in one of the images of every d-th row and column. A first layer with a
 // stride is folded: an 11x11 kernel of stride 4 becomes 3x3, with 48 channels. The batch is
 // processed in parts of so few tiles that the working memory stays in the caches. Parts depend on
-// extents only, so that results do not depend on the number of threads. docs/reports/performance.md
-// has its accuracy.
+// extents only, so that results do not depend on the number of threads. docs/reports/exactness.md
+// has its errors.
 #pragma once
 
 #include <memory>

@@ -135,9 +135,10 @@ void scatter_lanes(const float* tile, const Channels& c, const Chunk& chunk, int
             offset_of(c, chunk.first + lane, y + i * area.distance, x + k * area.distance);
         T& stored = target.image[at];
         cpu::store(tile[(i * edge + k) * lanes + lane], stored);
-        if constexpr (!Rectified) continue;
-        const bool is_passed = target.rectified == nullptr || cpu::load(target.rectified[at]) > 0;
-        if (!is_passed || cpu::load(stored) < target.least) cpu::store(0.0F, stored);
+        if constexpr (Rectified) {
+          const bool is_passed = target.rectified == nullptr || cpu::load(target.rectified[at]) > 0;
+          if (!is_passed || cpu::load(stored) < target.least) cpu::store(0.0F, stored);
+        }
       }
     }
   }

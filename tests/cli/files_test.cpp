@@ -108,6 +108,7 @@ TEST(Files, DamagedWeightsAreRefusedEverywhere) {
   const Desk desk;
   desk.draw_two_classes("images");
   ASSERT_EQ(desk.tandem(train_tiny + "images --steps 3 --out run").code, 0);
+  // Resuming is the last: it writes the weights again.
   const std::vector<std::string> uses{
       "predict --run run --weights last images/val/red/1.ppm",
       "test --run run --weights last",

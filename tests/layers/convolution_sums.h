@@ -56,18 +56,6 @@ struct ConvolutionSums {
   std::vector<double> y, dx, dw, db;
 };
 
-// The largest difference, over the largest value of `b`.
-template <class Value>
-inline double difference(const std::vector<float>& a, const std::vector<Value>& b) {
-  double most = 0, largest = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const auto expected = static_cast<double>(b[i]);
-    most = std::max(most, std::abs(static_cast<double>(a[i]) - expected));
-    largest = std::max(largest, std::abs(expected));
-  }
-  return most / largest;
-}
-
 // What computes a pass ("forward", "backward data", "backward weights") according to the kernel's
 // name of its algorithm: the part about the pass, if there are parts, without the instructions.
 // oneDNN's names, of which there are many, have colons.
@@ -128,7 +116,7 @@ inline void expect_as_sums(const LayerSetup& setup, LayerRun& run, int64_t group
   direct.parameters.emplace_back("algorithm", "DIRECT");
   LayerRun direct_run(direct);
   expect_passes_as_sums(direct, direct_run, dy, sums, {INFINITY, INFINITY, INFINITY, INFINITY},
-                        "direct in place of " + algorithm);
+                        algorithm + " (direct)");
 }
 
 // Gradients that are added to others are their sum, up to `tolerance`.
@@ -140,7 +128,7 @@ inline void expect_added_weight_gradients(const LayerSetup& setup, double tolera
   for (size_t i = 0; i < start.size(); ++i) {
     std::vector<float> sums = alone[i].values;
     for (size_t k = 0; k < sums.size(); ++k) sums[k] += start[i].values[k];
-    EXPECT_LE(difference(added[i].values, sums), tolerance);
+    EXPECT_LE(relative_difference(added[i].values, sums), tolerance);
   }
 }
 

@@ -63,9 +63,9 @@ TEST_F(PointConvolution, TransposedIsADeconvolution) {
     transposed.inputs = {dy};
     transposed.weights = setup.weights;
     const ConvolutionSums sums(transposed, setup.inputs[0], 1, 0);
-    EXPECT_LE(difference(run.forward()[0].values, sums.dx), 1e-6);
-    EXPECT_LE(difference(run.backward_data({dy})[0].values, sums.y), 1e-6);
-    EXPECT_LE(difference(run.backward_weights({dy})[0].values, sums.dw), 2e-6);
+    EXPECT_LE(relative_difference(run.forward()[0].values, sums.dx), 1e-6);
+    EXPECT_LE(relative_difference(run.backward_data({dy})[0].values, sums.y), 1e-6);
+    EXPECT_LE(relative_difference(run.backward_weights({dy})[0].values, sums.dw), 2e-6);
   }
 }
 

@@ -333,13 +333,14 @@ TEST(Winograd, DividesALargeBatchIntoParts) {
   LayerRun direct(setup);
   EXPECT_THAT(direct.algorithm(), testing::Not(testing::HasSubstr("winograd")));
   const PlainTensor y = direct.forward()[0], dy = random_tensor(y.shape, 4);
-  EXPECT_LE(difference(parts.forward()[0].values, y.values), 5e-6);
-  EXPECT_LE(difference(parts.backward_data({dy})[0].values, direct.backward_data({dy})[0].values),
+  EXPECT_LE(relative_difference(parts.forward()[0].values, y.values), 5e-6);
+  EXPECT_LE(relative_difference(parts.backward_data({dy})[0].values,
+                                direct.backward_data({dy})[0].values),
             5e-6);
   const std::vector<PlainTensor> expected = direct.backward_weights({dy});
   const std::vector<PlainTensor> gradients = parts.backward_weights({dy});
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_LE(difference(gradients[i].values, expected[i].values), 2e-5);
+    EXPECT_LE(relative_difference(gradients[i].values, expected[i].values), 2e-5);
   }
 }
 

@@ -36,7 +36,7 @@ def main():
     def cell(row, column):
         if (row, column) not in places:
             return "-"
-        return " / ".join(f"{errors[row, column]:.1e}".replace("e-0", "e-") if (row, column) in errors else "-"
+        return ", ".join(f"{errors[row, column]:.1e}".replace("e-0", "e-") if (row, column) in errors else "-"
                           for errors in files)
 
     print("| | " + " | ".join(column.replace("_", " ") for column in columns) + " |")
