@@ -116,6 +116,11 @@ class RandomNet {
 
 class RandomNets : public StrategyRuns, public testing::WithParamInterface<unsigned> {
  protected:
+  // Costs would divide the two nets differently, and oneDNN's product with AVX2 sums up in another
+  // order for another number of rows.
+  static StrategyOptions divided(const std::string& slices) {
+    return {{"groups", "E=1/W=0,2"}, {"slices", slices}};
+  }
   static Weights run_of(const StrategyCase& c, bool apart, bool recomputes = false) {
     TrainOptions o = many(c, 2);
     o.net_text = RandomNet(GetParam(), apart).text();
@@ -130,7 +135,8 @@ TEST_P(RandomNets, GiveTheBitsOfNetsWhoseLayersComputeForThemselves) {
   SCOPED_TRACE(RandomNet(GetParam(), false).text());
   for (const StrategyCase& c : {StrategyCase{"sequential", 1}, StrategyCase{"layerwise", 2},
                                 StrategyCase{"asymmetric", 2, in_groups("E=0/W=1")},
-                                StrategyCase{"asymmetric", 3, in_groups("E=1/W=0,2")}}) {
+                                StrategyCase{"asymmetric", 3, divided("all")},
+                                StrategyCase{"asymmetric", 3, divided("none")}}) {
     SCOPED_TRACE(c.name());
     const Weights together = run_of(c, false);
     EXPECT_EQ(together, run_of(c, true));
