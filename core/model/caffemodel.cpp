@@ -142,6 +142,19 @@ const std::string& name_of(const Net& net, int tensor) {
                       : net.tensors[static_cast<size_t>(tensor)].name;
 }
 
+// The name of the Scale of a BatchNormScale: the file's, if it has one, or that of the BatchNorm
+// with "scale" in place of "bn", as in the published nets (bn_conv1, scale_conv1), or with "_scale"
+// after it; a name that no layer of the net has.
+std::string caffe_scale_name(const Net& net, const Layer& batch_norm) {
+  if (!batch_norm.joined_scale.empty()) return batch_norm.joined_scale;
+  constexpr std::string_view prefix = "bn";
+  std::string name = batch_norm.name.starts_with(prefix)
+                         ? "scale" + batch_norm.name.substr(prefix.size())
+                         : batch_norm.name + "_scale";
+  while (net.find_layer(name) >= 0) name += "_scale";
+  return name;
+}
+
 class Writer {
  public:
   Writer(const Net& net, const std::vector<float>& values) : net_(net), values_(values) {
@@ -182,7 +195,7 @@ class Writer {
   void add_norm_and_scale(const Layer& layer) {
     constexpr size_t statistics = 3;
     add_arrays(layer, 0, statistics, add(layer, layer.name, "BatchNorm"));
-    format::Layer& scale = add(layer, caffe_scale_name(net_, layer.name), "Scale");
+    format::Layer& scale = add(layer, caffe_scale_name(net_, layer), "Scale");
     *scale.mutable_bottom() = scale.top();
     add_arrays(layer, statistics, layer.weights.size(), scale);
   }
@@ -193,14 +206,6 @@ class Writer {
 };
 
 }  // namespace
-
-std::string caffe_scale_name(const Net& net, const std::string& batch_norm) {
-  constexpr std::string_view prefix = "bn";
-  std::string name = batch_norm.starts_with(prefix) ? "scale" + batch_norm.substr(prefix.size())
-                                                    : batch_norm + "_scale";
-  while (net.find_layer(name) >= 0) name += "_scale";
-  return name;
-}
 
 void write_caffemodel(const fs::path& path, const Net& net, const std::vector<float>& values) {
   const Writer writer(net, values);

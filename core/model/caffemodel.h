@@ -35,10 +35,6 @@ struct CaffeLayer {
 void write_caffemodel(const std::filesystem::path& path, const Net& net,
                       const std::vector<float>& values);
 
-// The name of that Scale: that of the BatchNorm with "scale" in place of "bn", as in the published
-// nets (bn_conv1, scale_conv1), or with "_scale" after it; a name that no layer of the net has.
-[[nodiscard]] std::string caffe_scale_name(const Net& net, const std::string& batch_norm);
-
 // The sizes that Caffe's layer gives its blob `index`: of the first two for an InnerProduct or
 // Embed, four for a (de)convolution; of all others (bias, slopes, means) without trailing ones.
 [[nodiscard]] std::vector<int64_t> caffe_shape(const Net& net, const Layer& layer, size_t index);

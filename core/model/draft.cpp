@@ -1,6 +1,8 @@
 #include "core/model/draft.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "core/model/layer_calls.h"
 
@@ -73,6 +75,44 @@ void insert_layers(Draft& draft, std::vector<Insertion> insertions) {
   draft.net.layers = std::move(layers);
   draft.definition_of = std::move(definition_of);
   draft.takes_gradient = std::move(takes_gradient);
+  relink(draft);
+}
+
+namespace {
+
+template <class T>
+void erase_at(std::vector<T>& elements, const std::set<int>& indices) {
+  std::vector<T> rest;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    if (!indices.contains(static_cast<int>(i))) rest.push_back(std::move(elements[i]));
+  }
+  elements = std::move(rest);
+}
+
+}  // namespace
+
+void remove_layers(Draft& draft, const std::set<int>& layers, const std::set<int>& tensors) {
+  Net& net = draft.net;
+  erase_at(net.layers, layers);
+  erase_at(draft.definition_of, layers);
+  erase_at(draft.takes_gradient, layers);
+  erase_at(draft.declared, layers);
+  std::vector<int> kept(net.tensors.size());
+  std::iota(kept.begin(), kept.end(), 0);
+  erase_at(kept, tensors);
+  std::vector<int> moved(net.tensors.size(), -1);
+  for (size_t i = 0; i < kept.size(); ++i) moved[size_t(kept[i])] = static_cast<int>(i);
+  erase_at(net.tensors, tensors);
+  const auto move = [&](int& tensor) {
+    if (tensor >= 0) tensor = moved[size_t(tensor)];
+  };
+  for (Layer& layer : net.layers) {
+    for (int& input : layer.inputs) move(input);
+    for (int& output : layer.outputs) move(output);
+  }
+  move(net.data);
+  move(net.label);
+  for (int& input : net.more_inputs) move(input);
   relink(draft);
 }
 

@@ -41,6 +41,10 @@ struct Insertion {
 // Inserts the layers. Those before the same layer keep their order.
 void insert_layers(Draft& draft, std::vector<Insertion> insertions);
 
+// Removes layers and tensors, each by index, that no remaining layer uses. The indices of the
+// others change.
+void remove_layers(Draft& draft, const std::set<int>& layers, const std::set<int>& tensors);
+
 // A layer that is not in the definition ("Split", "Reorder"), with default attributes and without
 // tensors. Its name is made unique.
 [[nodiscard]] Layer make_inserted_layer(Draft& draft, const std::string& type,

@@ -7,6 +7,7 @@
 #include "core/model/dtypes.h"
 #include "core/model/gradients.h"
 #include "core/model/in_place.h"
+#include "core/model/joined_scales.h"
 #include "core/model/layer_calls.h"
 #include "core/model/layouts.h"
 #include "core/model/loss_scale.h"
@@ -18,6 +19,9 @@
 namespace tandem {
 
 std::string Layer::title() const {
+  if (!joined_scale.empty()) {
+    return fmt::format("layer '{}' (BatchNorm, with '{}')", name, joined_scale);
+  }
   return fmt::format("layer '{}' ({})", name, type == nullptr ? "?" : type->name);
 }
 
@@ -165,6 +169,7 @@ Net build_net(const NetDefinition& definition, const Registry& registry,
   Draft draft = resolve(definition, registry, options, options.phase);
   const std::optional<Draft> other = resolve_other_phase(definition, registry, options);
   place_weights(draft, other ? &*other : nullptr);
+  if (!options.device_kind.empty()) join_scales(definition, draft, options.device_kind);
   insert_loss_sums(definition, draft);
   find_gradients(draft);
   insert_splits(draft);

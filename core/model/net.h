@@ -51,6 +51,7 @@ struct WeightArray {
 
 struct Layer {
   std::string name;
+  std::string joined_scale;  // the Scale of the file that it computes, too (joined_scales.h)
   const tandem_layer_type* type = nullptr;
   std::shared_ptr<const Attributes> attributes;
   std::vector<int> inputs, outputs;  // tensors
@@ -80,7 +81,7 @@ struct Layer {
   [[nodiscard]] bool has_backward() const { return wants_backward_data || wants_backward_weights; }
   // Whether its backward passes read the values of its inputs.
   [[nodiscard]] bool backward_reads_inputs() const;
-  // "layer 'conv1' (Convolution)"
+  // "layer 'conv1' (Convolution)", "layer 'bn' (BatchNorm, with 'scale')"
   [[nodiscard]] std::string title() const;
 };
 
@@ -154,9 +155,10 @@ struct NetOptions {
 };
 
 // Builds the net of one phase: data and Input layers become `data` and `label`, parameters are
-// checked against the declared ones, a tensor with several gradients gets a Split, layouts and
-// dtypes are chosen, Reorder layers inserted where neighbours differ, and activations fused into
-// kernels that can apply them. Every Error names the layer, its type and file:line. The weights
+// checked against the declared ones, a Scale is joined with the BatchNorm before it, a tensor with
+// several gradients gets a Split, layouts and dtypes are chosen, Reorder layers inserted where
+// neighbours differ, and activations fused into kernels that can apply them. Without a kind of
+// device the layers stay those of the file. Every Error names the layer, its type and file:line. The weights
 // (names, shapes, order, offsets) are the same in both phases.
 [[nodiscard]] Net build_net(const NetDefinition& definition, const Registry& registry,
                             const NetOptions& options);

@@ -202,13 +202,18 @@ const tandem_layer_type& Registry::layer_type(const std::string& name) const {
               did_you_mean(name, layer_types()), failures());
 }
 
-const tandem_kernel& Registry::kernel(const std::string& layer_type,
-                                      const std::string& device_kind) const {
+const tandem_kernel* Registry::find_kernel(const std::string& layer_type,
+                                           const std::string& device_kind) const {
   const KernelName name(layer_type, device_kind);
   load_deferred_with(kernels_prefix + device_kind + "_");
   refuse(kernel_title(name));
   const auto found = kernels_.find(name);
-  if (found != kernels_.end()) return *found->second.item;
+  return found == kernels_.end() ? nullptr : found->second.item;
+}
+
+const tandem_kernel& Registry::kernel(const std::string& layer_type,
+                                      const std::string& device_kind) const {
+  if (const tandem_kernel* found = find_kernel(layer_type, device_kind)) return *found;
   std::vector<std::string> kinds;
   for (const auto& [known, entry] : kernels_) {
     if (known.first == layer_type) kinds.push_back(known.second);

@@ -67,6 +67,8 @@ class Registry {
   // Null if it is unknown; throws Error only for a name that two modules register, or that needs a
   // newer Tandem.
   [[nodiscard]] const tandem_layer_type* find_layer_type(const std::string& name) const;
+  [[nodiscard]] const tandem_kernel* find_kernel(const std::string& layer_type,
+                                                 const std::string& device_kind) const;
   [[nodiscard]] std::vector<std::string> layer_types() const;
   // Loaded, deferred, and those whose module did not load.
   [[nodiscard]] std::vector<std::string> backends() const;

@@ -322,6 +322,7 @@ ExportResult export_run(const ExportOptions& options) {
   NetOptions net_options;
   net_options.phase = TANDEM_TRAIN;  // auxiliary heads have weights, too
   net_options.data = record.data;
+  net_options.device_kind = "";
   const Net net = build_net(folder.net(), registry, net_options);
   const std::string name =
       options.weights == "best" && has_checkpoint(options.run, "best") ? "best" : "last";

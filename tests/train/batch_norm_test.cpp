@@ -198,11 +198,17 @@ std::string scaled_net(const std::string& layers) {
          "'loss' type: 'SoftmaxWithLoss' bottom: 'score' bottom: 'label' top: 'loss' }";
 }
 const char* const relu = "layer { name: 'relu' type: 'ReLU' bottom: 'x' top: 'x' }";
+const char* const norm_alone = "layer { name: 'norm' type: 'BatchNorm' bottom: 'x' top: 'x' } ";
 const std::string two_layers =
-    std::string(
-        "layer { name: 'norm' type: 'BatchNorm' bottom: 'x' top: 'x' } layer { name: "
-        "'scale' type: 'Scale' bottom: 'x' top: 'x' param { lr_mult: 2 } param { lr_mult: "
-        "3 decay_mult: 0 } scale_param { bias_term: true } } ") +
+    std::string(norm_alone) +
+    "layer { name: 'scale' type: 'Scale' bottom: 'x' top: 'x' param { lr_mult: 2 } param { "
+    "lr_mult: 3 decay_mult: 0 } scale_param { bias_term: true } } " +
+    relu;
+// A Scale without a bias is not joined with the BatchNorm before it.
+const std::string three_layers =
+    std::string(norm_alone) +
+    "layer { name: 'factor' type: 'Scale' bottom: 'x' top: 'x' param { lr_mult: 2 } } layer { name: "
+    "'shift' type: 'Bias' bottom: 'x' top: 'x' param { lr_mult: 3 decay_mult: 0 } } " +
     relu;
 const std::string one_layer =
     std::string(
@@ -221,26 +227,55 @@ class ScaledBatchNorm : public Runs {
   }
 };
 
-TEST_F(ScaledBatchNorm, TrainsAsBatchNormAndScaleDo) {
-  TrainOptions still = net_of(two_layers, 1);
+using Names = std::map<std::string, std::string>;  // of one form of the net: in another
+
+// Both forms learn from the same weights; the factors and biases begin with 1 and 0.
+void expect_to_train_alike(const TrainOptions& form, const TrainOptions& other, const Names& names,
+                           const std::filesystem::path& first_weights, const Weights& begin) {
+  TrainOptions here = form, there = other;
+  for (TrainOptions* o : {&here, &there}) o->solver_fields["weights"] = first_weights.string();
+  const Weights actual = run(here), expected = run(there);
+  Weights start, renamed;
+  for (const auto& [own, name] : names) {
+    start[own] = begin.at(name);
+    renamed[own] = expected.at(name);
+  }
+  Weights taken;
+  for (const auto& [own, name] : names) taken[own] = actual.at(own);
+  EXPECT_LE(largest_difference(renamed, taken, start), 1e-3);
+}
+
+const Names of_two = {{"conv.weight", "conv.weight"},
+                      {"score.weight", "score.weight"},
+                      {"scale.weight", "factor.weight"},
+                      {"scale.bias", "shift.bias"}};
+
+TEST_F(ScaledBatchNorm, TrainsAsSeparateLayersDo) {
+  TrainOptions still = net_of(three_layers, 1);
   still.rate = 0.0;
   const Weights begin = run(still);
-  TrainOptions two = net_of(two_layers, 6), one = net_of(one_layer, 6);
-  for (TrainOptions* o : {&two, &one}) {
-    o->solver_fields["weights"] = (still.out / "last.safetensors").string();
-  }
-  const Weights separate = run(two), together = run(one);
-  Weights start, expected, actual;
-  for (const auto& [here, there] :
-       std::map<std::string, std::string>{{"conv.weight", "conv.weight"},
-                                          {"score.weight", "score.weight"},
-                                          {"both.weight", "scale.weight"},
-                                          {"both.bias", "scale.bias"}}) {
-    start[here] = begin.at(there);
-    expected[here] = separate.at(there);
-    actual[here] = together.at(here);
-  }
-  EXPECT_LE(largest_difference(expected, actual, start), 1e-3);
+  const std::filesystem::path file = still.out / "last.safetensors";
+  expect_to_train_alike(net_of(one_layer, 6), net_of(three_layers, 6),
+                        {{"conv.weight", "conv.weight"},
+                         {"score.weight", "score.weight"},
+                         {"both.weight", "factor.weight"},
+                         {"both.bias", "shift.bias"}},
+                        file, begin);
+  expect_to_train_alike(net_of(two_layers, 6), net_of(three_layers, 6), of_two, file, begin);
+}
+
+TEST_F(ScaledBatchNorm, WithRunningStatisticsTrainsAsSeparateLayersDo) {
+  const auto with_running_statistics = [](std::string layers) {
+    const std::string type = "type: 'BatchNorm'";
+    return layers.replace(layers.find(type), type.size(),
+                          type + " batch_norm_param { use_global_stats: true }");
+  };
+  TrainOptions some = net_of(three_layers, 4);  // for statistics other than 0
+  some.rate = 0.0;
+  const Weights begin = run(some);
+  expect_to_train_alike(net_of(with_running_statistics(two_layers), 6),
+                        net_of(with_running_statistics(three_layers), 6), of_two,
+                        some.out / "last.safetensors", begin);
 }
 
 TEST_F(ScaledBatchNorm, FusesAReluInTrainingToo) {

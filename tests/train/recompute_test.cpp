@@ -52,7 +52,7 @@ NetDefinition recomputed_net(bool mixes_samples = true) {
   relu("sum2");
   convolution("conv3", "sum2", 8, "kernel_size: 1");
   norm("norm3", "batch_norm_param { " + fraction + " }");
-  net.layer("scale3", "Scale", "scale_param { bias_term: true }");
+  net.layer("scale3", "Scale");  // without a bias, so that norm3 stays a layer of its own
   relu("scale3");
   convolution("conv4", "scale3", 8, "kernel_size: 3");
   relu("conv4");

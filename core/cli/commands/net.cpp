@@ -68,6 +68,7 @@ void print_as_json(const Net& net, const std::vector<LayerSummary>& rows, int64_
                                   {"layout", layout_name(tensor.layout)},
                                   {"dtype", dtype_name(tensor.dtype)}});
     }
+    if (!layer.joined_scale.empty()) entry["joined_scale"] = layer.joined_scale;
     if (layer.fused_into >= 0) entry["forward"] = fusion_text(net, layer.fused_into);
     if (layer.gradient_fused_into >= 0) {
       entry["backward"] = fusion_text(net, layer.gradient_fused_into);
@@ -107,6 +108,12 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
   if (std::any_of(net.layers.begin(), net.layers.end(),
                   [](const Layer& layer) { return layer.fused_into >= 0; })) {
     say("\nfused: in place; the kernel of the named layer does its forward pass\n");
+  }
+  const auto joined = std::count_if(net.layers.begin(), net.layers.end(),
+                                    [](const Layer& layer) { return !layer.joined_scale.empty(); });
+  if (joined > 0) {
+    say("\n{} BatchNorm layer{} computed with the Scale after {}, as BatchNormScale\n", joined,
+        joined == 1 ? " is" : "s are", joined == 1 ? "it" : "them");
   }
   const Totals totals = totals_of(rows);
   const auto batch = static_cast<double>(net.batch);
