@@ -101,12 +101,17 @@ void multiply(const Product& p) {
                   : multiply_from<row_block(1), 1>(p, 0);
 }
 
+// Sums of lines, and then of the lines' sums, which keeps rounding errors small.
 void sum_columns(const Product& p, float* sums) {
   for (int64_t chunk = 0; chunk < p.chunks; ++chunk) {
     Vector sum = hn::Zero(D());
     for (int64_t line = 0; line < p.lines; ++line) {
       const float* b = p.b + line * p.b_line + chunk * p.b_chunk;
-      for (int64_t i = 0; i < p.steps; ++i) sum = hn::Add(sum, hn::LoadU(D(), b + i * p.b_step));
+      Vector of_line = hn::Zero(D());
+      for (int64_t i = 0; i < p.steps; ++i) {
+        of_line = hn::Add(of_line, hn::LoadU(D(), b + i * p.b_step));
+      }
+      sum = hn::Add(sum, of_line);
     }
     float* target = sums + chunk * lanes;
     hn::StoreU(p.adds ? hn::Add(hn::LoadU(D(), target), sum) : sum, D(), target);
