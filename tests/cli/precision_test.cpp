@@ -231,6 +231,21 @@ TEST_F(Precision, OfNoUseOnThisCpuIsSaidByTraining) {
               HasSubstr("AVX-512; no instructions for bfloat16, so float32 is faster"));
 }
 
+#if defined(__x86_64__)
+TEST_F(Precision, ThatIsSlowOnAnIntelCpuWithoutAmxIsSaidByDevices) {
+  if (const std::string reason = test::no_bfloat16(); !reason.empty()) GTEST_SKIP() << reason;
+  if (__builtin_cpu_supports("avx512bf16") == 0) GTEST_SKIP() << "this CPU has no AVX512_BF16";
+  const Outcome outcome = desk_.tandem("devices", "ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  const auto advice = HasSubstr("AVX-512; bfloat16, but without AMX, so float32 is faster");
+  if (__builtin_cpu_is("intel") != 0) {
+    EXPECT_THAT(outcome.output, advice);
+  } else {
+    EXPECT_THAT(outcome.output, testing::Not(advice));
+  }
+}
+#endif
+
 TEST_F(Precision, MissingOnThisCpuIsRefusedForComputing) {
   for (const char* command :
        {"train --data synthetic --net lenet --steps 1 --out run", "profile --net lenet"}) {
