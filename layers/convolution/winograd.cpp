@@ -346,8 +346,10 @@ void WinogradConvolution::convolve_part(const Images& plan, int64_t group, const
   const int64_t rows = divide_up(tiles.end - tiles.begin, kernels_.row_block) * kernels_.row_block;
   const int64_t depth = plan.weight_form.items / arithmetic_.depths_in_word;
   for (int64_t value = 0; value < algorithm_.values(); ++value) {
+    const int64_t next = (value + 1) % algorithm_.values();
     arithmetic_.multiply_channels({scratch + value * plan.source_form.value_stride,
                                    weights + value * plan.weight_form.value_stride,
+                                   weights + next * plan.weight_form.value_stride,
                                    products + value * plan.target_form.value_stride,
                                    rows,
                                    depth,
@@ -422,8 +424,10 @@ void WinogradConvolution::sum_products(const sdk::Call& call, int64_t group, con
     });
     cpu::for_parts(call.threads, algorithm_.values() * panels, [&](int64_t part) {
       const int64_t value = part / panels, panel = part % panels;
+      const float* b = gradients + value * plan.output_form.value_stride;
       arithmetic_.multiply_items({scratch + value * plan.input_form.value_stride,
-                                  gradients + value * plan.output_form.value_stride,
+                                  b,
+                                  b,
                                   sums + value * plan.weight_form.value_stride,
                                   inputs * kernels_.lanes,
                                   divide_up(tiles.end - tiles.begin, arithmetic_.depths_in_word),

@@ -83,9 +83,9 @@ struct Weights {
 };
 
 // c = a b, or c += a b, where c is float32. Depth and chunk strides are in words; of b and c the
-// chunks of `columns` are used.
+// chunks of `columns` are used. `next_b` is the b of the product after this one, or of this one.
 struct Product {
-  const float *a, *b;
+  const float *a, *b, *next_b;
   float* c;
   int64_t rows, depth, a_chunk, b_chunk, c_chunk;
   Range columns;

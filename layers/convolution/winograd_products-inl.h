@@ -94,23 +94,39 @@ HWY_INLINE void store_sums(const Vector* sums, float* c, int64_t c_chunk,
   (hn::StoreU(sums[I], D(), c + I % Width * c_chunk + I / Width * lanes), ...);
 }
 
+HWY_INLINE void fetch_to_l2(const float* address) {
+  constexpr int for_reading = 0, locality = 2;
+  __builtin_prefetch(address, for_reading, locality);
+}
+
 // `Width` chunks of columns by row_block rows. The word of a row and a depth is at
 // a + row * ARow + depth * ADepth, where depths are divided into blocks of `block`, p.a_chunk
-// apart.
+// apart. Meanwhile the chunk `ahead` of b is fetched.
 template <class Element, int Width, int64_t ARow, int64_t ADepth>
 HWY_INLINE void multiply_block(const Product& p, const float* a, int64_t block, const float* b,
-                               float* c) {
+                               float* c, const float* ahead) {
   using Rows = std::make_integer_sequence<int, row_block>;
   using All = std::make_integer_sequence<int, row_block * Width>;
   Vector sums[row_block * Width];
   start_sums<Width>(sums, c, p.c_chunk, p.adds, All());
   for (int64_t depth = 0; depth < p.depth; depth += block, a += p.a_chunk) {
     const float* step = a;
-    for (int64_t i = 0; i < block; ++i, step += ADepth, b += lanes) {
+    for (int64_t i = 0; i < block; ++i, step += ADepth, b += lanes, ahead += lanes) {
+      fetch_to_l2(ahead);
       add_step<Element, Width>(sums, step, ARow, b, p.b_chunk, Rows());
     }
   }
   store_sums<Width>(sums, c, p.c_chunk, All());
+}
+
+// The panel of b that is used next: without it the first rows of each would wait for the memory.
+// Of the first blocks of rows each fetches one chunk of it.
+template <int Width>
+HWY_INLINE const float* chunk_ahead(const Product& p, int64_t chunk, int64_t block) {
+  const float* panel_of_b = p.b + chunk * p.b_chunk;
+  if (block >= panel) return panel_of_b;
+  const bool is_last = chunk + Width >= p.columns.end;
+  return (is_last ? p.next_b : panel_of_b + Width * p.b_chunk) + block * p.b_chunk;
 }
 
 template <class Element, int Width>
@@ -118,16 +134,17 @@ void multiply_panel_by_channels(const Product& p, int64_t chunk) {
   constexpr int64_t words = lanes / Element::depths_in_word;  // of an item
   for (int64_t row = 0; row < p.rows; row += row_block) {
     multiply_block<Element, Width, words, 1>(p, p.a + row * words, words, p.b + chunk * p.b_chunk,
-                                             p.c + chunk * p.c_chunk + row * lanes);
+                                             p.c + chunk * p.c_chunk + row * lanes,
+                                             chunk_ahead<Width>(p, chunk, row / row_block));
   }
 }
 
 template <class Element, int Width>
 void multiply_panel_by_items(const Product& p, int64_t chunk) {
   for (int64_t row = 0; row < p.rows; row += row_block) {
+    const float* b = p.b + chunk * p.b_chunk;
     multiply_block<Element, Width, 1, lanes>(p, p.a + row / lanes * p.a_chunk + row % lanes,
-                                             p.depth, p.b + chunk * p.b_chunk,
-                                             p.c + chunk * p.c_chunk + row * lanes);
+                                             p.depth, b, p.c + chunk * p.c_chunk + row * lanes, b);
   }
 }
 
