@@ -18,8 +18,9 @@ std::string product(const std::string& name, const std::string& bottom, int outp
       "num_output: {2} {3} }} {4} }}\n",
       name, bottom, outputs, filler, more);
 }
-std::string relu_on(const std::string& on) {
-  return fmt::format("layer {{ name: 'relu_{0}' type: 'ReLU' bottom: '{0}' top: '{0}' }}\n", on);
+// Not a ReLU: a value within rounding of its kink may fall on either side of it.
+std::string tanh_on(const std::string& on) {
+  return fmt::format("layer {{ name: 'tanh_{0}' type: 'TanH' bottom: '{0}' top: '{0}' }}\n", on);
 }
 std::string convolution(const std::string& name, const std::string& bottom,
                         const std::string& more) {
@@ -47,13 +48,13 @@ NetDefinition parsed(const std::string& text) {
 NetDefinition sharing_net() {
   const std::string both = "param { name: 'w' } param { name: 'b' lr_mult: 2 }";
   const std::string one = "param { name: 'v' }";
-  return parsed(data + convolution("conv1", "data", "") + relu_on("conv1") +
+  return parsed(data + convolution("conv1", "data", "") + tanh_on("conv1") +
                 "layer { name: 'pool' type: 'Pooling' bottom: 'conv1' top: 'pool' pooling_param { "
                 "pool: AVE kernel_size: 4 stride: 4 } }\n" +
-                convolution("conv2", "pool", both) + relu_on("conv2") +
-                convolution("conv3", "conv2", both) + relu_on("conv3") +
-                product("fc4", "conv3", 24) + relu_on("fc4") + product("fc5", "fc4", 24, one) +
-                relu_on("fc5") + product("fc6", "fc5", 24, one) + relu_on("fc6") +
+                convolution("conv2", "pool", both) + tanh_on("conv2") +
+                convolution("conv3", "conv2", both) + tanh_on("conv3") +
+                product("fc4", "conv3", 24) + tanh_on("fc4") + product("fc5", "fc4", 24, one) +
+                tanh_on("fc5") + product("fc6", "fc5", 24, one) + tanh_on("fc6") +
                 product("fc7", "fc6", 24, one) + product("score", "fc7", 3) +
                 loss("loss", "score", 1));
 }

@@ -127,9 +127,16 @@ inline NetDefinition strategy_net(const std::string& name) {
   return read_net_text(net.layer("score", "InnerProduct", dense(5)).loss().text());
 }
 
-// "frozen_norm", "frozen_small": the net with its first layer and one in the middle not trained.
+// "frozen_norm", "frozen_small": the net with its first layer and one in the middle not trained,
+// and without kinks: a value within rounding of one may fall on either side of it.
 inline NetDefinition frozen_strategy_net(const std::string& name) {
-  const NetDefinition net = strategy_net(name.substr(name.find('_') + 1));
+  std::string text = write_net(strategy_net(name.substr(name.find('_') + 1)));
+  for (const auto& [kink, smooth] : {std::pair{"\"ReLU\"", "\"TanH\""}, {"MAX", "AVE"}}) {
+    for (size_t at; (at = text.find(kink)) != std::string::npos;) {
+      text.replace(at, std::string_view(kink).size(), smooth);
+    }
+  }
+  const NetDefinition net = read_net_text(text);
   NetOptions options;
   options.data = {1, 3, 20, 20};
   return with_frozen_layers(net, build_net(net, Registry::with_defaults(), options),
