@@ -35,6 +35,7 @@ struct ConvolutionDescription {
     plain_weight = {extents, float32, Primitives::plain(group > 1)};
     any_weight = {extents, cpu::type_of(binding.input(0).dtype), dnnl::memory::format_tag::any};
     any_weight_gradient = {extents, float32, dnnl::memory::format_tag::any};
+    is_depthwise = group > 1 && group == inputs && group == settings.outputs;
     if (settings.bias) bias = cpu::vector_descriptor(settings.outputs);
     const auto& window = settings.window;
     stride = {window.stride.h, window.stride.w};
@@ -46,6 +47,7 @@ struct ConvolutionDescription {
   dnnl::memory::desc input, output, plain_input, plain_output;
   dnnl::memory::desc plain_weight, any_weight, any_weight_gradient, bias;
   dnnl::memory::dims stride, pad, dilation;
+  bool is_depthwise;
 
  private:
   static tandem_tensor in_plain(tandem_tensor tensor) {
@@ -170,15 +172,23 @@ class ConvolutionKernel : public sdk::Needs {
   // What describe(input, output) makes for the given tensors. Without a kernel for them oneDNN
   // takes reference code, which may take a hundred times as long as reorders and products of plain
   // matrices; then for plain tensors.
+  // Nor does it always take its own kernels for depthwise convolutions: 3.7 takes others for the
+  // input gradient in bfloat16 with a stride, which take thirty times as long.
   template <class Describe>
   static auto choose(const ConvolutionDescription<Primitives>& d, const Describe& describe) {
     auto given = describe(d.input, d.output);
-    if (!is_reference(given)) return given;
+    if (d.is_depthwise && !is_named(given, "_dw")) {
+      auto other = describe(d.input, d.output);  // a copy would have the same state
+      while (other.next_impl()) {
+        if (is_named(other, "_dw")) return other;
+      }
+    }
+    if (!is_named(given, "ref:any")) return given;
     const auto plain = describe(d.plain_input, d.plain_output);
-    return is_reference(plain) ? given : plain;
+    return is_named(plain, "ref:any") ? given : plain;
   }
-  static bool is_reference(const dnnl::primitive_desc_base& chosen) {
-    return std::string_view(chosen.impl_info_str()).find("ref:any") != std::string_view::npos;
+  static bool is_named(const dnnl::primitive_desc_base& chosen, std::string_view part) {
+    return std::string_view(chosen.impl_info_str()).find(part) != std::string_view::npos;
   }
 
   // Not oneDNN's, whose sums of 1x1 convolutions lose digits: up to ten times the error.
