@@ -13,6 +13,7 @@
 
 #include "bench/layer_run.h"
 #include "bench/peak.h"
+#include "core/base/shape.h"
 #include "plugins/cpu/team.h"
 
 namespace {
@@ -26,6 +27,7 @@ struct Options {
   uint64_t seed = 1;
   int32_t threads = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()));
   double share = 0.3, least_milliseconds = 0.5;
+  std::string precision = "float32";
   bool all = false;
 };
 
@@ -135,7 +137,7 @@ tandem_layout_option best_option(CaseType& type) {
 
 void measure(const Registry& registry, const Options& options, const Limits& limits, int64_t number,
              const Extents& extents, Tally& tally) try {
-  CaseType type(registry, extents.layer(), TANDEM_FLOAT32);
+  CaseType type(registry, extents.layer(), parse_precision(options.precision));
   const tandem_layout_option option = best_option(type);
   LayerRun run(type, option, options.threads);
   for (const TimedPass& pass : type.passes()) {
@@ -159,7 +161,9 @@ void measure(const Registry& registry, const Options& options, const Limits& lim
 int run(const Options& options) {
   Registry registry;
   registry.scan(TANDEM_PLUGIN_DIR);
-  const Limits limits{measure_peak(options.threads).float32, measure_bandwidth(options.threads)};
+  const Peak peak = measure_peak(options.threads);
+  const Limits limits{options.precision == "float32" ? peak.float32 : peak.bfloat16,
+                      measure_bandwidth(options.threads)};
   if (limits.flops <= 0) throw error("this CPU has no multiply-adds whose rate could be measured");
   fmt::print("limits, {} threads: {:.0f} GFLOP/s, {:.1f} GB/s\n", options.threads,
              limits.flops / 1e9, limits.bandwidth / 1e9);
@@ -192,6 +196,9 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "Threads of a layer")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
+  app.add_option("--precision", options.precision, "Of tensors and of the limit")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"float32", "bfloat16"}));
   app.add_option("--share", options.share, "Print passes below this share of the limit")
       ->capture_default_str();
   app.add_option("--least-ms", options.least_milliseconds,
