@@ -3,6 +3,7 @@
 
 #include "tests/layers/convolution_sums.h"
 #include "tests/layers/thread_bits.h"
+#include "tests/support/cpu_precision.h"
 #include "tests/support/layer_test.h"
 
 namespace tandem::test {
@@ -89,6 +90,19 @@ TEST_F(Depthwise, AccumulatesWeightGradientsOnRequest) {
 TEST_F(Depthwise, HasTheSameBitsForEveryNumberOfThreads) {
   expect_same_bits_for_every_number_of_threads(
       depthwise({{9, 48, 33, 33}, 3, 2, 1}, TANDEM_NCHW8C));
+}
+
+// Some versions of oneDNN take others by themselves, which take thirty times as long.
+TEST_F(Depthwise, InBfloat16HasOneDnnsKernelsForIt) {
+  if (const std::string reason = no_bfloat16(); !reason.empty()) GTEST_SKIP() << reason;
+  for (const int64_t stride : {1, 2}) {
+    LayerSetup setup = depthwise({{8, 128, 28, 28}, 3, stride}, TANDEM_NHWC);
+    setup.input_dtype = setup.output_dtype = TANDEM_BFLOAT16;
+    const std::string algorithm = LayerRun(setup).algorithm();
+    for (const char* pass : {"forward", "backward data", "backward weights"}) {
+      EXPECT_THAT(algorithm, testing::ContainsRegex(std::string(pass) + " [a-z]*_dw")) << stride;
+    }
+  }
 }
 
 }  // namespace
