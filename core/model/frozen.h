@@ -11,7 +11,8 @@
 
 namespace tandem {
 
-// `net` is the definition built for training, wherever both are given. Layers are given by name.
+// Wherever both are given, `net` is the definition built for training, without a kind of device.
+// Layers are given by name.
 
 // The layers with weights whose names match the pattern (fnmatch), in the order of the net. Error
 // with near names if there is none.

@@ -33,14 +33,18 @@ int scale_of(const Draft& draft, size_t index, const std::vector<int>& users) {
   const Layer& norm = net.layers[index];
   if (!has_type(norm, "BatchNorm") || norm.outputs.size() != 1 || norm.weights.empty()) return -1;
   const std::vector<int>& consumers = net.tensor(norm.outputs[0]).consumers;
-  if (consumers.size() != 1) return -1;
+  // The layer after it: others between the two would be computed in another order.
+  if (consumers.size() != 1 || consumers[0] != static_cast<int>(index) + 1) return -1;
   const Layer& scale = net.layer(consumers[0]);
   constexpr size_t factor_and_bias = 2;
   if (!has_type(scale, "Scale") || scale.inputs.size() != 1 ||
       scale.weights.size() != factor_and_bias) {
     return -1;
   }
-  // One for each channel, as BatchNorm has its means.
+  // One for each channel, as BatchNorm has its means; over another axis the shape may be the same.
+  constexpr int64_t channels = 1, axes = 4;
+  const int64_t axis = scale.attributes->integer("axis");
+  if (axis != channels && axis != channels - axes) return -1;
   for (const Shape& shape : scale.weight_shapes) {
     if (!equal(shape, norm.weight_shapes[0])) return -1;
   }
@@ -49,8 +53,10 @@ int scale_of(const Draft& draft, size_t index, const std::vector<int>& users) {
       std::any_of(scale.weights.begin(), scale.weights.end(), is_shared)) {
     return -1;
   }
-  // Of one layer, the arrays are in one piece.
-  if (scale.weights.front() != norm.weights.back() + 1) return -1;
+  // A layer's arrays follow one another.
+  if (scale.weights[0] != norm.weights.back() + 1 || scale.weights[1] != scale.weights[0] + 1) {
+    return -1;
+  }
   const auto is_in_loss = [](double weight) { return weight != 0; };
   if (std::any_of(norm.loss_weights.begin(), norm.loss_weights.end(), is_in_loss)) return -1;
   // propagate_down: false cuts the gradient between the two.
@@ -72,13 +78,14 @@ void join(Layer& norm, const Layer& scale, const LayerDefinition& definition,
 }  // namespace
 
 void join_scales(const NetDefinition& definition, Draft& draft, const std::string& device_kind) {
-  const tandem_layer_type* type = draft.registry->find_layer_type(joined_type);
-  if (type == nullptr || draft.registry->find_kernel(joined_type, device_kind) == nullptr) return;
   const std::vector<int> users = users_of_weights(draft.net);
+  const tandem_layer_type* type = nullptr;
   std::set<int> scales, tensors;
   for (size_t i = 0; i < draft.net.layers.size(); ++i) {
     const int scale = scale_of(draft, i, users);
     if (scale < 0) continue;
+    if (type == nullptr) type = draft.registry->find_layer_type(joined_type);
+    if (type == nullptr || draft.registry->find_kernel(joined_type, device_kind) == nullptr) return;
     Layer& norm = draft.net.layers[i];
     tensors.insert(norm.outputs[0]);
     scales.insert(scale);

@@ -136,7 +136,9 @@ const char* activation_name(int32_t activation) {
 
 int Net::find_layer(const std::string& layer_name) const {
   for (size_t i = 0; i < layers.size(); ++i) {
-    if (layers[i].name == layer_name) return static_cast<int>(i);
+    const Layer& layer = layers[i];
+    const bool is_joined = !layer.joined_scale.empty() && layer.joined_scale == layer_name;
+    if (layer.name == layer_name || is_joined) return static_cast<int>(i);
   }
   return -1;
 }

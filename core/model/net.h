@@ -139,7 +139,8 @@ struct Net {
   [[nodiscard]] tandem_layer_cost cost(int layer, int64_t rows) const;
   // Floats of the layer's statistics passes; zeros where it has none.
   [[nodiscard]] tandem_layer_statistics statistics(int layer) const;
-  [[nodiscard]] int find_layer(const std::string& name) const;  // -1: none
+  // Also by the name of a joined Scale; -1: none.
+  [[nodiscard]] int find_layer(const std::string& name) const;
 };
 
 struct NetOptions {
@@ -158,7 +159,7 @@ struct NetOptions {
 // checked against the declared ones, a Scale is joined with the BatchNorm before it, a tensor with
 // several gradients gets a Split, layouts and dtypes are chosen, Reorder layers inserted where
 // neighbours differ, and activations fused into kernels that can apply them. Without a kind of
-// device the layers stay those of the file. Every Error names the layer, its type and file:line. The weights
+// device no Scale is joined. Every Error names the layer, its type and file:line. The weights
 // (names, shapes, order, offsets) are the same in both phases.
 [[nodiscard]] Net build_net(const NetDefinition& definition, const Registry& registry,
                             const NetOptions& options);

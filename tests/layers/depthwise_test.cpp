@@ -92,7 +92,7 @@ TEST_F(Depthwise, HasTheSameBitsForEveryNumberOfThreads) {
       depthwise({{9, 48, 33, 33}, 3, 2, 1}, TANDEM_NCHW8C));
 }
 
-// Some versions of oneDNN take others by themselves, which take thirty times as long.
+// Some versions of oneDNN take others by themselves, which take over twenty times as long.
 TEST_F(Depthwise, InBfloat16HasOneDnnsKernelsForIt) {
   if (const std::string reason = no_bfloat16(); !reason.empty()) GTEST_SKIP() << reason;
   for (const int64_t stride : {1, 2}) {

@@ -207,7 +207,8 @@ const std::string two_layers =
 // A Scale without a bias is not joined with the BatchNorm before it.
 const std::string three_layers =
     std::string(norm_alone) +
-    "layer { name: 'factor' type: 'Scale' bottom: 'x' top: 'x' param { lr_mult: 2 } } layer { name: "
+    "layer { name: 'factor' type: 'Scale' bottom: 'x' top: 'x' param { lr_mult: 2 } } layer { "
+    "name: "
     "'shift' type: 'Bias' bottom: 'x' top: 'x' param { lr_mult: 3 decay_mult: 0 } } " +
     relu;
 const std::string one_layer =

@@ -13,6 +13,9 @@
 namespace tandem::test {
 namespace {
 
+using testing::Contains;
+using testing::Not;
+
 const Registry& own_registry() {
   static const Registry registry = Registry::with_defaults();
   return registry;
@@ -43,7 +46,8 @@ std::vector<int64_t> offsets(const Net& net) {
 TEST(JoinedScales, AreOneLayerWithTheirBatchNormInBothPhases) {
   for (const int32_t phase : {TANDEM_TRAIN, TANDEM_TEST}) {
     const Net net = built_for("cpu", {}, phase);
-    EXPECT_EQ(net.find_layer("scale"), -1);
+    EXPECT_THAT(layer_names(net), Not(Contains("scale")));
+    EXPECT_EQ(net.find_layer("scale"), net.find_layer("norm"));
     const Layer& norm = layer_of(net, "norm");
     EXPECT_STREQ(norm.type->name, "BatchNormScale");
     EXPECT_EQ(norm.joined_scale, "scale");
@@ -88,7 +92,7 @@ TEST(JoinedScales, AreWrittenForCaffeUnderTheirOwnName) {
 
 void expect_apart(const Pair& pair, const std::string& device_kind = "cpu") {
   const Net net = built_for(device_kind, pair);
-  EXPECT_GE(net.find_layer("scale"), 0) << net_with(pair);
+  EXPECT_THAT(layer_names(net), Contains("scale")) << net_with(pair);
   EXPECT_STREQ(layer_of(net, "norm").type->name, "BatchNorm") << net_with(pair);
 }
 
@@ -99,6 +103,19 @@ TEST(JoinedScales, HaveAFactorAndABiasForEachChannel) {
   expect_apart(
       {.between = layer("second", "Pooling", "data", "p", "pooling_param { global_pooling: true }"),
        .scale = "bottom: 'p' scale_param { axis: 0 }"});
+}
+
+TEST(JoinedScales, AreOfChannelsWhereRowsAndColumnsAreAsMany) {
+  for (const int axis : {2, 3, -1, -2}) {
+    NetOptions options = small_options();
+    options.device_kind = "cpu";
+    options.data = {1, 8, 8, 8};
+    const std::string scale =
+        fmt::format("scale_param {{ bias_term: true axis: {} num_axes: 1 }}", axis);
+    const Net net =
+        build_net(parse_definition(net_with({.scale = scale})), own_registry(), options);
+    EXPECT_THAT(layer_names(net), Contains("scale")) << axis;
+  }
 }
 
 TEST(JoinedScales, AloneReadTheOutputOfTheBatchNorm) {
@@ -117,6 +134,7 @@ TEST(JoinedScales, PassTheGradientOn) {
 }
 
 TEST(JoinedScales, FollowTheirBatchNormInTheFile) {
+  expect_apart({.between = layer("other", "ReLU", "data", "o")});
   expect_apart({.between = layer("other", "InnerProduct", "data", "o",
                                  "inner_product_param { num_output: 2 }")});
 }

@@ -139,6 +139,7 @@ inline NetDefinition frozen_strategy_net(const std::string& name) {
   const NetDefinition net = read_net_text(text);
   NetOptions options;
   options.data = {1, 3, 20, 20};
+  options.device_kind = "";
   return with_frozen_layers(net, build_net(net, Registry::with_defaults(), options),
                             {"conv1", "fc3"});
 }
