@@ -179,7 +179,7 @@ class ConvolutionKernel : public sdk::Needs {
     auto given = describe(d.input, d.output);
     if (d.is_depthwise && !is_named(given, "_dw")) {
       auto other = describe(d.input, d.output);  // a copy would have the same state
-      while (other.next_impl()) {
+      while (cpu::take_next_kernel(other)) {
         if (is_named(other, "_dw")) return other;
       }
     }

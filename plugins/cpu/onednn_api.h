@@ -53,6 +53,17 @@ DescriptorOf<Primitive> describe_backward(const Making& how, const Forward& forw
 #endif
 }
 
+// Goes on to oneDNN's next kernel for the same primitive; false if there is none. Version 2 would
+// read the operation that `describe` has built, which no longer exists; it stays at its first one.
+template <class Descriptor>
+bool take_next_kernel([[maybe_unused]] Descriptor& descriptor) {
+#if DNNL_VERSION_MAJOR == 2
+  return false;
+#else
+  return descriptor.next_impl();
+#endif
+}
+
 // A pooling layer's windows: their strides and extents, and the padding before and after the image.
 struct PoolingWindows {
   dnnl::memory::dims stride, kernel, begin, end;
