@@ -164,7 +164,10 @@ int run(const Options& options) {
   const Peak peak = measure_peak(options.threads);
   const Limits limits{options.precision == "float32" ? peak.float32 : peak.bfloat16,
                       measure_bandwidth(options.threads)};
-  if (limits.flops <= 0) throw error("this CPU has no multiply-adds whose rate could be measured");
+  if (limits.flops <= 0) {
+    throw error("this CPU has no multiply-adds in {} whose rate could be measured",
+                options.precision);
+  }
   fmt::print("limits, {} threads: {:.0f} GFLOP/s, {:.1f} GB/s\n", options.threads,
              limits.flops / 1e9, limits.bandwidth / 1e9);
   cpu::set_team_size(options.threads);  // of oneDNN on this thread

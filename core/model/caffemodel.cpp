@@ -130,27 +130,21 @@ std::vector<int64_t> caffe_shape(const Net& net, const Layer& layer, size_t inde
 
 namespace {
 
-bool has_type(const Layer& layer, std::string_view type) {
-  return layer.type->name == type;
-}
-
 // As the net's author called it: a Reorder is not theirs.
 const std::string& name_of(const Net& net, int tensor) {
   const int producer = net.tensors[static_cast<size_t>(tensor)].producer;
-  const bool is_reordered = producer >= 0 && has_type(net.layer(producer), "Reorder");
+  const bool is_reordered = producer >= 0 && net.layer(producer).is("Reorder");
   return is_reordered ? name_of(net, net.layer(producer).inputs.at(0))
                       : net.tensors[static_cast<size_t>(tensor)].name;
 }
 
-// The name of the Scale of a BatchNormScale: the file's, if it has one, or that of the BatchNorm
-// with "scale" in place of "bn", as in the published nets (bn_conv1, scale_conv1), or with "_scale"
-// after it; a name that no layer of the net has.
-std::string caffe_scale_name(const Net& net, const Layer& batch_norm) {
-  if (!batch_norm.joined_scale.empty()) return batch_norm.joined_scale;
+// The name of the Scale of a BatchNormScale: that of the BatchNorm with "scale" in place of "bn",
+// as in the published nets (bn_conv1, scale_conv1), or with "_scale" after it; a name that no layer
+// of the net has.
+std::string caffe_scale_name(const Net& net, const std::string& batch_norm) {
   constexpr std::string_view prefix = "bn";
-  std::string name = batch_norm.name.starts_with(prefix)
-                         ? "scale" + batch_norm.name.substr(prefix.size())
-                         : batch_norm.name + "_scale";
+  std::string name = batch_norm.starts_with(prefix) ? "scale" + batch_norm.substr(prefix.size())
+                                                    : batch_norm + "_scale";
   while (net.find_layer(name) >= 0) name += "_scale";
   return name;
 }
@@ -160,7 +154,7 @@ class Writer {
   Writer(const Net& net, const std::vector<float>& values) : net_(net), values_(values) {
     message_.set_name(net.name);
     for (const Layer& layer : net.layers) {
-      if (has_type(layer, "Split") || has_type(layer, "Reorder")) continue;
+      if (layer.is("Split") || layer.is("Reorder")) continue;
       if (is_batch_norm_scale(layer.type->name)) {
         add_norm_and_scale(layer);
       } else {
@@ -195,7 +189,7 @@ class Writer {
   void add_norm_and_scale(const Layer& layer) {
     constexpr size_t statistics = 3;
     add_arrays(layer, 0, statistics, add(layer, layer.name, "BatchNorm"));
-    format::Layer& scale = add(layer, caffe_scale_name(net_, layer), "Scale");
+    format::Layer& scale = add(layer, caffe_scale_name(net_, layer.name), "Scale");
     *scale.mutable_bottom() = scale.top();
     add_arrays(layer, statistics, layer.weights.size(), scale);
   }

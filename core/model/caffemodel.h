@@ -29,7 +29,8 @@ struct CaffeLayer {
 // damaged or no .caffemodel.
 [[nodiscard]] std::vector<CaffeLayer> read_caffemodel(const std::filesystem::path& path);
 
-// Every layer of the net with its weights; `values` is the net's whole weight array. A
+// Every layer of the net with its weights. The net is built without a kind of device, so that no
+// Scale is joined with a BatchNorm; `values` is the net's whole weight array. A
 // BatchNormScale becomes a BatchNorm and a Scale, as Caffe has them. Written whole or not at all.
 // Error if it cannot be written.
 void write_caffemodel(const std::filesystem::path& path, const Net& net,

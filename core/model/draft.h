@@ -42,7 +42,7 @@ struct Insertion {
 void insert_layers(Draft& draft, std::vector<Insertion> insertions);
 
 // Removes layers and tensors, each by index, that no remaining layer uses. The indices of the
-// others change.
+// others change. Before any layer is inserted.
 void remove_layers(Draft& draft, const std::set<int>& layers, const std::set<int>& tensors);
 
 // A layer that is not in the definition ("Split", "Reorder"), with default attributes and without

@@ -1,7 +1,6 @@
 #include "core/model/in_place.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "core/model/layer_calls.h"
@@ -52,7 +51,7 @@ bool is_plain_relu(const Net& net, const Layer& layer) {
 
 // Whether it adds its inputs, so that their gradients are that of its output.
 bool is_plain_sum(const Layer& layer) {
-  if (std::strcmp(layer.type->name, "Eltwise") != 0) return false;
+  if (!layer.is("Eltwise")) return false;
   if (layer.attributes->text("operation") != "SUM") return false;
   const std::vector<double>& factors = layer.attributes->numbers("coeff");
   return std::all_of(factors.begin(), factors.end(), [](double factor) { return factor == 1; });
@@ -103,7 +102,7 @@ void view_splits(Draft& draft) {
   Net& net = draft.net;
   for (size_t i = 0; i < net.layers.size(); ++i) {
     const Layer& layer = net.layers[i];
-    if (draft.definition_of[i] >= 0 || std::strcmp(layer.type->name, "Split") != 0) continue;
+    if (draft.definition_of[i] >= 0 || !layer.is("Split")) continue;
     const Tensor& from = net.tensor(layer.inputs[0]);
     for (const int output : layer.outputs) {
       Tensor& to = net.tensor(output);

@@ -1,7 +1,6 @@
 #include "core/model/joined_scales.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 #include <vector>
 
@@ -14,10 +13,6 @@ namespace {
 
 constexpr const char* joined_type = "BatchNormScale";
 
-bool has_type(const Layer& layer, const char* type) {
-  return std::strcmp(layer.type->name, type) == 0;
-}
-
 // How many layers use each array.
 std::vector<int> users_of_weights(const Net& net) {
   std::vector<int> users(net.weights.size(), 0);
@@ -27,40 +22,45 @@ std::vector<int> users_of_weights(const Net& net) {
   return users;
 }
 
+// Whether it has a factor and a bias for each channel, as the BatchNorm has its means. Over another
+// axis the shape may be the same.
+bool is_of_channels(const Layer& scale, const Layer& norm) {
+  constexpr size_t factor_and_bias = 2;
+  if (scale.inputs.size() != 1 || scale.weights.size() != factor_and_bias) return false;
+  constexpr int64_t channels = 1, axes = 4;
+  const int64_t axis = scale.attributes->integer("axis");
+  return (axis == channels || axis == channels - axes) &&
+         std::all_of(scale.weight_shapes.begin(), scale.weight_shapes.end(),
+                     [&norm](const Shape& shape) { return equal(shape, norm.weight_shapes[0]); });
+}
+
+// Whether no other layer uses their arrays, and these follow one another as those of one layer do.
+bool have_arrays_alone(const Layer& norm, const Layer& scale, const std::vector<int>& users) {
+  std::vector<int> arrays = norm.weights;
+  arrays.insert(arrays.end(), scale.weights.begin(), scale.weights.end());
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    if (users[size_t(arrays[i])] > 1 || arrays[i] != arrays[0] + static_cast<int>(i)) return false;
+  }
+  return true;
+}
+
 // The Scale that can be joined with the BatchNorm; -1: there is none.
 int scale_of(const Draft& draft, size_t index, const std::vector<int>& users) {
   const Net& net = draft.net;
   const Layer& norm = net.layers[index];
-  if (!has_type(norm, "BatchNorm") || norm.outputs.size() != 1 || norm.weights.empty()) return -1;
+  if (!norm.is("BatchNorm") || norm.outputs.size() != 1 || norm.weights.empty()) return -1;
   const std::vector<int>& consumers = net.tensor(norm.outputs[0]).consumers;
-  // The layer after it: others between the two would be computed in another order.
-  if (consumers.size() != 1 || consumers[0] != static_cast<int>(index) + 1) return -1;
-  const Layer& scale = net.layer(consumers[0]);
-  constexpr size_t factor_and_bias = 2;
-  if (!has_type(scale, "Scale") || scale.inputs.size() != 1 ||
-      scale.weights.size() != factor_and_bias) {
-    return -1;
-  }
-  // One for each channel, as BatchNorm has its means; over another axis the shape may be the same.
-  constexpr int64_t channels = 1, axes = 4;
-  const int64_t axis = scale.attributes->integer("axis");
-  if (axis != channels && axis != channels - axes) return -1;
-  for (const Shape& shape : scale.weight_shapes) {
-    if (!equal(shape, norm.weight_shapes[0])) return -1;
-  }
-  const auto is_shared = [&](int weight) { return users[size_t(weight)] > 1; };
-  if (std::any_of(norm.weights.begin(), norm.weights.end(), is_shared) ||
-      std::any_of(scale.weights.begin(), scale.weights.end(), is_shared)) {
-    return -1;
-  }
-  // A layer's arrays follow one another.
-  if (scale.weights[0] != norm.weights.back() + 1 || scale.weights[1] != scale.weights[0] + 1) {
-    return -1;
-  }
-  const auto is_in_loss = [](double weight) { return weight != 0; };
-  if (std::any_of(norm.loss_weights.begin(), norm.loss_weights.end(), is_in_loss)) return -1;
+  const int next = static_cast<int>(index) + 1;
+  // Layers between the two would be computed in another order.
+  if (consumers.size() != 1 || consumers[0] != next) return -1;
+  const Layer& scale = net.layer(next);
+  if (!scale.is("Scale") || !is_of_channels(scale, norm)) return -1;
+  if (!have_arrays_alone(norm, scale, users)) return -1;
+  const bool is_in_loss = std::any_of(norm.loss_weights.begin(), norm.loss_weights.end(),
+                                      [](double weight) { return weight != 0; });
   // propagate_down: false cuts the gradient between the two.
-  return draft.takes_gradient[size_t(consumers[0])][0] ? consumers[0] : -1;
+  const bool passes_gradient = draft.takes_gradient[size_t(next)][0];
+  return is_in_loss || !passes_gradient ? -1 : next;
 }
 
 void join(Layer& norm, const Layer& scale, const LayerDefinition& definition,

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/attributes.h"
@@ -74,6 +75,7 @@ struct Layer {
   int32_t activation_before = TANDEM_ACTIVATION_NONE;
   Location location;
 
+  [[nodiscard]] bool is(std::string_view type_name) const { return type->name == type_name; }
   [[nodiscard]] bool has(uint64_t trait) const { return (type->traits & trait) != 0; }
   [[nodiscard]] bool is_result() const { return has(TANDEM_LOSS | TANDEM_METRIC); }
   // Whether its type has a gradient for that input.

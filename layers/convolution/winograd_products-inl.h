@@ -119,8 +119,10 @@ HWY_INLINE void multiply_block(const Product& p, const float* a, int64_t block, 
   store_sums<Width>(sums, c, p.c_chunk, All());
 }
 
-// The panel of b that is used next: without it the first rows of each would wait for the memory.
-// Of the first blocks of rows each fetches one chunk of it.
+// The chunk of b that a block of rows fetches while it is multiplied, so that the next panel's
+// first rows do not wait for the memory. The first block fetches the next panel's first chunk, and
+// so on; blocks beyond its chunks fetch what they multiply by, which is in the cache. The next
+// panel may have fewer chunks: then addresses behind it are fetched, which does nothing.
 template <int Width>
 HWY_INLINE const float* chunk_ahead(const Product& p, int64_t chunk, int64_t block) {
   const float* panel_of_b = p.b + chunk * p.b_chunk;

@@ -18,7 +18,8 @@ const char* instructions() {
   return "portable code";
 }
 
-// Intel's vectors multiply half as many bfloat16 as float32 in the same time, AMD's twice as many.
+// Intel's vectors multiply half as many bfloat16 as float32 in the same time, AMD's twice as many
+// (docs/reports/benchmark.md).
 bool has_slow_vectors() {
 #if defined(__x86_64__)
   return __builtin_cpu_is("intel") != 0 && !multiplies_tiles(TANDEM_BFLOAT16);
@@ -32,7 +33,7 @@ const char* bfloat16_text() {
   if (!may_use(dnnl::cpu_isa::avx512_core_bf16)) {
     return "no instructions for bfloat16, so float32 is faster";
   }
-  return has_slow_vectors() ? "bfloat16, but without AMX, so float32 is faster" : "bfloat16";
+  return has_slow_vectors() ? "bfloat16 without AMX, so float32 is faster" : "bfloat16";
 }
 
 }  // namespace

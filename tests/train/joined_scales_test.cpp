@@ -3,12 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/model/caffemodel.h"
 #include "core/model/initial_weights.h"
 #include "core/plugin/registry.h"
-#include "core/train/pretrained.h"
 #include "tests/model/net_test.h"
-#include "tests/support/temp_folder.h"
 
 namespace tandem::test {
 namespace {
@@ -31,8 +28,10 @@ std::string net_with(const Pair& pair) {
          layer("relu", "ReLU", "s", "r") + inner_product("ip", "r", "ip") + loss_layer;
 }
 
-Net built_for(const std::string& device_kind, const Pair& pair, int32_t phase = TANDEM_TRAIN) {
+Net built_for(const std::string& device_kind, const Pair& pair, int32_t phase = TANDEM_TRAIN,
+              const Shape& data = {1, 3, 8, 8}) {
   NetOptions options = small_options(phase);
+  options.data = data;
   options.device_kind = device_kind;
   return build_net(parse_definition(net_with(pair)), own_registry(), options);
 }
@@ -79,17 +78,6 @@ TEST(JoinedScales, KeepTheirParametersAndTheNamesAndPlacesOfTheirWeights) {
   }
 }
 
-TEST(JoinedScales, AreWrittenForCaffeUnderTheirOwnName) {
-  const TempFolder folder;
-  const Net net = built_for("cpu", {});
-  write_caffemodel(folder / "a.caffemodel", net, initial_weights(net, 1));
-  const std::vector<CaffeLayer> layers = read_caffemodel(folder / "a.caffemodel");
-  ASSERT_EQ(layers.size(), 3U);
-  EXPECT_EQ(layers[1].name, "scale");
-  EXPECT_EQ(layers[1].type, "Scale");
-  EXPECT_EQ(layers[1].blobs.size(), 2U);
-}
-
 void expect_apart(const Pair& pair, const std::string& device_kind = "cpu") {
   const Net net = built_for(device_kind, pair);
   EXPECT_THAT(layer_names(net), Contains("scale")) << net_with(pair);
@@ -107,13 +95,9 @@ TEST(JoinedScales, HaveAFactorAndABiasForEachChannel) {
 
 TEST(JoinedScales, AreOfChannelsWhereRowsAndColumnsAreAsMany) {
   for (const int axis : {2, 3, -1, -2}) {
-    NetOptions options = small_options();
-    options.device_kind = "cpu";
-    options.data = {1, 8, 8, 8};
     const std::string scale =
         fmt::format("scale_param {{ bias_term: true axis: {} num_axes: 1 }}", axis);
-    const Net net =
-        build_net(parse_definition(net_with({.scale = scale})), own_registry(), options);
+    const Net net = built_for("cpu", {.scale = scale}, TANDEM_TRAIN, {1, 8, 8, 8});
     EXPECT_THAT(layer_names(net), Contains("scale")) << axis;
   }
 }
@@ -127,6 +111,10 @@ TEST(JoinedScales, ShareNoWeights) {
   const std::string terms = " scale_param { bias_term: true }";
   expect_apart(
       {.scale = shared + terms, .after = layer("again", "Scale", "s", "s", shared + terms)});
+}
+
+TEST(JoinedScales, FollowABatchNormThatIsNoPartOfTheLoss) {
+  expect_apart({.norm = "loss_weight: 0.1"});
 }
 
 TEST(JoinedScales, PassTheGradientOn) {

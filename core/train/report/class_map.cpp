@@ -22,10 +22,6 @@ struct MapHead {
   int linear = -1;   // the layer; -1: the pooled values are the scores
 };
 
-bool is_type(const Layer& layer, std::string_view type) {
-  return layer.type->name == type;
-}
-
 // Layers that pass on the values of one pixel, or keep their order.
 bool passes_values(const Layer& layer) {
   static const std::set<std::string_view> types = {"Dropout", "Flatten", "Reshape", "Split",
@@ -34,7 +30,7 @@ bool passes_values(const Layer& layer) {
 }
 
 bool pools_all(const Net& net, const Layer& layer) {
-  if (!is_type(layer, "Pooling") || layer.attributes->text("pool") != "AVE") return false;
+  if (!layer.is("Pooling") || layer.attributes->text("pool") != "AVE") return false;
   const Shape& from = net.tensor(layer.inputs[0]).shape;
   const Shape& to = net.tensor(layer.outputs[0]).shape;
   if (to.h != 1 || to.w != 1) return false;
@@ -50,8 +46,8 @@ bool pools_all(const Net& net, const Layer& layer) {
 bool is_linear(const Net& net, const Layer& layer) {
   const Shape& from = net.tensor(layer.inputs[0]).shape;
   if (from.h != 1 || from.w != 1 || layer.weights.empty()) return false;
-  return is_type(layer, "InnerProduct") ||
-         (is_type(layer, "Convolution") && layer.attributes->integer("group") == 1 &&
+  return layer.is("InnerProduct") ||
+         (layer.is("Convolution") && layer.attributes->integer("group") == 1 &&
           layer.weight_shapes[0].h == 1 && layer.weight_shapes[0].w == 1);
 }
 
