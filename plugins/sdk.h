@@ -77,7 +77,8 @@ class Plugin {
   // - static constexpr uint32_t fused_activations, bits 1 << TANDEM_ACTIVATION_RELU and so on, if
   //   it can fuse them, and fused_gradients, if its backward passes apply their gradients, too;
   // - static constexpr uint32_t gradients_before, the same bits, if its backward_data applies the
-  //   gradient of an activation before the layer.
+  //   gradient of an activation before the layer;
+  // - static constexpr bool fuses_sum = true, if forward can add another layer's output to its own.
   template <class T, class K>
   Plugin& kernel(const char* device_kind) {
     using Table = detail::KernelTable<K>;
@@ -90,7 +91,8 @@ class Plugin {
                       Table::backward_data_or_null(), Table::backward_weights_or_null(),
                       Table::backward_or_null(), Table::forward_statistics_or_null(),
                       Table::backward_statistics_or_null(), Table::merge_or_null(), Table::dtypes(),
-                      Table::activations(), Table::gradients(), Table::gradients_before()}));
+                      Table::activations(), Table::gradients(), Table::gradients_before(),
+                      Table::fuses_sum()}));
     return *this;
   }
   Plugin& backend(const tandem_backend* table) { return tables_->backends.push_back(table), *this; }

@@ -40,6 +40,7 @@ struct LayerSetup {
   bool whole_outputs = false;
   int64_t input_begin = 0, input_end = -1;  // elements of a row of input 0; -1: all
   int32_t activation = TANDEM_ACTIVATION_NONE, activation_before = TANDEM_ACTIVATION_NONE;
+  PlainTensor addend = {};        // of a fused sum; empty: none
   std::string algorithm = {};     // of an earlier run; "": none
   PlainTensor output_start = {};  // the contents of output 0 before forward
   bool on_a_cpu = false;          // even if the kernels under test run on another device
@@ -212,7 +213,7 @@ class LayerBinding {
     binding_ = {sizeof(tandem_binding),
                 setup_.phase,
                 setup_.layer_index,
-                setup_.flags,
+                setup_.flags | (setup_.addend.values.empty() ? 0U : uint32_t{TANDEM_FUSED_SUM}),
                 "tested",
                 attributes_.handle(),
                 inputs_of_binding_.data(),

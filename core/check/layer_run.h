@@ -213,7 +213,12 @@ class LayerRun : public LayerBinding {
     const std::vector<void*> output_addresses = pointers(reads_outputs ? outputs_ : hidden);
     const std::vector<void*> weight_addresses = pointers(weights);
     if (in_place()) input_addresses[0] = output_addresses[0];
+    std::vector<GuardedMemory> addend;
+    if (function == kernel_.forward && !setup_.addend.values.empty()) {
+      addend = write({setup_.addend}, {outputs_of_binding_[0]});
+    }
     ReadOnly unwritten(tolerates_);
+    for (const GuardedMemory& one : addend) unwritten.add("the addend", one.data());
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (i > 0 || !in_place()) unwritten.add(fmt::format("input {}", i), input_addresses[i]);
     }
@@ -234,7 +239,8 @@ class LayerRun : public LayerBinding {
       }
     }
     call_pass(function, flags, input_addresses, output_addresses, weight_addresses, input_gradients,
-              output_gradients, weight_gradients, scratch);
+              output_gradients, weight_gradients, scratch,
+              addend.empty() ? nullptr : addend[0].data());
     unwritten.check(setup_.type);
     weights_after_ = read(weights, weights_of_binding());
     if (tolerates_) return;
@@ -293,7 +299,8 @@ class LayerRun : public LayerBinding {
                  const std::vector<void*>& outputs, const std::vector<void*>& weights,
                  const std::vector<void*>& input_gradients,
                  const std::vector<void*>& output_gradients,
-                 const std::vector<void*>& weight_gradients, const GuardedMemory& scratch) {
+                 const std::vector<void*>& weight_gradients, const GuardedMemory& scratch,
+                 const void* addend) {
     const GuardedMemory step(&setup_.step, sizeof setup_.step);
     const GuardedMemory normaliser(&setup_.normaliser, sizeof setup_.normaliser);
     const std::vector<float>& labels = setup_.row_labels;
@@ -317,7 +324,8 @@ class LayerRun : public LayerBinding {
         static_cast<const tandem_step*>(on.at(step.data())),
         static_cast<const float*>(on.at(normaliser.data())),
         static_cast<float*>(on.at(statistics)),
-        labels.empty() ? nullptr : static_cast<const float*>(on.at(row_labels.data()))};
+        labels.empty() ? nullptr : static_cast<const float*>(on.at(row_labels.data())),
+        on.at(addend)};
     call([&](const tandem_call* call) { return function(handle_, call, &pass); });
   }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/model/layer_calls.h"
-
 namespace tandem {
 
 namespace {
@@ -41,22 +39,6 @@ bool may_run_in_place(const Net& net, const Layer& layer, const ReadBackward& re
   return !read_backward[size_t(input)];
 }
 
-// Whether its forward pass is nothing but a ReLU and saves nothing for its backward pass. Another
-// activation is one of a newer ABI.
-bool is_plain_relu(const Net& net, const Layer& layer) {
-  return layer.weights.empty() && layer.has(TANDEM_SAVES_NOTHING) &&
-         !layer.has(TANDEM_BATCH_STATISTICS) && !layer.is_result() &&
-         layer_activation(layer, net.phase, input_shapes(net, layer)) == TANDEM_ACTIVATION_RELU;
-}
-
-// Whether it adds its inputs, so that their gradients are that of its output.
-bool is_plain_sum(const Layer& layer) {
-  if (!layer.is("Eltwise")) return false;
-  if (layer.attributes->text("operation") != "SUM") return false;
-  const std::vector<double>& factors = layer.attributes->numbers("coeff");
-  return std::all_of(factors.begin(), factors.end(), [](double factor) { return factor == 1; });
-}
-
 // Whether the input's gradient can be in the memory of the output's, which other layers read after
 // the producer of the input: nothing may write it in place.
 bool can_share_gradient(const Net& net, int input, int output) {
@@ -65,38 +47,14 @@ bool can_share_gradient(const Net& net, int input, int output) {
          from.has_gradient && to.has_gradient && from.layout == to.layout && from.dtype == to.dtype;
 }
 
-// Lets the layer's kernel compute the backward pass of an activation that ran in place before it.
-void fuse_gradient_before(Draft& draft, size_t index, const std::string& device_kind) {
-  Net& net = draft.net;
-  Layer& layer = net.layers[index];
-  if (layer.inputs.empty() || layer.runs_in_place || !draft.takes_gradient[index][0]) return;
-  const int producer = net.tensor(layer.inputs[0]).producer;
-  if (producer < 0) return;
-  Layer& before = net.layer(producer);
-  if (!before.runs_in_place || before.inputs.size() != 1 || before.gradient_fused_into >= 0 ||
-      !is_plain_relu(net, before)) {
-    return;
-  }
-  const tandem_kernel& kernel = kernel_of(layer, *draft.registry, device_kind);
-  if ((kernel.gradients_before >> TANDEM_ACTIVATION_RELU & 1U) == 0) return;
-  layer.activation_before = TANDEM_ACTIVATION_RELU;
-  before.gradient_fused_into = static_cast<int>(index);
-}
-
-// The layer whose only output `follower` reads and changes in place; -1: there is none.
-int producer_of(const Net& net, const Layer& follower) {
-  if (!follower.runs_in_place || follower.inputs.size() != 1 || follower.outputs.size() != 1) {
-    return -1;
-  }
-  const int input = follower.inputs[0];
-  const Tensor& tensor = net.tensor(input);
-  if (tensor.producer < 0 || tensor.view_of >= 0 || tensor.consumers.size() != 1) return -1;
-  const Layer& maker = net.layer(tensor.producer);
-  return maker.is_result() || maker.outputs.size() != 1 || maker.fused_into >= 0 ? -1
-                                                                                 : tensor.producer;
-}
-
 }  // namespace
+
+bool is_plain_sum(const Layer& layer) {
+  if (!layer.is("Eltwise")) return false;
+  if (layer.attributes->text("operation") != "SUM") return false;
+  const std::vector<double>& factors = layer.attributes->numbers("coeff");
+  return std::all_of(factors.begin(), factors.end(), [](double factor) { return factor == 1; });
+}
 
 void view_splits(Draft& draft) {
   Net& net = draft.net;
@@ -144,26 +102,6 @@ void view_gradients_of_sums(Draft& draft) {
       if (!is_shared) net.tensor(input).gradient_view_of = output;
     }
   }
-}
-
-void fuse_activations(Draft& draft, const std::string& device_kind) {
-  Net& net = draft.net;
-  for (size_t i = 0; i < net.layers.size(); ++i) {
-    Layer& follower = net.layers[i];
-    const int producer = producer_of(net, follower);
-    if (producer < 0 || !is_plain_relu(net, follower)) continue;
-    Layer& maker = net.layer(producer);
-    const tandem_kernel& kernel = kernel_of(maker, *draft.registry, device_kind);
-    if ((kernel.fused_activations >> TANDEM_ACTIVATION_RELU & 1U) == 0) continue;
-    maker.activation = TANDEM_ACTIVATION_RELU;
-    follower.fused_into = producer;
-    // A sum whose inputs share its gradient has no backward pass that could apply this one.
-    if ((kernel.fused_gradients >> TANDEM_ACTIVATION_RELU & 1U) != 0 &&
-        !net.makes_gradient_views(producer)) {
-      follower.gradient_fused_into = producer;
-    }
-  }
-  for (size_t i = 0; i < net.layers.size(); ++i) fuse_gradient_before(draft, i, device_kind);
 }
 
 }  // namespace tandem

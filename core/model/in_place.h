@@ -1,10 +1,13 @@
-// Passes of build_net() that save memory and memory traffic: tensors that share memory, and
-// activations that a kernel applies as it writes its output.
+// Passes of build_net() that save memory and memory traffic: tensors and gradients that share
+// memory.
 #pragma once
 
 #include "core/model/draft.h"
 
 namespace tandem {
+
+// Whether the layer adds its inputs, so that their gradients are that of its output.
+[[nodiscard]] bool is_plain_sum(const Layer& layer);
 
 // Outputs of inserted Splits become views of their input, where nothing is reordered.
 void view_splits(Draft& draft);
@@ -14,10 +17,5 @@ void run_in_place(Draft& draft);
 
 // Gradients of the inputs of a sum become views of the gradient of its output.
 void view_gradients_of_sums(Draft& draft);
-
-// Fuses activations that run in place into the upstream layer, where its kernel for the device kind
-// can apply them. The activation layer keeps its backward pass, unless that kernel or the one of
-// the layer after the activation can compute it, too.
-void fuse_activations(Draft& draft, const std::string& device_kind);
 
 }  // namespace tandem

@@ -184,7 +184,8 @@ LayerBinding::LayerBinding(const Net& net, const Layer& layer, const std::vector
   raw.flags = (layer.wants_backward_data ? TANDEM_WANTS_BACKWARD_DATA : 0) |
               (layer.wants_backward_weights ? TANDEM_WANTS_BACKWARD_WEIGHTS : 0) |
               (layer.runs_in_place ? TANDEM_RUNS_IN_PLACE : 0) |
-              (layer.allows_tf32 ? TANDEM_ALLOWS_TF32 : 0);
+              (layer.allows_tf32 ? TANDEM_ALLOWS_TF32 : 0) |
+              (layer.addend >= 0 ? TANDEM_FUSED_SUM : 0);
   raw.layer_name = layer.name.c_str();
   raw.attributes = layer.attributes ? layer.attributes->handle() : nullptr;
   raw.inputs = inputs.data();

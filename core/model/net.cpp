@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/model/dtypes.h"
+#include "core/model/fusions.h"
 #include "core/model/gradients.h"
 #include "core/model/in_place.h"
 #include "core/model/joined_scales.h"
@@ -118,12 +119,15 @@ bool Net::makes_gradient_views(int layer) const {
 int Net::fused_layer(int layer) const {
   const Layer& maker = this->layer(layer);
   if (maker.activation == TANDEM_ACTIVATION_NONE) return -1;
-  return tensor(maker.outputs[0]).consumers.at(0);
+  const int next = tensor(maker.outputs[0]).consumers.at(0);
+  if (maker.addend < 0) return next;
+  return tensor(this->layer(next).outputs[0]).consumers.at(0);  // behind the fused sum
 }
 
-void Net::separate_activations() {
+void Net::separate_fusions() {
   for (Layer& layer : layers) {
     layer.activation = TANDEM_ACTIVATION_NONE;
+    layer.addend = -1;
     layer.fused_into = -1;
     layer.gradient_fused_into = -1;
     layer.activation_before = TANDEM_ACTIVATION_NONE;
@@ -178,10 +182,11 @@ Net build_net(const NetDefinition& definition, const Registry& registry,
   if (!options.device_kind.empty()) choose_dtypes(draft, options.device_kind, options.precision);
   if (!options.device_kind.empty()) choose_layouts(draft, options.device_kind);
   view_splits(draft);
+  if (!options.device_kind.empty()) order_sums(draft, options.device_kind);
   run_in_place(draft);
   view_gradients_of_sums(draft);
   find_results(draft);
-  if (!options.device_kind.empty()) fuse_activations(draft, options.device_kind);
+  if (!options.device_kind.empty()) fuse_layers(draft, options.device_kind);
   if (options.loss_scale != 0) {
     require_loss_scale(options.loss_scale);
     draft.net.loss_scale = options.loss_scale;

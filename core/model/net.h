@@ -67,6 +67,9 @@ struct Layer {
   bool allows_tf32 = false;        // its kernel may round factors of float32 products to TF32
   // The TANDEM_ACTIVATION_ of the next layer that its kernel applies as it writes output 0.
   int32_t activation = TANDEM_ACTIVATION_NONE;
+  // The tensor that its kernel adds to output 0 before that activation: the other input of the sum
+  // that is fused into it; -1: none.
+  int addend = -1;
   // The layer whose kernel computes its forward pass; -1: its own.
   int fused_into = -1;
   // The layer whose kernel computes its backward pass, too: that one, or the layer after it.
@@ -131,10 +134,10 @@ struct Net {
   [[nodiscard]] bool makes_views(int layer) const;
   // Whether the gradients of all its inputs are views, so that it has no backward pass.
   [[nodiscard]] bool makes_gradient_views(int layer) const;
-  // The layer that is fused into this one; -1: none.
+  // The activation that is fused into this layer; -1: none.
   [[nodiscard]] int fused_layer(int layer) const;
   // Undoes all fusions: every layer computes its own forward pass.
-  void separate_activations();
+  void separate_fusions();
   // Shapes of all tensors for `rows` rows of the batch.
   [[nodiscard]] std::vector<Shape> shapes(int64_t rows) const;
   // The cost of a layer's passes over `rows` rows, by its type.

@@ -43,7 +43,7 @@ class NeedsNewer : public Error {
   return offsetof(tandem_layer_type, activation) + sizeof(tandem_layer_type::activation);
 }
 [[nodiscard]] constexpr size_t least_size(const tandem_kernel*) {
-  return offsetof(tandem_kernel, gradients_before) + sizeof(tandem_kernel::gradients_before);
+  return offsetof(tandem_kernel, fuses_sum) + sizeof(tandem_kernel::fuses_sum);
 }
 [[nodiscard]] constexpr size_t least_size(const tandem_dataset_type*) {
   return offsetof(tandem_dataset_type, get_bytes) + sizeof(tandem_dataset_type::get_bytes);

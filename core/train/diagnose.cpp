@@ -71,7 +71,7 @@ std::string first_not_finite(Registry& registry, const NetDefinition& definition
       return fmt::format("the weights '{}'", weight.name);
   }
   // Nothing may run in place or share memory, so that every output can be examined afterwards.
-  net.separate_activations();
+  net.separate_fusions();
   for (Layer& layer : net.layers) layer.runs_in_place = false;
   for (Tensor& tensor : net.tensors)
     tensor.alias_of = tensor.view_of = tensor.gradient_view_of = -1;

@@ -1,7 +1,7 @@
 // BatchNormScale on the cpu. The forward pass reads x for the statistics and once more to write y;
 // the backward pass reads x and dy for the sums and once more to write dx. The sums are the
 // gradients of the factors and biases, too. With a fused ReLU the backward pass computes y once
-// more instead of reading it.
+// more instead of reading it. A sum with another layer's output can be fused, too.
 #include "layers/batch_norm_scale/batch_norm_scale.h"
 
 #include <algorithm>
@@ -18,8 +18,12 @@ using namespace tandem::layers;
 class BatchNormScaleCpu : public NormKernel {
  public:
   static constexpr uint32_t fused_gradients = relu_only;
+  static constexpr bool fuses_sum = true;
   BatchNormScaleCpu(const Binding& binding, const Call&)
-      : NormKernel(binding, 4), kernels_(channel_kernels()) {
+      : NormKernel(binding, 4),
+        kernels_(channel_kernels()),
+        // The gradient of a ReLU behind a sum is not applied here.
+        applies_relu_gradient_(fuses_relu_ && !binding.fuses_sum()) {
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA | TANDEM_WANTS_BACKWARD_WEIGHTS)) {
       saved_bytes = (3 * channels_.count + 1) * 4;
     }
@@ -43,7 +47,7 @@ class BatchNormScaleCpu : public NormKernel {
     set_factors(pass, norm, factor);
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      normalise<T>(call, pass.input<T>(0), pass.output<T>(0),
+      normalise<T>(call, pass.input<T>(0), pass.addend<T>(), pass.output<T>(0),
                    {norm.high, norm.low, factor, pass.weight(BatchNormScale::biases)}, fuses_relu_);
     });
   }
@@ -91,22 +95,22 @@ class BatchNormScaleCpu : public NormKernel {
       mean[i] = kept_ ? 0 : sums[i] * each;
       slope[i] = kept_ ? 0 : sums[c + i] * each * norm.scale[i];
     }
-    if (kept_ && !fuses_relu_) {
-      return normalise<T>(call, dy, dx, {mean, mean, factor, mean}, false);
+    if (kept_ && !applies_relu_gradient_) {
+      return normalise<T>(call, dy, nullptr, dx, {mean, mean, factor, mean}, false);
     }
     const T* x = pass.input<T>(0);
     const float* bias = pass.weight(BatchNormScale::biases);
     const NormValues values{norm.high, norm.low, factor, bias, mean, slope};
     channels_.for_units(call.threads, [&](int64_t begin, int64_t end) {
-      kernels_.of(T{}).gradient(channels_, begin, end, x, dy, dx, values, fuses_relu_);
+      kernels_.of(T{}).gradient(channels_, begin, end, x, dy, dx, values, applies_relu_gradient_);
     });
   }
 
   template <class T>
-  void normalise(const Call& call, const T* x, T* y, const NormValues& values,
+  void normalise(const Call& call, const T* x, const T* addend, T* y, const NormValues& values,
                  bool fuses_relu) const {
     channels_.for_units(call.threads, [&](int64_t begin, int64_t end) {
-      kernels_.of(T{}).normalise(channels_, begin, end, x, y, values, fuses_relu);
+      kernels_.of(T{}).normalise(channels_, begin, end, x, addend, y, values, fuses_relu);
     });
   }
 
@@ -157,8 +161,8 @@ class BatchNormScaleCpu : public NormKernel {
       const NormValues values{norm.high, norm.low, factor, pass.weight(BatchNormScale::biases)};
       sums_.sum_units(call.threads, sums,
                       [&](int64_t begin, int64_t end, double* first, double* second) {
-                        kernels_.of(T{}).products(channels_, begin, end, x, dy, values, fuses_relu_,
-                                                  first, second);
+                        kernels_.of(T{}).products(channels_, begin, end, x, dy, values,
+                                                  applies_relu_gradient_, first, second);
                       });
     });
     for (int64_t i = 0; i < c; ++i) {
@@ -169,6 +173,7 @@ class BatchNormScaleCpu : public NormKernel {
   }
 
   const ChannelKernels& kernels_;
+  bool applies_relu_gradient_;
 };
 
 }  // namespace

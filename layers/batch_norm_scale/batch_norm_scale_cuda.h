@@ -1,5 +1,5 @@
 // BatchNormScale on NVIDIA GPUs. With a fused ReLU the backward passes compute y once more instead
-// of reading it.
+// of reading it. A sum with another layer's output can be fused, too.
 #pragma once
 
 #include "layers/batch_norm/batch_norm_cuda.h"
@@ -11,9 +11,11 @@ namespace tandem::layers {
 class BatchNormScaleCuda : public BatchNormCuda {
  public:
   static constexpr uint32_t fused_gradients = relu_only;
+  static constexpr bool fuses_sum = true;
 
   BatchNormScaleCuda(const sdk::Binding& binding, const sdk::Call& call)
-      : BatchNormCuda(binding, call) {
+      : BatchNormCuda(binding, call),
+        applies_relu_gradient_(fuses_relu_ && !binding.fuses_sum()) {
     saved_bytes = 0;
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA | TANDEM_WANTS_BACKWARD_WEIGHTS)) {
       saved_bytes = (3 * channels_ + 1) * 4;
@@ -25,10 +27,17 @@ class BatchNormScaleCuda : public BatchNormCuda {
     find_coefficients(call, pass, values, saved_bytes > 0 ? values + 2 * channels_ : nullptr);
     cuda::with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      cuda::for_groups(
-          call, layout_of(broadcast_),
-          BatchNormForward<T, BatchNormScaleLines>{lines(pass, values), pass.input<T>(0).get(),
-                                                   pass.output<T>(0).get(), fuses_relu_});
+      const T *x = pass.input<T>(0).get(), *addend = pass.addend<T>().get();
+      T* y = pass.output<T>(0).get();
+      const BatchNormScaleLines of_channels = lines(pass, values);
+      if (addend == nullptr) {
+        cuda::for_groups(
+            call, layout_of(broadcast_),
+            BatchNormForward<T, BatchNormScaleLines>{of_channels, x, y, fuses_relu_});
+      } else {
+        cuda::for_groups(call, layout_of(broadcast_),
+                         BatchNormScaleSum<T>{of_channels, x, addend, y, fuses_relu_});
+      }
     });
   }
 
@@ -44,7 +53,7 @@ class BatchNormScaleCuda : public BatchNormCuda {
           call, layout_of(broadcast_),
           BatchNormScaleBackward<T>{lines(pass, pass.saved().get()),
                                     pass.output_gradient<T>(0).get(), pass.input<T>(0).get(), sums,
-                                    pass.input_gradient<T>(0).get(), fuses_relu_});
+                                    pass.input_gradient<T>(0).get(), applies_relu_gradient_});
     });
   }
 
@@ -82,11 +91,13 @@ class BatchNormScaleCuda : public BatchNormCuda {
       sums_.run(
           call,
           BatchNormScaleGradientTerms<T>{lines(pass, values), pass.output_gradient<T>(0).get(),
-                                         pass.input<T>(0).get(), fuses_relu_},
+                                         pass.input<T>(0).get(), applies_relu_gradient_},
           pass.scratch<cuda::Pair>().get(),
           BatchNormScaleStoreGradients{channels_, values, target});
     });
   }
+
+  bool applies_relu_gradient_;  // not of a ReLU behind a sum
 };
 
 }  // namespace tandem::layers

@@ -112,9 +112,9 @@ struct MomentTerms {
   }
 };
 
-template <class T, bool FusesRelu>
+template <class T, bool Adds, bool FusesRelu>
 struct NormaliseTerms {
-  const T* x;
+  const T *x, *addend;
   T* y;
   const NormValues& values;
 
@@ -127,7 +127,11 @@ struct NormaliseTerms {
       for (int i = 0; i < vectors<Lanes>; ++i) {
         const int64_t at = offset + row * stride + i * vector_lanes<Lanes>;
         const auto distance = hn::Sub(hn::Sub(load(d, x + at), high.v[i]), low.v[i]);
-        store<FusesRelu>(d, hn::MulAdd(distance, factor.v[i], bias.v[i]), y + at);
+        auto value = hn::MulAdd(distance, factor.v[i], bias.v[i]);
+        if constexpr (Adds) {
+          value = hn::Add(cpu::HWY_NAMESPACE::rounded<T>(d, value), load(d, addend + at));
+        }
+        store<FusesRelu>(d, value, y + at);
       }
     }
   }
@@ -213,13 +217,23 @@ void moments(const Channels& channels, int64_t begin, int64_t end, const T* x, c
   channels.visit(begin, end, MomentTerms<T>{x, about}, first, second);
 }
 
-template <class T>
-void normalise(const Channels& channels, int64_t begin, int64_t end, const T* x, T* y,
-               const NormValues& values, bool fuses_relu) {
+template <class T, bool Adds>
+void normalise_or_add(const Channels& channels, int64_t begin, int64_t end, const T* x,
+                      const T* addend, T* y, const NormValues& values, bool fuses_relu) {
   if (fuses_relu) {
-    channels.visit(begin, end, NormaliseTerms<T, true>{x, y, values});
+    channels.visit(begin, end, NormaliseTerms<T, Adds, true>{x, addend, y, values});
   } else {
-    channels.visit(begin, end, NormaliseTerms<T, false>{x, y, values});
+    channels.visit(begin, end, NormaliseTerms<T, Adds, false>{x, addend, y, values});
+  }
+}
+
+template <class T>
+void normalise(const Channels& channels, int64_t begin, int64_t end, const T* x, const T* addend,
+               T* y, const NormValues& values, bool fuses_relu) {
+  if (addend == nullptr) {
+    normalise_or_add<T, false>(channels, begin, end, x, addend, y, values, fuses_relu);
+  } else {
+    normalise_or_add<T, true>(channels, begin, end, x, addend, y, values, fuses_relu);
   }
 }
 

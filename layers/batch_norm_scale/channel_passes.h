@@ -25,8 +25,9 @@ struct ChannelPasses {
   // channel's, and to `second` those of their squares.
   void (*moments)(const Channels&, int64_t begin, int64_t end, const T* x, const float* about,
                   double* first, double* second);
-  // y = (x - high - low) * factor + bias, or the ReLU of it as it is stored. y may be x.
-  void (*normalise)(const Channels&, int64_t begin, int64_t end, const T* x, T* y,
+  // y = (x - high - low) * factor + bias, as it is stored. To that the addend is added, unless it
+  // is nullptr, and a ReLU applied to the result as it is stored. y may be x.
+  void (*normalise)(const Channels&, int64_t begin, int64_t end, const T* x, const T* addend, T* y,
                     const NormValues& values, bool fuses_relu);
   // Adds to `first` the sums of dy, and to `second` those of dy * (x - high - low). With a fused
   // ReLU dy is 0 where the y of normalise is not positive, here and in `gradient`.

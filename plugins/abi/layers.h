@@ -157,7 +157,9 @@ enum {
   TANDEM_ALLOWS_TF32 = 1 << 4,
   /* If the binding's `algorithm` is NULL, prepare() may measure which algorithm is the fastest. It
    * then takes seconds, and allocates memory while it runs. */
-  TANDEM_MAY_MEASURE = 1 << 5
+  TANDEM_MAY_MEASURE = 1 << 5,
+  /* The kernel `fuses_sum`: forward adds the `addend` of the pass to output 0. */
+  TANDEM_FUSED_SUM = 1 << 6
 };
 
 /* One use of a layer: on one device, for a range of the batch and of the output channels. Inputs
@@ -202,7 +204,8 @@ typedef struct tandem_binding {
   /* Forward applies it to each element of output 0 before it writes it. It is one that the kernel's
    * `fused_activations` names, and never set together with TANDEM_ADD_TO_OUTPUT. The backward
    * passes get the output gradient of the values before the activation, or, if the kernel's
-   * `fused_gradients` names it, that of the values after it. They do not read outputs. */
+   * `fused_gradients` names it and no sum is fused, that of the values after it. They do not read
+   * outputs. */
   int32_t fused_activation;
   /* The layer before has applied it to input 0, in place. backward_data gives the gradient of the
    * values before it, for which it may read input 0, whatever the type's traits say. It is one that
@@ -264,6 +267,10 @@ typedef struct tandem_pass {
   /* For a loss or metric: one value per local row. A row whose value is below zero holds
    * no sample and must add nothing. NULL: all rows hold samples. */
   const float* row_labels;
+  /* With TANDEM_FUSED_SUM, in forward: a tensor of output 0's shape, layout and dtype in memory of
+   * its own. Each element is added to the layer's value once that is rounded to the dtype, and
+   * before a fused activation. Otherwise NULL. */
+  const void* addend;
 } tandem_pass;
 
 typedef tandem_status (*tandem_pass_function)(void* handle, const tandem_call*, const tandem_pass*);
@@ -308,11 +315,15 @@ typedef struct tandem_kernel {
   /* The activations that the kernel can fuse: bits 1 << TANDEM_ACTIVATION_RELU and so on. */
   uint32_t fused_activations;
   /* Those of them whose gradient all backward passes apply, too: to an output gradient of the
-   * values after the activation. A host may have applied it already, which must change nothing. */
+   * values after the activation, where no sum is fused. A host may have applied it already, which
+   * must change nothing. */
   uint32_t fused_gradients;
   /* The activations whose gradient backward_data applies, if the layer before has them
    * (`activation_before` of a binding). */
   uint32_t gradients_before;
+  /* 1: forward can add another layer's output (TANDEM_FUSED_SUM of a binding). The backward passes
+   * do the same with it and without it. */
+  uint32_t fuses_sum;
 } tandem_kernel;
 
 /* ---- What a module offers -------------------------------------------------------------------- */

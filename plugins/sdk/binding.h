@@ -38,6 +38,8 @@ struct Binding {
   // The activation that forward applies to each element of output 0.
   int32_t activation() const { return raw.fused_activation; }
   bool fuses_relu() const { return activation() == TANDEM_ACTIVATION_RELU; }
+  // Whether forward adds the pass's addend to output 0, before the activation.
+  bool fuses_sum() const { return has(TANDEM_FUSED_SUM); }
   // Whether backward_data gives the gradient of the values before a ReLU that made input 0.
   bool follows_relu() const { return raw.activation_before == TANDEM_ACTIVATION_RELU; }
 

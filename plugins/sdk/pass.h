@@ -112,6 +112,11 @@ struct Pass : PassBase {
   TensorView<T> output(size_t i) const {
     return view<T>(raw.outputs[i], sizes.outputs[i], "output", i);
   }
+  // Of a binding that fuses_sum(), like output 0; otherwise null.
+  template <class T = float>
+  TensorView<const T> addend() const {
+    return view<const T>(raw.addend, sizes.outputs[0], "addend", 0);
+  }
   TensorView<const float> weight(size_t i) const {
     return view<const float>(raw.weights[i], sizes.weights[i], "weight", i);
   }
@@ -169,6 +174,11 @@ struct DevicePass : PassBase {
   template <class T = float>
   DevicePointer<T> output(size_t i) const {
     return pointer<T>(raw.outputs[i], sizes.outputs[i], "output", i);
+  }
+  // Of a binding that fuses_sum(), like output 0; otherwise null.
+  template <class T = float>
+  DevicePointer<const T> addend() const {
+    return pointer<const T>(raw.addend, sizes.outputs[0], "addend", 0);
   }
   DevicePointer<const float> weight(size_t i) const {
     return DevicePointer(static_cast<const float*>(raw.weights[i]));

@@ -148,6 +148,13 @@ struct KernelTable {
       return 0;
     }
   }
+  static constexpr uint32_t fuses_sum() {
+    if constexpr (requires { K::fuses_sum; }) {
+      return K::fuses_sum ? 1 : 0;
+    } else {
+      return 0;
+    }
+  }
   static tandem_status layouts(const tandem_binding* binding, tandem_layout_option* options,
                                uint32_t option_size, uint32_t capacity, uint32_t* size) {
     return guarded([&] {

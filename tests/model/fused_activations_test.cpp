@@ -97,7 +97,7 @@ TEST(Activations, AreNotFusedIfAMetricReadsTheirInput) {
 
 TEST(Activations, CanBeSeparatedAgain) {
   Net net = build(rectified(""), made_for_fake());
-  net.separate_activations();
+  net.separate_fusions();
   expect_separate(net);
 }
 

@@ -110,14 +110,14 @@ TEST_F(AbiDump, SinceEveryOlderMinorFieldsHaveOnlyBeenAddedAtEnds) {
 // What the two tests above look for is what abidiff says.
 TEST_F(AbiDump, TellsAFieldAtTheEndFromAnyOtherChange) {
   const std::string dump = stored(current_dump());
-  const std::string layers = "abi/layers.h", last = "  uint32_t gradients_before;";
+  const std::string layers = "abi/layers.h", last = "  uint32_t fuses_sum;";
   const Printed at_the_end = compare(dump, library(changed(layers, last, last + " int64_t more;")));
   EXPECT_NE(at_the_end.status, 0);
   EXPECT_THAT(at_the_end.text, HasSubstr("data member insertion"));
   EXPECT_THAT(at_the_end.text, testing::Not(HasSubstr("data member change")));
   for (const auto& [old_text, new_text] : std::vector<std::pair<std::string, std::string>>{
            {"  const char* device_kind;", "  void* more; const char* device_kind;"},
-           {last, "  float gradients_before;"},
+           {last, "  float fuses_sum;"},
            {"  void (*release)(void* handle);", "  void (*release)(void* handle, int how);"},
            {"  void (*release)(void* handle);", "  void (*released)(void* handle);"}}) {
     EXPECT_THAT(compare(dump, library(changed(layers, old_text, new_text))).text,

@@ -179,7 +179,8 @@ static_assert(offsetof(tandem_pass, step) == 72);
 static_assert(offsetof(tandem_pass, normaliser) == 80);
 static_assert(offsetof(tandem_pass, statistics) == 88);
 static_assert(offsetof(tandem_pass, row_labels) == 96);
-static_assert(sizeof(tandem_pass) == 104);
+static_assert(offsetof(tandem_pass, addend) == 104);
+static_assert(sizeof(tandem_pass) == 112);
 
 static_assert(offsetof(tandem_kernel, struct_size) == 0);
 static_assert(offsetof(tandem_kernel, layer_type) == 8);
@@ -198,7 +199,8 @@ static_assert(offsetof(tandem_kernel, dtypes) == 104);
 static_assert(offsetof(tandem_kernel, fused_activations) == 108);
 static_assert(offsetof(tandem_kernel, fused_gradients) == 112);
 static_assert(offsetof(tandem_kernel, gradients_before) == 116);
-static_assert(sizeof(tandem_kernel) == 120);
+static_assert(offsetof(tandem_kernel, fuses_sum) == 120);
+static_assert(sizeof(tandem_kernel) == 128);
 
 static_assert(offsetof(tandem_layers, struct_size) == 0);
 static_assert(offsetof(tandem_layers, major) == 4);

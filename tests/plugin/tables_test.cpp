@@ -79,7 +79,7 @@ TEST(Tables, SmallerThanVersion2MadeThemAreRefused) {
     type.changed.struct_size = size;
     EXPECT_EQ(type.refusal(), too_small("one of its layer types", size, sizeof(tandem_layer_type)));
     kernel.changed_kernel.struct_size = size;
-    constexpr size_t last = offsetof(tandem_kernel, gradients_before);
+    constexpr size_t last = offsetof(tandem_kernel, fuses_sum);
     EXPECT_EQ(kernel.refusal(), too_small("one of its kernels", size, last + sizeof(uint32_t)));
   }
 }

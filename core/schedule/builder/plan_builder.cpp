@@ -167,6 +167,7 @@ void PlanBuilder::emit_pass(const std::string& label, Stage stage, const LayerWo
   if (l.has(TANDEM_LOSS) || l.has(TANDEM_METRIC)) append(task.reads, {use.row_labels});
   if (is_forward(work.pass)) append(task.reads, use.inputs);
   if (work.pass == LayerPass::forward) {
+    append(task.reads, {use.addend});
     append(task.writes, use.outputs);
     append(task.writes, {{use.saved, 0, whole_buffer}});
     for (size_t i = 0; i < l.weights.size(); ++i) {

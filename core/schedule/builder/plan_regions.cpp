@@ -346,6 +346,7 @@ void PlanRegions::describe_tensors(PlanBinding& use, int shard) {
     use.inputs.push_back(tensor(shard, l.inputs[i]));
     use.input_gradients.push_back(wanted ? tensor_gradient(shard, l.inputs[i]) : Region{});
   }
+  if (l.addend >= 0) use.addend = tensor(shard, l.addend);
   for (size_t i = 0; i < l.outputs.size(); ++i) {
     use.outputs.push_back(tensor(shard, l.outputs[i]));
     use.output_gradients.push_back(trains && l.has_backward() ? output_gradient(shard, use.layer, i)
@@ -474,6 +475,7 @@ void PlanRegions::slice_rows(PlanBinding& use, int shard, Interval some) const {
   for (auto* regions : {&use.inputs, &use.outputs, &use.input_gradients, &use.output_gradients}) {
     for (Region& region : *regions) region = part_of(region, rows(shard), some);
   }
+  use.addend = part_of(use.addend, rows(shard), some);
 }
 
 StateRegion PlanRegions::keep_state(int device, Interval range, bool is_extended) {

@@ -173,6 +173,11 @@ PassWork work_of(LayerWorks& layers, int layer, LayerPass pass, int64_t rows) {
     return {work.flops + more.flops, work.bytes + more.bytes};
   }
   work = work_of(layers.of(layer, rows), pass);
+  if (pass == LayerPass::forward && l.addend >= 0) {
+    Shape read = layers.net().tensor(l.addend).shape;
+    read.n = rows;
+    work.bytes += static_cast<double>(element_count(read) * dtype_bytes(TANDEM_FLOAT32));
+  }
   work.bytes *=
       static_cast<double>(dtype_bytes(l.dtype)) / static_cast<double>(dtype_bytes(TANDEM_FLOAT32));
   return work;

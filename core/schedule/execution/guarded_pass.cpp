@@ -125,6 +125,7 @@ void lead_to_copies(const Parts& parts, const Memories& memories, const LayerPoi
   copies.connect();
   copies.pass.saved = copy_of(pointers.pass.saved);
   copies.pass.scratch = copy_of(pointers.pass.scratch);
+  copies.pass.addend = copy_of(pointers.pass.addend);
   copies.pass.statistics = static_cast<float*>(copy_of(pointers.pass.statistics));
 }
 

@@ -158,6 +158,14 @@ void require_activation(const Layer& layer, const tandem_kernel& kernel, uint32_
       layer.title(), kernel.device_kind, activation_name(activation), in_file(layer.location));
 }
 
+void require_sum(const Layer& layer, const tandem_kernel& kernel) {
+  if (layer.addend < 0 || kernel.fuses_sum == 1) return;
+  throw error(
+      "{}: its kernel for {} devices adds no other layer's output, but the net was made for one "
+      "that does{}",
+      layer.title(), kernel.device_kind, in_file(layer.location));
+}
+
 KernelOwner owner_of(const Registry& registry, const Layer& layer, const std::string& device_kind) {
   const ModuleReport* module = registry.module_of_kernel(layer.type->name, device_kind);
   const bool is_named = module != nullptr && !module->built_in && !module->path.empty();
@@ -202,6 +210,7 @@ struct Kernels::State {
       const tandem_kernel& table = *kernels[i].table;
       require_activation(layer, table, table.fused_activations, binding.activation);
       require_activation(layer, table, table.gradients_before, binding.activation_before);
+      require_sum(layer, table);
       kernels[i].owner = owner_of(registry, layer, runtime.machine().kind());
       kernels[i].stream = {binding.device, StreamKind::compute};
       const int64_t rows = binding.rows.count();

@@ -310,6 +310,10 @@ GuardedPass Lowering::guarded_pass(const LayerWork& work, bool accumulates,
                               : Access::update});
   result.add({"scratch memory", pointers.pass.scratch, bytes_of(scratch_of(binding, pass)), 0,
               Access::scratch});
+  if (pointers.pass.addend != nullptr) {
+    result.add({"the addend", const_cast<void*>(pointers.pass.addend), plan_.bytes(binding.addend),
+                net_.tensor(layer.addend).dtype, Access::read});
+  }
   if (pointers.pass.statistics != nullptr) {
     result.add({"the statistics", pointers.pass.statistics,
                 plan_.bytes(statistics_of(binding, pass)), TANDEM_FLOAT32,

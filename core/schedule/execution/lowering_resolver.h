@@ -56,6 +56,7 @@ struct Lowering::Resolver {
     pass.normaliser = as<const float>(binding.normaliser);
     pass.statistics = as<float>(statistics_of(binding, layer_pass));
     pass.row_labels = as<const float>(binding.row_labels);
+    if (layer_pass == LayerPass::forward) pass.addend = (*this)(binding.addend);
     result->connect();
     return result;
   }

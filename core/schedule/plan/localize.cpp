@@ -116,8 +116,8 @@ class Localizer {
                             &use.output_gradients, &use.weight_gradients}) {
         move(*regions);
       }
-      for (Region* region : {&use.step, &use.normaliser, &use.row_labels, &use.forward_statistics,
-                             &use.backward_statistics}) {
+      for (Region* region : {&use.addend, &use.step, &use.normaliser, &use.row_labels,
+                             &use.forward_statistics, &use.backward_statistics}) {
         move(*region);
       }
       local_.bindings.push_back(std::move(use));

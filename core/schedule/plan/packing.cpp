@@ -79,6 +79,7 @@ class Packing {
                           &use.output_gradients, &use.weight_gradients}) {
       move(*regions);
     }
+    move(use.addend);
   }
   void move(LayerWork&) {}
   void move(CheckWork& work) { move(work.values); }

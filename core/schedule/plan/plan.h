@@ -103,6 +103,7 @@ struct PlanBinding {
   // Where each of the layer's tensors lives on this device, in the order of the layer's lists.
   // buffer -1: none.
   std::vector<Region> inputs, outputs, weights, input_gradients, output_gradients, weight_gradients;
+  Region addend;  // what forward adds to output 0: the other input of a sum that is fused into it
   Region step, normaliser;
   Region row_labels;                               // of a loss or metric: which rows hold samples
   Region forward_statistics, backward_statistics;  // first the device's own, then the batch's

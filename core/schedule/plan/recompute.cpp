@@ -193,7 +193,8 @@ class Recomputation {
   [[nodiscard]] bool can_repeat(int writer, int buffer, int before) {
     if (!is_repeatable(writer, buffer) || !reads_the_same(writer, buffer, before)) return false;
     const bool is_first = writer == writes_[size_t(buffer)].front().task;
-    const auto& inputs = binding_of(writer).inputs;
+    std::vector<Region> inputs = binding_of(writer).inputs;
+    inputs.push_back(binding_of(writer).addend);
     return std::all_of(inputs.begin(), inputs.end(), [&](const Region& input) {
       if (input.buffer < 0) return true;
       return input.buffer == buffer ? !is_first : has_input(input.buffer, buffer, before);
