@@ -33,7 +33,7 @@ struct BatchNormScaleLines {
 template <class T>
 struct BatchNormScaleSum {
   using Element = T;
-  static constexpr int ahead = 3;
+  static constexpr int ahead = 2;  // as many as registers allow
   static constexpr int resident = 3;
   [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(x, addend, y); }
   template <int m>
