@@ -4,6 +4,7 @@
 #include "core/check/capture.h"
 #include "core/check/declarations.h"
 #include "core/check/forms.h"
+#include "core/check/fusions.h"
 #include "core/check/gradients.h"
 #include "core/check/growth.h"
 #include "core/check/losses.h"
@@ -35,6 +36,8 @@ const std::vector<Promise>& promises() {
       {"in place", "same bits if output 0 has the memory of input 0", &runs_in_place},
       {"layouts", "every offered layout gives the same values", &equal_in_every_layout},
       {"dtypes", "every offered dtype gives the same values", &equal_in_every_dtype},
+      {"fusions", "a fused sum or ReLU gives the values of layers of their own",
+       &equal_with_fusions},
       {"slices", "a slice of the channels is that part of the whole", &slices_are_parts},
       {"samples", "rows are divided by the normaliser, and counted if they hold a sample",
        &counts_samples},

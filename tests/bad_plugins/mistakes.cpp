@@ -80,6 +80,9 @@ enum class Mistake {
   ThreadCountMatters,
   NegativeSaved,
   NegativeCost,
+  HidesNanByFusedRelu,
+  AppliesFusedReluTwice,
+  AddsBehindFusedRelu,
 };
 
 constexpr const char* names[] = {
@@ -139,11 +142,19 @@ constexpr const char* names[] = {
     "mistake.ThreadCountMatters",
     "mistake.NegativeSaved",
     "mistake.NegativeCost",
+    "mistake.HidesNanByFusedRelu",
+    "mistake.AppliesFusedReluTwice",
+    "mistake.AddsBehindFusedRelu",
 };
 constexpr int mistakes = sizeof names / sizeof *names;
 
 constexpr bool draws(Mistake m) {
   return m >= Mistake::ThreadLocalRandom && m <= Mistake::RandomInTesting;
+}
+// These fuse a ReLU, or a sum.
+constexpr bool fuses(Mistake m) {
+  return m == Mistake::HidesNanByFusedRelu || m == Mistake::AppliesFusedReluTwice ||
+         m == Mistake::AddsBehindFusedRelu;
 }
 // These have one input and no weights.
 constexpr bool is_plain(Mistake m) {
@@ -216,13 +227,16 @@ class Cpu : public Needs {
         batch_(binding.raw.batch_size),
         threads_(call.threads),
         draws_(draws(m) && (binding.training() || m == Mistake::RandomInTesting)),
-        wants_data_(binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
+        wants_data_(binding.has(TANDEM_WANTS_BACKWARD_DATA)),
+        rectifies_(binding.fuses_relu()) {
     saved_bytes = m == Mistake::NegativeSaved ? -4 : 4 * shape_.n;
     scratch_bytes = 4 * shape_.n;
     if (m == Mistake::LeaksEachPrepare) leaked = new char[100];
     if (m == Mistake::LeaksFiles) static_cast<void>(::open("/dev/null", O_RDONLY));
   }
 
+  static constexpr uint32_t fused_activations = fuses(m) ? relu_only : 0;
+  static constexpr bool fuses_sum = m == Mistake::AddsBehindFusedRelu;
   static LayoutOptions layouts(const Binding& binding) {
     if (m == Mistake::WrongLayout) return any_layout(binding.input(0).shape.c);
     return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
@@ -246,6 +260,9 @@ class Cpu : public Needs {
         if (m == Mistake::UsesBatchSize) y[i] += static_cast<float>(shape_.n) * 0.1F;
         if (m == Mistake::ThreadCountMatters) y[i] += static_cast<float>(threads_);
         if (m == Mistake::ReadsAbsentFlag && !wants_data_) y[i] += 1;
+        if (rectifies_ && m == Mistake::HidesNanByFusedRelu) y[i] = y[i] > 0 ? y[i] : 0;
+        if (rectifies_ && m != Mistake::HidesNanByFusedRelu) y[i] = y[i] < 0 ? 0 : y[i];
+        if (pass.addend() != nullptr) y[i] += pass.addend()[i];
       });
       pass.saved()[row] =
           m == Mistake::ReadsSavedOfEarlierStep && row == 0 ? pass.saved()[row] : factor;
@@ -280,6 +297,9 @@ class Cpu : public Needs {
         float slope = factor * pass.weight(0)[c] * dy[i];
         if (m == Mistake::SwallowsNanBackward && slope != slope) slope = 0;
         if (m == Mistake::WrongInputGradient) slope *= 1.1F;
+        if (m == Mistake::AppliesFusedReluTwice && rectifies_ && (a[i] < b[i] ? b : a)[i] < 0) {
+          slope = 0;
+        }
         const bool first = !(a[i] < b[i]);
         if (da != nullptr || m == Mistake::NeedsAllGradients) {
           const float before = m == Mistake::AddsToInputGradient ? da[i] : 0;
@@ -334,7 +354,7 @@ class Cpu : public Needs {
   Shape shape_;
   int64_t begin_, batch_;
   int32_t threads_;
-  bool draws_, wants_data_;
+  bool draws_, wants_data_, rectifies_;
 };
 
 // Channel c times c + 1.
