@@ -21,8 +21,8 @@ function(test_layers_with instructions)
     LABELS layers)
 endfunction()
 foreach(instructions SSE41 AVX2)
-  test_layers_with(${instructions} Winograd.* Convolution.* MaxPooling.* Pooling.* *OfPooling* BatchNormScale.* Depthwise.*
-    PixelConvolution.* TapGradient.* InputGradient.* DilatedConvolution.* *FusedRelu* *FusedSum*)
+  test_layers_with(${instructions} Winograd.* Convolution.* MaxPooling.* Pooling.* *OfPooling* BatchNormScale.*
+    Depthwise.* PixelConvolution.* TapGradient.* InputGradient.* DilatedConvolution.* *FusedRelu* *FusedSum*)
 endforeach()
 foreach(instructions AVX512_CORE AVX512_CORE_BF16)  # bfloat16 without and with instructions for it, and without AMX
   test_layers_with(${instructions} WinogradBfloat16.* *SixteenBit* *FoldedInputs* *FusedRelu* *FusedSum*)
