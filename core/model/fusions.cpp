@@ -31,6 +31,15 @@ int sole_producer_of(const Net& net, const Layer& follower, size_t k) {
   return maker.is_result() || maker.outputs.size() != 1 ? -1 : tensor.producer;
 }
 
+// Whether the sum can run in the memory of its input `k`, which the layer makes (run_in_place()),
+// and the other input is in the same form.
+bool fits(const Net& net, const Layer& sum, size_t k, const Layer& maker) {
+  const Tensor &made = net.tensor(sum.inputs[k]), &other = net.tensor(sum.inputs[1 - k]);
+  if (made.dtype != other.dtype || made.layout != other.layout) return false;
+  if (made.has_gradient != net.tensor(sum.outputs[0]).has_gradient) return false;
+  return !(maker.has(TANDEM_BACKWARD_READS_OUTPUTS) && maker.has_backward());
+}
+
 // The layer that makes input `k` of the sum of two and whose kernel can add the other one, which is
 // there before it runs; -1: there is none. A layer that strategies divide would add it to a part.
 int adder_of(const Draft& draft, const Layer& sum, size_t k, const std::string& device_kind) {
@@ -40,6 +49,7 @@ int adder_of(const Draft& draft, const Layer& sum, size_t k, const std::string& 
   if (producer < 0 || writer_of(net, sum.inputs[1 - k]) >= producer) return -1;
   const Layer& maker = net.layer(producer);
   if (maker.has(TANDEM_SLICED_OUTPUTS | TANDEM_SLICED_INPUTS)) return -1;
+  if (!fits(net, sum, k, maker)) return -1;
   return kernel_of(maker, *draft.registry, device_kind).fuses_sum == 1 ? producer : -1;
 }
 

@@ -65,7 +65,8 @@ struct Layer {
   bool runs_in_place = false;
   int32_t dtype = TANDEM_FLOAT32;  // in which it computes; of a Reorder: that of its output
   bool allows_tf32 = false;        // its kernel may round factors of float32 products to TF32
-  // The TANDEM_ACTIVATION_ of the next layer that its kernel applies as it writes output 0.
+  // The TANDEM_ACTIVATION_ of the next layer, or of the one after a fused sum, that its kernel
+  // applies as it writes output 0.
   int32_t activation = TANDEM_ACTIVATION_NONE;
   // The tensor that its kernel adds to output 0 before that activation: the other input of the sum
   // that is fused into it; -1: none.
@@ -163,9 +164,9 @@ struct NetOptions {
 // Builds the net of one phase: data and Input layers become `data` and `label`, parameters are
 // checked against the declared ones, a Scale is joined with the BatchNorm before it, a tensor with
 // several gradients gets a Split, layouts and dtypes are chosen, Reorder layers inserted where
-// neighbours differ, and activations fused into kernels that can apply them. Without a kind of
-// device no Scale is joined. Every Error names the layer, its type and file:line. The weights
-// (names, shapes, order, offsets) are the same in both phases.
+// neighbours differ, and sums and activations fused into kernels that can compute them. Without a
+// kind of device no Scale is joined. Every Error names the layer, its type and file:line. The
+// weights (names, shapes, order, offsets) are the same in both phases.
 [[nodiscard]] Net build_net(const NetDefinition& definition, const Registry& registry,
                             const NetOptions& options);
 

@@ -267,9 +267,9 @@ typedef struct tandem_pass {
   /* For a loss or metric: one value per local row. A row whose value is below zero holds
    * no sample and must add nothing. NULL: all rows hold samples. */
   const float* row_labels;
-  /* With TANDEM_FUSED_SUM, in forward: a tensor of output 0's shape, layout and dtype in memory of
-   * its own. Each element is added to the layer's value once that is rounded to the dtype, and
-   * before a fused activation. Otherwise NULL. */
+  /* With TANDEM_FUSED_SUM, in forward: a tensor of output 0's shape, layout and dtype, whose memory
+   * may be that of an input, but not that of an output. Each element is added to the layer's value
+   * once that is rounded to the dtype, and before a fused activation. Otherwise NULL. */
   const void* addend;
 } tandem_pass;
 

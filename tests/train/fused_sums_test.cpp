@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/model/net_report.h"
+#include "core/schedule/strategies/common/backward_needs.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 #include "tests/train/rectified_net.h"
@@ -117,6 +118,69 @@ TEST(FusedSums, AloneReadTheOutputOfTheKernel) {
 
 TEST(FusedSums, NeedAKernelThatAdds) {
   expect_separate({.norm = "batch_norm_param { scale_bias: false }"});
+}
+
+// A label is float32 in every precision. Without the fusion the sum has inputs of two dtypes.
+TEST(FusedSums, HaveInputsOfOneDtype) {
+  NetWriter net("labels");
+  net.data(20)
+      .layer("fc", "InnerProduct", "inner_product_param { num_output: 1 }")
+      .layer("norm", "BatchNorm", "batch_norm_param { scale_bias: true }")
+      .layer("sum", "Eltwise", {"norm", "label"}, {"sum"})
+      .layer("loss", "Reduction", {"sum"}, {"loss"},
+             "reduction_param { operation: SUMSQ } loss_weight: 1");
+  const NetDefinition definition = read_net_text(net.text());
+  NetOptions options;
+  options.batch = 2;
+  options.data = {1, 3, 20, 20};
+  const Registry registry = Registry::with_defaults();
+  const Net narrow = build_net(definition, registry, options);
+  EXPECT_EQ(narrow.layer(narrow.find_layer("norm")).addend, narrow.label);
+  options.precision = TANDEM_BFLOAT16;
+  const Net mixed = build_net(definition, registry, options);
+  ASSERT_EQ(mixed.tensor(mixed.layer(mixed.find_layer("norm")).outputs[0]).dtype, TANDEM_BFLOAT16);
+  EXPECT_EQ(mixed.layer(mixed.find_layer("norm")).addend, -1);
+}
+
+// The memory of the kernel's output has no room for the gradient that the sum's output has.
+TEST(FusedSums, AreNotOfAFrozenBranchBesideATrainedOne) {
+  const std::string frozen = "param { lr_mult: 0 } param { lr_mult: 0 } ";
+  const std::string sums = "param { lr_mult: 0 } param { lr_mult: 0 } param { lr_mult: 0 } ";
+  NetWriter net("frozen");
+  net.data(20)
+      .layer("trained", "Convolution", {"data"}, {"trained"},
+             "convolution_param { num_output: 8 kernel_size: 3 }")
+      .layer("other", "Convolution", {"data"}, {"other"},
+             frozen + "convolution_param { num_output: 8 kernel_size: 3 }")
+      .layer("norm", "BatchNorm", {"other"}, {"norm"},
+             sums + frozen + "batch_norm_param { scale_bias: true }")
+      .layer("sum", "Eltwise", {"trained", "norm"}, {"sum"})
+      .layer("score", "InnerProduct", "inner_product_param { num_output: 5 }");
+  const Net made = built(read_net_text(net.loss().text()));
+  const Layer& sum = made.layer(made.find_layer("sum"));
+  EXPECT_EQ(sum.fused_into, -1);
+  EXPECT_TRUE(sum.runs_in_place);
+  EXPECT_EQ(made.tensor(sum.inputs[0]).producer, made.find_layer("trained"));
+}
+
+TEST(FusedSums, HaveCostsOfTheirOwn) {
+  const Net fused = built(blocks({})), separate = built(separate_blocks());
+  const auto key = [](const Net& net, LayerPass pass) {
+    return pass_key(net, net.find_layer("two"), pass, TANDEM_ACTIVATION_RELU);
+  };
+  EXPECT_EQ(key(fused, LayerPass::forward), "two forward+sum+relu");
+  EXPECT_EQ(key(separate, LayerPass::forward), "two forward+relu");
+  EXPECT_EQ(key(fused, LayerPass::forward_statistics), key(separate, LayerPass::forward_statistics));
+}
+
+// Of a device that runs the layer again for its backward pass.
+TEST(FusedSums, AreNeededWithTheirOtherInput) {
+  const Net net = built(blocks({}));
+  std::vector<bool> backward(net.layers.size(), false);
+  backward[size_t(net.find_layer("two"))] = true;
+  const BackwardNeeds needs = backward_needs(net, backward);
+  const int one = net.find_layer("one");
+  EXPECT_EQ(needs.after[size_t(one)], net.layer(one).outputs);
 }
 
 TEST(FusedSums, CanBeSeparatedAgain) {

@@ -94,6 +94,9 @@ void PendingActivations::follow_forward(const Net& net, const Plan& plan, const 
     if (is_some(input)) require_done(net, plan, task, input);
   }
   if (is_some(use.addend)) require_done(net, plan, task, use.addend);
+  if (layer.addend >= 0 && !is_some(use.addend)) {
+    throw wrong(plan, task, fmt::format("leaves out the sum that is fused into {}", layer.title()));
+  }
   const int follower = net.fused_layer(use.layer);
   if (use.activation != TANDEM_ACTIVATION_NONE && use.adds_to_output) {
     throw wrong(plan, task, "adds to its output and would apply a fused activation to each part");

@@ -187,6 +187,7 @@ PassWork work_of(LayerWorks& layers, int layer, LayerPass pass, int64_t rows) {
 std::string pass_key(const Net& net, int index, LayerPass pass, int32_t activation) {
   const Layer& layer = net.layers[size_t(index)];
   std::string key = layer.name + " " + to_string(pass);
+  if (pass == LayerPass::forward && layer.addend >= 0) key += "+sum";
   if (activation != TANDEM_ACTIVATION_NONE) key += fmt::format("+{}", activation_name(activation));
   const std::vector<int>& tensors = layer.outputs.empty() ? layer.inputs : layer.outputs;
   const int32_t dtype =

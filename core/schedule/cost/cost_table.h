@@ -45,7 +45,8 @@ class CostTable {
   explicit CostTable(const Roofline& roofline) : roofline_(roofline) {}
 
   // The key is one of cost_key(): "<layer> forward", "<layer> backward_data", ...; "<layer>
-  // forward+relu" with a fused activation; followed by the outputs' dtype if it is not float32, or
+  // forward+relu" with a fused activation, "<layer> forward+sum" with a fused sum, "<layer>
+  // forward+sum+relu" with both; followed by the outputs' dtype if it is not float32, or
   // by "tf32" if a layer with weights may use it. Or it is "add", "merge", "norms", "update",
   // "check", "input", "convert", "rearrange".
   void set(const std::string& key, const MeasuredCost& cost) { measured_[key] = cost; }

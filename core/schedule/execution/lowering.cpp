@@ -295,8 +295,11 @@ GuardedPass Lowering::guarded_pass(const LayerWork& work, bool accumulates,
   add("weight", &LayerPointers::weights, binding.weights, {}, Access::read);
   add("the gradient of input", &LayerPointers::input_gradients, binding.input_gradients,
       layer.inputs, gives_data ? whole : Access::hidden);
-  add("the gradient of output", &LayerPointers::output_gradients, binding.output_gradients,
-      layer.outputs, Access::read);
+  // Before the backward passes other streams may write it.
+  if (!reads_all) {
+    add("the gradient of output", &LayerPointers::output_gradients, binding.output_gradients,
+        layer.outputs, Access::read);
+  }
   add("the gradient of weight", &LayerPointers::weight_gradients, binding.weight_gradients, {},
       !gives_weights ? Access::hidden
       : accumulates  ? Access::update

@@ -93,8 +93,8 @@ struct PlanBinding {
   bool whole_outputs = false;   // the outputs of a slice are the whole layer's
   Interval input_slice{0, -1};  // elements of a row of input 0; end -1: all
   bool adds_to_output = false;  // of a slice of the inputs that is not the first
-  // The activation (TANDEM_ACTIVATION_) that forward applies to output 0: the one of the layer that
-  // is fused into this one.
+  // The activation (TANDEM_ACTIVATION_) that forward applies to output 0, after it added a fused
+  // sum: that of Layer::activation, or none.
   int32_t activation = TANDEM_ACTIVATION_NONE;
   // The one of the layer before, whose backward pass this one computes, too.
   int32_t activation_before = TANDEM_ACTIVATION_NONE;

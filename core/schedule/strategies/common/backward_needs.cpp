@@ -64,7 +64,9 @@ class Search {
   void run_again(int layer) {
     if (again_[size_t(layer)]) return;
     again_[size_t(layer)] = changed_ = true;
-    for (const int input : net_.layers[size_t(layer)].inputs) want(input);
+    const Layer& l = net_.layers[size_t(layer)];
+    for (const int input : l.inputs) want(input);
+    if (l.addend >= 0) want(l.addend);
   }
   void goes_backward(const Layer& layer, int index) {
     if (!layer.has(TANDEM_SAVES_NOTHING)) run_again(index);
