@@ -85,14 +85,13 @@ class Plugin {
     static_assert(
         requires { &K::forward; },
         "a kernel needs a public void forward(const Call&, const Pass&)");
-    tables_->kernels.push_back(&tables_->owned_kernels.emplace_back(
-        tandem_kernel{sizeof(tandem_kernel), T{}.name(), device_kind, &Table::layouts,
-                      &Table::prepare, &Table::release, Table::forward_or_null(),
-                      Table::backward_data_or_null(), Table::backward_weights_or_null(),
-                      Table::backward_or_null(), Table::forward_statistics_or_null(),
-                      Table::backward_statistics_or_null(), Table::merge_or_null(), Table::dtypes(),
-                      Table::activations(), Table::gradients(), Table::gradients_before(),
-                      Table::fuses_sum()}));
+    tables_->kernels.push_back(&tables_->owned_kernels.emplace_back(tandem_kernel{
+        sizeof(tandem_kernel), T{}.name(), device_kind, &Table::layouts, &Table::prepare,
+        &Table::release, Table::forward_or_null(), Table::backward_data_or_null(),
+        Table::backward_weights_or_null(), Table::backward_or_null(),
+        Table::forward_statistics_or_null(), Table::backward_statistics_or_null(),
+        Table::merge_or_null(), Table::dtypes(), Table::activations(), Table::gradients(),
+        Table::gradients_before(), Table::fuses_sum()}));
     return *this;
   }
   Plugin& backend(const tandem_backend* table) { return tables_->backends.push_back(table), *this; }

@@ -47,7 +47,9 @@ class FusionCheck {
  public:
   // `setup`: without a fusion.
   FusionCheck(const Subject& subject, LayerSetup setup)
-      : subject_(subject), setup_(std::move(setup)), run_(setup_, subject.registry, subject.device) {
+      : subject_(subject),
+        setup_(std::move(setup)),
+        run_(setup_, subject.registry, subject.device) {
     run_.tolerate_violations();
     factors_ = factors_of(run_);
     plain_ = pass_all(subject, run_, factors_);

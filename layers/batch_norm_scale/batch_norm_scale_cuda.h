@@ -14,8 +14,7 @@ class BatchNormScaleCuda : public BatchNormCuda {
   static constexpr bool fuses_sum = true;
 
   BatchNormScaleCuda(const sdk::Binding& binding, const sdk::Call& call)
-      : BatchNormCuda(binding, call),
-        applies_relu_gradient_(fuses_relu_ && !binding.fuses_sum()) {
+      : BatchNormCuda(binding, call), applies_relu_gradient_(fuses_relu_ && !binding.fuses_sum()) {
     saved_bytes = 0;
     if (binding.has(TANDEM_WANTS_BACKWARD_DATA | TANDEM_WANTS_BACKWARD_WEIGHTS)) {
       saved_bytes = (3 * channels_ + 1) * 4;
@@ -31,9 +30,8 @@ class BatchNormScaleCuda : public BatchNormCuda {
       T* y = pass.output<T>(0).get();
       const BatchNormScaleLines of_channels = lines(pass, values);
       if (addend == nullptr) {
-        cuda::for_groups(
-            call, layout_of(broadcast_),
-            BatchNormForward<T, BatchNormScaleLines>{of_channels, x, y, fuses_relu_});
+        cuda::for_groups(call, layout_of(broadcast_),
+                         BatchNormForward<T, BatchNormScaleLines>{of_channels, x, y, fuses_relu_});
       } else {
         cuda::for_groups(call, layout_of(broadcast_),
                          BatchNormScaleSum<T>{of_channels, x, addend, y, fuses_relu_});

@@ -1,6 +1,6 @@
-// A sum with another layer's output that is fused into a kernel (TANDEM_FUSED_SUM of tandem_binding)
-// gives the bits of a separate Eltwise layer, and of a ReLU after it, also for NaN and for values
-// that round to -0. It does not change the backward passes.
+// A sum with another layer's output that is fused into a kernel (TANDEM_FUSED_SUM of
+// tandem_binding) gives the bits of a separate Eltwise layer, and of a ReLU after it, also for NaN
+// and for values that round to -0. It does not change the backward passes.
 #include <gtest/gtest.h>
 
 #include <string>

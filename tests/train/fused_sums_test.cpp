@@ -170,7 +170,8 @@ TEST(FusedSums, HaveCostsOfTheirOwn) {
   };
   EXPECT_EQ(key(fused, LayerPass::forward), "two forward+sum+relu");
   EXPECT_EQ(key(separate, LayerPass::forward), "two forward+relu");
-  EXPECT_EQ(key(fused, LayerPass::forward_statistics), key(separate, LayerPass::forward_statistics));
+  EXPECT_EQ(key(fused, LayerPass::forward_statistics),
+            key(separate, LayerPass::forward_statistics));
 }
 
 // Of a device that runs the layer again for its backward pass.
@@ -212,16 +213,17 @@ class FusedSumRuns : public StrategyRuns, public testing::WithParamInterface<Str
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Strategies, FusedSumRuns,
-    testing::Values(StrategyCase{"sequential", 1}, StrategyCase{"sequential", 3},
-                    StrategyCase{"two_phase", 2, {{"split", "fc5"}}},
-                    StrategyCase{"two_phase", 2, {{"split", "sum1"}}},
-                    StrategyCase{"two_phase", 3, {{"split", "sum3"}}}, StrategyCase{"layerwise", 3},
-                    StrategyCase{"fc_parallel", 2, {{"quota", int64_t{1}}}},
-                    StrategyCase{"fc_parallel", 3, {{"quota", int64_t{1}}}}, StrategyCase{"hybrid", 2},
-                    StrategyCase{"hybrid", 3}),
-    [](const auto& info) { return info.param.name(); });
+INSTANTIATE_TEST_SUITE_P(Strategies, FusedSumRuns,
+                         testing::Values(StrategyCase{"sequential", 1},
+                                         StrategyCase{"sequential", 3},
+                                         StrategyCase{"two_phase", 2, {{"split", "fc5"}}},
+                                         StrategyCase{"two_phase", 2, {{"split", "sum1"}}},
+                                         StrategyCase{"two_phase", 3, {{"split", "sum3"}}},
+                                         StrategyCase{"layerwise", 3},
+                                         StrategyCase{"fc_parallel", 2, {{"quota", int64_t{1}}}},
+                                         StrategyCase{"fc_parallel", 3, {{"quota", int64_t{1}}}},
+                                         StrategyCase{"hybrid", 2}, StrategyCase{"hybrid", 3}),
+                         [](const auto& info) { return info.param.name(); });
 
 TEST_P(FusedSumRuns, GiveTheBitsOfRunsWhoseSumsAreSeparate) {
   EXPECT_EQ(run_of(blocks({}), false), run_of(separate_blocks(), false));

@@ -177,8 +177,8 @@ TEST_F(RecomputedRuns, RunsLayersAgainWhoseInputsAreKept) {
   EXPECT_EQ(planned(recomputed_net(), false).recomputed, "");
   const std::string layers = planned(recomputed_net(), true).recomputed;
   // side_norm2 with sum2 and its ReLU.
-  for (const char* layer : {"pool0", "norm1", "pool1", "norm2", "side_norm2", "scale3", "lrn3",
-                            "both4", "drop6"}) {
+  for (const char* layer :
+       {"pool0", "norm1", "pool1", "norm2", "side_norm2", "scale3", "lrn3", "both4", "drop6"}) {
     EXPECT_THAT(layers, testing::HasSubstr(layer));
   }
   for (const char* layer : {"conv", "fc6", "norm3"}) {
