@@ -53,7 +53,8 @@ inline std::vector<EngineConfig> engines_to_measure(const DnnTarget& target, con
     const EngineModel model(target, graph, mode);
     for (EngineConfig& engine : model.first(model.count())) {
       if (!is_usable(engine.notes, full)) continue;
-      listed.push_back({engine.engine, engine.notes.compiles_at_run_time});
+      listed.push_back(
+          {engine.engine, engine.notes.compiles_at_run_time, engine.notes.on_tensor_cores});
       engines.push_back(std::move(engine));
     }
   }

@@ -174,6 +174,27 @@ TEST_F(EnginesOfADescribedGpu, AreFoundAgainByTheTextOfARecord) {
   });
 }
 
+// A convolution of VGG-16. Those that are measured behind the three that cuDNN's model trusts most.
+TEST_F(EnginesOfADescribedGpu, AreMeasuredWithTensorCoresWhereTheModelPrefersThem) {
+  const ConvolutionShape shape{
+      {256, 64, 224, 224}, {64, 64, 3, 3}, {256, 64, 224, 224}, 1, {1, 1}, {1, 1}, {1, 1}};
+  const ConvolutionKind tf32 = precisions()[1].kind;
+  for (const auto pass : {DnnPass::forward, DnnPass::backward_data, DnnPass::backward_weights}) {
+    SCOPED_TRACE(pass_names[static_cast<size_t>(pass)]);
+    const PassGraph graph(target_, shape, tf32, pass);
+    ASSERT_TRUE(chosen(graph, false)->algorithm().on_tensor_cores);
+    constexpr size_t trusted = 3, measured = 6;
+    size_t prepared = 0;
+    for (EngineConfig& engine : engines_to_measure(target_, graph, false)) {
+      const std::optional<Plan> plan = Plan::of(target_, std::move(engine), limit);
+      if (!plan) continue;
+      if (prepared >= trusted) EXPECT_TRUE(plan->algorithm().on_tensor_cores) << prepared;
+      if (++prepared == measured) break;
+    }
+    EXPECT_EQ(prepared, measured);
+  }
+}
+
 TEST_F(EnginesOfADescribedGpu, AreNoneForAnUnknownNumberOrKnob) {
   const PassGraph graph(target_, shapes()[0].shape, precisions()[0].kind, DnnPass::forward);
   EXPECT_FALSE(named_engine(target_, graph, {.engine = 12345}));
