@@ -10,18 +10,32 @@ constexpr uint32_t relu_bit = 1U << TANDEM_ACTIVATION_RELU;
 
 // What is fused into the layer in one try.
 struct Fusion {
-  bool adds = false, rectifies = false;
+  bool adds = false, rectifies = false, follows_relu = false;
   [[nodiscard]] std::string text() const {
-    return adds && rectifies ? "a fused sum and ReLU" : adds ? "a fused sum" : "a fused ReLU";
+    std::string what = adds && rectifies ? "a fused sum and ReLU"
+                       : adds            ? "a fused sum"
+                       : rectifies       ? "a fused ReLU"
+                                         : "";
+    if (!follows_relu) return what;
+    return what + (what.empty() ? "" : " and ") + "a ReLU before the layer";
   }
 };
 
-std::vector<Fusion> fusions_of(const tandem_kernel& kernel) {
-  const bool adds = kernel.fuses_sum == 1, rectifies = (kernel.fused_activations & relu_bit) != 0;
+// Sums and ReLUs after the layer are asked for where it has one output.
+std::vector<Fusion> fusions_of(const tandem_kernel& kernel, size_t outputs, bool may_follow_relu) {
+  const bool one = outputs == 1, adds = one && kernel.fuses_sum == 1,
+             rectifies = one && (kernel.fused_activations & relu_bit) != 0,
+             follows = may_follow_relu && (kernel.gradients_before & relu_bit) != 0;
   std::vector<Fusion> result;
-  if (rectifies) result.push_back({false, true});
-  if (adds) result.push_back({true, false});
-  if (adds && rectifies) result.push_back({true, true});
+  for (const Fusion& fusion : {Fusion{false, true, false},
+                               {true, false, false},
+                               {true, true, false},
+                               {false, false, true},
+                               {false, true, true}}) {
+    const bool is_offered = (adds || !fusion.adds) && (rectifies || !fusion.rectifies) &&
+                            (follows || !fusion.follows_relu);
+    if (is_offered) result.push_back(fusion);
+  }
   return result;
 }
 
@@ -37,10 +51,20 @@ PlainTensor through_relu(PlainTensor gradient, const PlainTensor& values) {
   return gradient;
 }
 
-// The difference that is allowed: of float32 none. In 16 bits a library's kernel may round once
-// less.
+// How far values may be apart, beside the largest: in float32 only as other orders of sums are. In
+// 16 bits a library's kernel may round its bias.
 double tolerance_of(int32_t dtype) {
-  return dtype == TANDEM_FLOAT32 ? 0 : dtype == TANDEM_BFLOAT16 ? 0.03 : 0.005;
+  return dtype == TANDEM_FLOAT32 ? rounding : dtype == TANDEM_BFLOAT16 ? 0.03 : 0.005;
+}
+
+// The element whose bits differ, where any NaN is as good as another; -1: there is none.
+int64_t other_bits(const PlainTensor& a, const PlainTensor& b) {
+  for (size_t i = 0; i < a.values.size(); ++i) {
+    const bool both_nan = std::isnan(a.values[i]) && std::isnan(b.values[i]);
+    if (both_nan || std::memcmp(&a.values[i], &b.values[i], sizeof(float)) == 0) continue;
+    return static_cast<int64_t>(i);
+  }
+  return -1;
 }
 
 class FusionCheck {
@@ -55,68 +79,75 @@ class FusionCheck {
     plain_ = pass_all(subject, run_, factors_);
   }
 
-  [[nodiscard]] bool has_output() const { return !plain_.outputs.empty(); }
+  [[nodiscard]] size_t outputs() const { return plain_.outputs.size(); }
 
   // How the results differ from those of layers of their own; "" if they do not.
   std::string differs_with(const Fusion& fusion) {
     LayerSetup fused = setup_;
-    PlainTensor expected = plain_.outputs[0];
-    if (fusion.adds) {
-      fused.addend = rounded_to(setup_.output_dtype, random_tensor(expected.shape, 98));
-      for (size_t i = 0; i < expected.values.size(); ++i) {
-        expected.values[i] =
-            rounded_to(setup_.output_dtype, expected.values[i] + fused.addend.values[i]);
-      }
-    }
+    Results expected = plain_;
+    if (fusion.adds) add(fused, expected.outputs[0]);
     if (fusion.rectifies) {
       fused.activation = TANDEM_ACTIVATION_RELU;
-      rectify(expected);
+      rectify(expected.outputs[0]);
     }
+    if (fusion.follows_relu) fused.activation_before = TANDEM_ACTIVATION_RELU;
     LayerRun run(fused, subject_.registry, subject_.device);
-    run.tolerate_violations();
-    const Results results = pass_all(subject_, run, factors_);
-    std::vector<PlainTensor> outputs = plain_.outputs;
-    outputs[0] = expected;
-    const double allowed = tolerance_of(setup_.output_dtype);
-    const std::string differs = differ("output", results.outputs, outputs, allowed);
-    if (!differs.empty()) return differs;
-    const bool applies_gradient =
-        fusion.rectifies && !fusion.adds && (subject_.kernel.fused_gradients & relu_bit) != 0;
-    return differ_backward(run, results, expected, applies_gradient);
-  }
-
-  // With a ReLU before the layer, whose output is input 0.
-  std::string differs_after_relu() {
-    LayerSetup before = setup_;
-    before.activation_before = TANDEM_ACTIVATION_RELU;
-    LayerRun run(before, subject_.registry, subject_.device);
-    run.tolerate_violations();
-    const Results results = pass_all(subject_, run, factors_);
-    Results expected = plain_;
-    if (!expected.input_gradients.empty()) {
-      expected.input_gradients[0] = through_relu(expected.input_gradients[0], setup_.inputs[0]);
-    }
-    return differ(results, expected, tolerance_of(setup_.input_dtype));
+    const std::vector<PlainTensor> outputs = run.forward();
+    std::string differs = differ_in_outputs(outputs, expected.outputs);
+    if (differs.empty()) differs = differ("weight", run.weights_after(), plain_.weights);
+    if (!differs.empty() || setup_.phase != TANDEM_TRAIN || setup_.flags == 0) return differs;
+    return differ_backward(fusion, run, outputs, expected);
   }
 
  private:
-  // The gradients are those of the plain passes, of factors that went through the ReLU if the
-  // kernel applies its gradient. The host may have applied it, too.
-  std::string differ_backward(LayerRun& run, Results results, const PlainTensor& rectified,
-                              bool applies_gradient) {
-    Results expected = plain_;
-    std::vector<PlainTensor> before = factors_;
-    if (applies_gradient) {
-      before[0] = through_relu(before[0], rectified);
-      expected = pass_all(subject_, run_, before);
+  // One value is a NaN, and one cancels the layer's.
+  void add(LayerSetup& fused, PlainTensor& expected) const {
+    PlainTensor& addend = fused.addend;
+    addend = rounded_to(setup_.output_dtype, random_tensor(expected.shape, 98));
+    addend.values.back() = -expected.values.back();
+    addend.values[addend.values.size() / 2] = NAN;
+    for (size_t i = 0; i < expected.values.size(); ++i) {
+      expected.values[i] = rounded_to(setup_.output_dtype, expected.values[i] + addend.values[i]);
     }
+  }
+
+  [[nodiscard]] std::string differ_in_outputs(const std::vector<PlainTensor>& actual,
+                                              const std::vector<PlainTensor>& expected) const {
     const double allowed = tolerance_of(setup_.output_dtype);
-    expected.outputs = results.outputs;
-    std::string differs = differ(results, expected, allowed);
+    std::string differs = differ("output", actual, expected, allowed);
+    if (!differs.empty() || setup_.output_dtype != TANDEM_FLOAT32) return differs;
+    for (size_t k = 0; k < actual.size(); ++k) {
+      const int64_t at = other_bits(actual[k], expected[k]);
+      if (at < 0) continue;
+      return fmt::format("element {} of output {} is {}, not {},", at, k,
+                         actual[k].values[size_t(at)], expected[k].values[size_t(at)]);
+    }
+    return "";
+  }
+
+  // The gradients are those of the plain passes, of factors that went through the ReLU after the
+  // layer: by its own pass or by the kernel. The host may have applied it all the same.
+  std::string differ_backward(const Fusion& fusion, LayerRun& run,
+                              const std::vector<PlainTensor>& outputs, Results& expected) {
+    std::vector<PlainTensor> before = factors_;
+    if (fusion.rectifies) before[0] = through_relu(before[0], outputs[0]);
+    expected = pass_all(subject_, run_, before);
+    if (fusion.follows_relu && !expected.input_gradients.empty()) {
+      expected.input_gradients[0] = through_relu(expected.input_gradients[0], setup_.inputs[0]);
+    }
+    std::string differs = differ_gradients(run, before, expected);
+    const bool applies_gradient =
+        fusion.rectifies && !fusion.adds && (subject_.kernel.fused_gradients & relu_bit) != 0;
     if (!differs.empty() || !applies_gradient) return differs;
-    results = pass_all(subject_, run, before);
-    differs = differ(results, expected, allowed);
-    return differs.empty() ? "" : differs + " where the host has applied the ReLU's gradient";
+    differs = differ_gradients(run, factors_, expected);
+    return differs.empty() ? "" : differs + ", whose gradient the kernel applies,";
+  }
+
+  std::string differ_gradients(LayerRun& run, const std::vector<PlainTensor>& factors,
+                               Results expected) const {
+    const Results actual = pass_all(subject_, run, factors);
+    expected.outputs = actual.outputs;
+    return differ(actual, expected, tolerance_of(setup_.output_dtype));
   }
 
   const Subject& subject_;
@@ -126,55 +157,81 @@ class FusionCheck {
   Results plain_;
 };
 
-// The case in the dtype. Nothing is fused into a layer whose backward pass reads its outputs.
-LayerSetup in_dtype(const Subject& subject, LayerSetup setup, int32_t dtype) {
-  if (subject.has(TANDEM_BACKWARD_READS_OUTPUTS)) setup.flags = 0;
+LayerSetup in_form(const Subject& subject, LayerSetup setup, int32_t dtype,
+                   const tandem_layout_option& layout) {
   for (size_t i = 0; i < setup.inputs.size(); ++i) {
     if (!is_label(subject.type, i)) setup.inputs[i] = rounded_to(dtype, setup.inputs[i]);
   }
   setup.input_dtype = setup.output_dtype = dtype;
+  setup.input_layout = layout.input;
+  setup.output_layout = layout.output;
   return setup;
 }
 
-std::string differs_in(const Subject& subject, const Case& one, const LayerSetup& setup) {
-  FusionCheck usual(subject, setup);
-  if (!usual.has_output()) return "";
-  LayerSetup with_nan = setup;
-  with_nan.flags = 0;  // the run ends after its forward pass
-  if (one.plain[0]) with_nan.inputs[0].values[0] = NAN;
-  FusionCheck of_nan(subject, with_nan);
-  for (const Fusion& fusion : fusions_of(subject.kernel)) {
-    std::string differs = usual.differs_with(fusion);
-    if (!differs.empty()) return fmt::format("{} with {}", differs, fusion.text());
-    differs = of_nan.differs_with(fusion);
-    if (!differs.empty()) return fmt::format("{} with {} and a NaN", differs, fusion.text());
+// Of a NaN at this place of input 0; the forward pass only, as the run ends after it.
+std::string differs_with_nan(const Subject& subject, LayerSetup setup, size_t place) {
+  setup.flags = 0;
+  setup.inputs[0].values[place] = NAN;
+  try {
+    FusionCheck check(subject, setup);
+    for (const Fusion& fusion : fusions_of(subject.kernel, check.outputs(), false)) {
+      const std::string differs = check.differs_with(fusion);
+      if (differs.empty()) continue;
+      return fmt::format("{} with {}, where element {} of input 0 is NaN", differs, fusion.text(),
+                         place);
+    }
+  } catch (const Violation&) {
+    throw;
+  } catch (const Error&) {  // it refuses a NaN
   }
-  if ((subject.kernel.gradients_before & relu_bit) == 0 || !one.plain[0]) return "";
+  return "";
+}
+
+std::string differs_in(const Subject& subject, const Case& one, const LayerSetup& setup) {
+  const bool has_values =
+      one.plain[0] && input_role(subject.type, 0) != TANDEM_INPUT_NON_DIFFERENTIABLE;
+  // Nothing after it is fused into a layer whose backward pass reads its outputs.
   LayerSetup after = setup;
-  rectify(after.inputs[0]);
-  const std::string differs = FusionCheck(subject, after).differs_after_relu();
-  return differs.empty() ? "" : differs + " if a ReLU made input 0";
+  if (subject.has(TANDEM_BACKWARD_READS_OUTPUTS)) after.flags = 0;
+  LayerSetup before = setup;
+  if (has_values) rectify(before.inputs[0]);
+  FusionCheck usual(subject, after), rectified(subject, before);
+  for (const Fusion& fusion : fusions_of(subject.kernel, usual.outputs(), has_values)) {
+    const std::string differs = (fusion.follows_relu ? rectified : usual).differs_with(fusion);
+    if (!differs.empty()) return fmt::format("{} with {}", differs, fusion.text());
+  }
+  if (!has_values) return "";
+  const size_t last = setup.inputs[0].values.size() - 1;
+  const std::string differs = differs_with_nan(subject, setup, 0);
+  return differs.empty() ? differs_with_nan(subject, setup, last) : differs;
 }
 
 }  // namespace
 
 Outcome equal_with_fusions(const Subject& subject, const Case& one) {
   const tandem_kernel& kernel = subject.kernel;
-  if (subject.has(TANDEM_LOSS | TANDEM_METRIC) ||
-      (fusions_of(kernel).empty() && (kernel.gradients_before & relu_bit) == 0)) {
+  if (subject.has(TANDEM_LOSS | TANDEM_METRIC) || fusions_of(kernel, 1, true).empty() ||
+      one.setup.output_count == 0) {
     return not_applicable();
   }
   for (const int32_t dtype : {TANDEM_FLOAT32, TANDEM_BFLOAT16, TANDEM_FLOAT16}) {
     if (dtype != TANDEM_FLOAT32 && (kernel.dtypes >> dtype & 1U) == 0) continue;
-    const LayerSetup setup = in_dtype(subject, one.setup, dtype);
+    std::vector<tandem_layout_option> layouts;
     try {
-      LayerRun run(setup, subject.registry, subject.device);
+      LayerRun run(in_form(subject, one.setup, dtype, {TANDEM_NCHW, TANDEM_NCHW, 0}),
+                   subject.registry, subject.device);
+      layouts = run.layouts();
     } catch (const Error&) {
       if (dtype != TANDEM_FLOAT32) continue;  // not on this machine
       throw;
     }
-    const std::string differs = differs_in(subject, one, setup);
-    if (!differs.empty()) return broken(fmt::format("{} in {}", differs, dtype_name(dtype)));
+    for (const tandem_layout_option& layout : layouts) {
+      const std::string differs =
+          differs_in(subject, one, in_form(subject, one.setup, dtype, layout));
+      if (differs.empty()) continue;
+      return broken(fmt::format("{} (in {}, {} to {})", differs, dtype_name(dtype),
+                                layout_name(layout.input), layout_name(layout.output)));
+    }
   }
   return kept();
 }

@@ -36,7 +36,7 @@ const std::vector<Promise>& promises() {
       {"in place", "same bits if output 0 has the memory of input 0", &runs_in_place},
       {"layouts", "every offered layout gives the same values", &equal_in_every_layout},
       {"dtypes", "every offered dtype gives the same values", &equal_in_every_dtype},
-      {"fusions", "a fused sum or ReLU gives the values of layers of their own",
+      {"fusions", "sums and ReLUs in the kernel give what layers of their own give",
        &equal_with_fusions},
       {"slices", "a slice of the channels is that part of the whole", &slices_are_parts},
       {"samples", "rows are divided by the normaliser, and counted if they hold a sample",

@@ -20,6 +20,13 @@ constexpr tandem_shape bias_of(const ConvolutionShape& shape) {
   return {1, shape.y.c, 1, 1};
 }
 
+// Of one pass.
+constexpr double operations_of(const ConvolutionShape& shape) {
+  const tandem_shape &y = shape.y, &w = shape.weight;
+  const double outputs = static_cast<double>(y.n * y.c) * static_cast<double>(y.h * y.w);
+  return 2 * outputs * static_cast<double>(w.c * w.h * w.w);
+}
+
 // How its elements are stored and multiplied. Sums are always float32.
 struct ConvolutionKind {
   int32_t dtype = TANDEM_FLOAT32;  // of x, y and the weights

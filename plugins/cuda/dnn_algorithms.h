@@ -156,27 +156,25 @@ constexpr int64_t scratch_limit(int64_t gpu_bytes) {
 // What the order of measuring needs to know of an entry of cuDNN's list.
 struct ListedEngine {
   int64_t engine = 0;
-  bool compiles_at_run_time = false, on_tensor_cores = false;
+  bool takes_long = false;  // to prepare, because it compiles, or to run
 };
 
 // The order in which engines are measured, as indices, if not all of them are: the first ones of
-// cuDNN's list, then the first one of each other engine, then the rest; last those that take long:
-// to prepare, or, without tensor cores where the first one uses them, to run. cuDNN lists an engine
-// many times with other knobs, and its model is often wrong about an engine as a whole.
+// cuDNN's list, then the first one of each other engine, then the rest; last those that take long.
+// cuDNN lists an engine many times with other knobs, and its model is often wrong about an engine
+// as a whole.
 inline std::vector<size_t> measuring_order(const std::vector<ListedEngine>& engines) {
   constexpr size_t trusted = 3;
   std::vector<size_t> order, rest, slow;
   std::vector<int64_t> seen;
   for (size_t i = 0; i < engines.size(); ++i) {
-    const auto [engine, compiles_at_run_time, on_tensor_cores] = engines[i];
-    const bool is_trusted = seen.size() < trusted;
-    const bool lacks_tensor_cores = engines[0].on_tensor_cores && !on_tensor_cores;
-    if (compiles_at_run_time || (lacks_tensor_cores && !is_trusted)) {
+    const auto [engine, takes_long] = engines[i];
+    if (takes_long) {
       slow.push_back(i);
       continue;
     }
     const bool is_new = std::find(seen.begin(), seen.end(), engine) == seen.end();
-    (is_trusted || is_new ? order : rest).push_back(i);
+    (seen.size() < trusted || is_new ? order : rest).push_back(i);
     seen.push_back(engine);
   }
   order.insert(order.end(), rest.begin(), rest.end());

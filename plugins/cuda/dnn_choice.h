@@ -44,17 +44,18 @@ inline std::optional<Plan> first_usable_plan(const DnnTarget& target, const Pass
   return {};
 }
 
-// The usable engines in the order in which they are measured.
+// The usable engines in the order in which they are measured. `avoids_slow`: those without tensor
+// cores take long to run, beside one that has them.
 inline std::vector<EngineConfig> engines_to_measure(const DnnTarget& target, const PassGraph& graph,
-                                                    bool full) {
+                                                    bool full, bool avoids_slow) {
   std::vector<EngineConfig> engines;
   std::vector<ListedEngine> listed;
   for (const auto mode : dnn_models) {
     const EngineModel model(target, graph, mode);
     for (EngineConfig& engine : model.first(model.count())) {
       if (!is_usable(engine.notes, full)) continue;
-      listed.push_back(
-          {engine.engine, engine.notes.compiles_at_run_time, engine.notes.on_tensor_cores});
+      const bool is_slow = avoids_slow && !engine.notes.on_tensor_cores;
+      listed.push_back({engine.engine, engine.notes.compiles_at_run_time || is_slow});
       engines.push_back(std::move(engine));
     }
   }
@@ -155,24 +156,33 @@ class PlanChooser {
     plan = first_usable_plan(target_, graph, full, most_scratch_);
     return plan ? std::optional(Choice{std::move(*plan), true}) : std::nullopt;
   }
-  // The fastest of some plans; none if none of them runs. With every plan cuDNN loads kernels,
-  // which takes some 70 ms, so the time is limited, too. Before the first one it also loads its
-  // libraries.
+  // The fastest of some plans, the model's first one among them; none if none of them runs. With
+  // every plan cuDNN loads kernels, which takes some 70 ms, so the time is limited, too. Before the
+  // first one it also loads its libraries.
   [[nodiscard]] std::optional<Plan> measured(const PassGraph& graph, bool full) const {
     using Clock = std::chrono::steady_clock;
     constexpr size_t most_measured = 6;
     constexpr std::chrono::milliseconds time_after_the_first{300};
+    // So many take seconds where an engine does 0.1 % of what tensor cores do.
+    constexpr double many_operations = 1e10;
+    std::optional<Plan> first = first_usable_plan(target_, graph, full, memory_->scratch_bytes());
+    if (!first) return {};
+    const ConvolutionAlgorithm by_model = first->algorithm();
     std::vector<Plan> plans;
     std::vector<double> times;
-    std::optional<Clock::time_point> end;
-    for (EngineConfig& engine : engines_to_measure(target_, graph, full)) {
-      if (plans.size() == most_measured || (end && Clock::now() > *end)) break;
+    const auto measure = [&](Plan plan) {
+      const std::optional<size_t> best = fastest(times);
+      times.push_back(milliseconds_of(call_, plan, *memory_, best ? times[*best] : -1));
+      plans.push_back(std::move(plan));
+    };
+    measure(std::move(*first));
+    const Clock::time_point end = Clock::now() + time_after_the_first;
+    const bool avoids_slow = by_model.on_tensor_cores && operations_of(shape_) >= many_operations;
+    for (EngineConfig& engine : engines_to_measure(target_, graph, full, avoids_slow)) {
+      if (plans.size() == most_measured || Clock::now() > end) break;
+      if (algorithm_of(engine) == by_model) continue;
       std::optional<Plan> plan = Plan::of(target_, std::move(engine), memory_->scratch_bytes());
-      if (!plan) continue;
-      const std::optional<size_t> so_far = fastest(times);
-      times.push_back(milliseconds_of(call_, *plan, *memory_, so_far ? times[*so_far] : -1));
-      plans.push_back(std::move(*plan));
-      if (!end) end = Clock::now() + time_after_the_first;
+      if (plan) measure(std::move(*plan));
     }
     const std::optional<size_t> best = fastest(times);
     return best ? std::optional(std::move(plans[*best])) : std::nullopt;

@@ -173,11 +173,20 @@ TEST_F(LibrariesThatAnswer, MeasureSixUsableEnginesEachOfThemOnceBeforeOtherKnob
 }
 
 TEST_F(LibrariesThatAnswer, MeasureEnginesThatAreCompiledLast) {
-  libraries().by_model = {{.number = 1, .milliseconds = 9, .is_compiled = true},
+  libraries().by_model = {{.number = 2, .milliseconds = 3, .knobs = {{2, 1}}},
+                          {.number = 1, .milliseconds = 9, .is_compiled = true},
+                          {.number = 2, .milliseconds = 2, .knobs = {{2, 2}}}};
+  EXPECT_EQ(measured(), "measured: cuDNN forward engine 2 (2=2)");
+  EXPECT_THAT(libraries().prepared, ElementsAre(2, 2, 1));
+}
+
+// So that measuring never chooses a slower one.
+TEST_F(LibrariesThatAnswer, MeasureWhatTheModelWouldTakeFirst) {
+  libraries().by_model = {{.number = 1, .milliseconds = 1, .is_compiled = true},
                           {.number = 2, .milliseconds = 2, .knobs = {{2, 1}}},
                           {.number = 2, .milliseconds = 3, .knobs = {{2, 2}}}};
-  EXPECT_EQ(measured(), "measured: cuDNN forward engine 2 (2=1)");
-  EXPECT_THAT(libraries().prepared, ElementsAre(2, 2, 1));
+  EXPECT_EQ(measured(), "measured: cuDNN forward engine 1");
+  EXPECT_THAT(libraries().prepared, ElementsAre(1, 2, 2));
 }
 
 TEST_F(LibrariesThatAnswer, MeasureInABoundedTimeAfterTheFirstEngineWhichLoadsThem) {
