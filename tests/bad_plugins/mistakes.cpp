@@ -83,6 +83,8 @@ enum class Mistake {
   HidesNanByFusedRelu,
   AppliesFusedReluTwice,
   AddsBehindFusedRelu,
+  ForgetsFusedGradient,
+  ForgetsGradientBefore,
 };
 
 constexpr const char* names[] = {
@@ -145,6 +147,8 @@ constexpr const char* names[] = {
     "mistake.HidesNanByFusedRelu",
     "mistake.AppliesFusedReluTwice",
     "mistake.AddsBehindFusedRelu",
+    "mistake.ForgetsFusedGradient",
+    "mistake.ForgetsGradientBefore",
 };
 constexpr int mistakes = sizeof names / sizeof *names;
 
@@ -154,7 +158,7 @@ constexpr bool draws(Mistake m) {
 // These fuse a ReLU, or a sum.
 constexpr bool fuses(Mistake m) {
   return m == Mistake::HidesNanByFusedRelu || m == Mistake::AppliesFusedReluTwice ||
-         m == Mistake::AddsBehindFusedRelu;
+         m == Mistake::AddsBehindFusedRelu || m == Mistake::ForgetsFusedGradient;
 }
 // These have one input and no weights.
 constexpr bool is_plain(Mistake m) {
@@ -236,6 +240,8 @@ class Cpu : public Needs {
   }
 
   static constexpr uint32_t fused_activations = fuses(m) ? relu_only : 0;
+  static constexpr uint32_t fused_gradients = m == Mistake::ForgetsFusedGradient ? relu_only : 0;
+  static constexpr uint32_t gradients_before = m == Mistake::ForgetsGradientBefore ? relu_only : 0;
   static constexpr bool fuses_sum = m == Mistake::AddsBehindFusedRelu;
   static LayoutOptions layouts(const Binding& binding) {
     if (m == Mistake::WrongLayout) return any_layout(binding.input(0).shape.c);
