@@ -51,8 +51,8 @@ PlainTensor through_relu(PlainTensor gradient, const PlainTensor& values) {
   return gradient;
 }
 
-// How far values may be apart, beside the largest: in float32 only as other orders of sums are. In
-// 16 bits a library's kernel may round its bias.
+// The difference of values that is allowed, as a share of the largest: in float32 that of other
+// orders of sums. In 16 bits a library's kernel may round its bias.
 double tolerance_of(int32_t dtype) {
   return dtype == TANDEM_FLOAT32 ? rounding : dtype == TANDEM_BFLOAT16 ? 0.03 : 0.005;
 }

@@ -76,7 +76,7 @@ int maker_of_input(const Net& net, const Layer& follower) {
 void fuse_activation(Draft& draft, Layer& follower, const std::string& device_kind) {
   Net& net = draft.net;
   const int producer = maker_of_input(net, follower);
-  if (producer < 0 || !is_plain_relu(net, follower)) return;
+  if (producer < 0 || follower.addend >= 0 || !is_plain_relu(net, follower)) return;
   Layer& maker = net.layer(producer);
   const tandem_kernel& kernel = kernel_of(maker, *draft.registry, device_kind);
   if ((kernel.fused_activations >> TANDEM_ACTIVATION_RELU & 1U) == 0) return;
