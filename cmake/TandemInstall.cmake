@@ -54,7 +54,7 @@ foreach(example alexnet custom_layer predict_in_c shapes)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/${example}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem/examples COMPONENT sdk PATTERN "*.1" EXCLUDE)
 endforeach()
-foreach(guide write_a_layer layer_with_weights layers_in_depth cuda_kernel write_a_data_set plain_c)
+foreach(guide write_a_layer layer_with_weights layers_in_depth fused_layers cuda_kernel write_a_data_set plain_c)
   install(FILES ${CMAKE_SOURCE_DIR}/docs/guide/${guide}.md
     DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem/guides COMPONENT sdk)
 endforeach()

@@ -23,9 +23,9 @@ using test::Desk;
 using test::Outcome;
 using testing::HasSubstr;
 
-const std::vector<std::string> guides{"write_a_layer.md",    "layer_with_weights.md",
-                                      "layers_in_depth.md",  "cuda_kernel.md",
-                                      "write_a_data_set.md", "plain_c.md"};
+const std::vector<std::string> guides{
+    "write_a_layer.md", "layer_with_weights.md", "layers_in_depth.md", "fused_layers.md",
+    "cuda_kernel.md",   "write_a_data_set.md",   "plain_c.md"};
 
 std::string guide_text(const std::string& guide) {
   return test::read_text(test::source_folder() / "docs/guide" / guide);
