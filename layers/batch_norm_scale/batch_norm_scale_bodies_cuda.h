@@ -29,20 +29,14 @@ struct BatchNormScaleLines {
   const float *coefficients, *weight, *bias;
 };
 
-// A sum with the addend, which is added to y as it is stored.
+// The forward pass with an addend, which is added to y as it is stored.
 template <class T>
-struct BatchNormScaleSum {
-  using Element = T;
+struct BatchNormScaleSum : BatchNormForward<T, BatchNormScaleLines> {
   static constexpr int ahead = 2;  // as many as registers allow
-  static constexpr int resident = 3;
-  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(x, addend, y); }
-  template <int m>
-  [[nodiscard]] TANDEM_HOST_DEVICE auto groups(int64_t channel) const {
-    return lines.template of<m>(channel);
-  }
+  [[nodiscard]] bool are_aligned() const { return cuda::are_aligned(this->x, addend, this->y); }
   template <int n>
   [[nodiscard]] TANDEM_HOST_DEVICE auto read(int64_t i) const {
-    return cuda::read_two<n>(x + i, addend + i);
+    return cuda::read_two<n>(this->x + i, addend + i);
   }
   template <int m, int n>
   [[nodiscard]] TANDEM_HOST_DEVICE float value(const BatchNormLine<m>& line, int group,
@@ -51,14 +45,7 @@ struct BatchNormScaleSum {
     cuda::store(line.at(line.distance(v.first[lane], group), group), stored);
     return cuda::load(stored) + v.second[lane];
   }
-  template <int n>
-  TANDEM_HOST_DEVICE void write(int64_t i, const cuda::Values<n>& values) const {
-    write_with_relu(values, y + i, fuses_relu);
-  }
-  BatchNormScaleLines lines;
-  const T *x, *addend;
-  T* y;
-  bool fuses_relu;
+  const T* addend;
 };
 
 // The gradient of the values before the fused ReLU, if there is one: dy where y, computed as in the

@@ -28,13 +28,11 @@ class BatchNormScaleCuda : public BatchNormCuda {
       using T = decltype(element);
       const T *x = pass.input<T>(0).get(), *addend = pass.addend<T>().get();
       T* y = pass.output<T>(0).get();
-      const BatchNormScaleLines of_channels = lines(pass, values);
+      const BatchNormForward<T, BatchNormScaleLines> plain{lines(pass, values), x, y, fuses_relu_};
       if (addend == nullptr) {
-        cuda::for_groups(call, layout_of(broadcast_),
-                         BatchNormForward<T, BatchNormScaleLines>{of_channels, x, y, fuses_relu_});
+        cuda::for_groups(call, layout_of(broadcast_), plain);
       } else {
-        cuda::for_groups(call, layout_of(broadcast_),
-                         BatchNormScaleSum<T>{of_channels, x, addend, y, fuses_relu_});
+        cuda::for_groups(call, layout_of(broadcast_), BatchNormScaleSum<T>{plain, addend});
       }
     });
   }

@@ -25,6 +25,9 @@ inline bool is_relu_among(uint32_t activations) {
 inline const tandem_kernel& kernel_of(const LayerSetup& setup) {
   return layer_registry().kernel(setup.type, kernel_device().kind());
 }
+inline bool knows(const tandem_kernel& kernel, int32_t dtype) {
+  return dtype == TANDEM_FLOAT32 || (kernel.dtypes >> dtype & 1U) != 0;
+}
 inline bool can_fuse(const LayerSetup& setup) {
   return is_relu_among(kernel_of(setup).fused_activations);
 }

@@ -89,8 +89,7 @@ class FusedRelu : public testing::TestWithParam<int32_t> {
     if (!not_computable(GetParam()).empty()) return result;
     for (LayerSetup setup : fused_setups()) {
       const tandem_kernel& kernel = kernel_of(setup);
-      const bool knows = GetParam() == TANDEM_FLOAT32 || (kernel.dtypes >> GetParam() & 1U) != 0;
-      if (!knows || !can_fuse(setup)) continue;
+      if (!knows(kernel, GetParam()) || !can_fuse(setup)) continue;
       if (multiplies(setup) && !no_products(GetParam()).empty()) continue;
       setup.input_dtype = setup.output_dtype = GetParam();
       for (const LayerSetup& one : in_every_layout(setup)) result.push_back(one);
@@ -162,8 +161,7 @@ std::vector<LayerSetup> norms() {
 TEST_P(FusedRelu, AGradientThatTheKernelAppliesEqualsThatOfASeparateRelu) {
   if (!not_computable(GetParam()).empty()) GTEST_SKIP() << not_computable(GetParam());
   const tandem_kernel& kernel = kernel_of({.type = "BatchNormScale"});
-  if (!is_relu_among(kernel.fused_gradients) ||
-      (GetParam() != TANDEM_FLOAT32 && (kernel.dtypes >> GetParam() & 1U) == 0)) {
+  if (!is_relu_among(kernel.fused_gradients) || !knows(kernel, GetParam())) {
     GTEST_SKIP() << "the BatchNormScale kernel of this device does not apply it";
   }
   for (LayerSetup setup : norms()) {
@@ -227,7 +225,7 @@ TEST_P(FusedRelu, TheGradientOfOneBeforeEqualsThatOfASeparateRelu) {
     if (setup.type == "Pooling" && !has_products) continue;  // by a library
     const tandem_kernel& kernel = kernel_of(setup);
     if (!is_relu_among(kernel.gradients_before)) continue;
-    if (GetParam() != TANDEM_FLOAT32 && (kernel.dtypes >> GetParam() & 1U) == 0) continue;
+    if (!knows(kernel, GetParam())) continue;
     setup.input_dtype = setup.output_dtype = GetParam();
     for (const LayerSetup& one : in_every_layout(setup)) {
       SCOPED_TRACE(setup.type + " " + testing::PrintToString(setup.parameters) + layout_text(one));

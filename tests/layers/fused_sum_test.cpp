@@ -43,8 +43,7 @@ class FusedSum : public testing::TestWithParam<int32_t> {
     if (!not_computable(GetParam()).empty()) return result;
     for (LayerSetup setup : setups_that_add()) {
       const tandem_kernel& kernel = kernel_of(setup);
-      const bool knows = GetParam() == TANDEM_FLOAT32 || (kernel.dtypes >> GetParam() & 1U) != 0;
-      if (!knows || kernel.fuses_sum != 1) continue;
+      if (!knows(kernel, GetParam()) || kernel.fuses_sum != 1) continue;
       setup.input_dtype = setup.output_dtype = GetParam();
       for (const LayerSetup& one : in_every_layout(setup)) {
         result.push_back(one);
