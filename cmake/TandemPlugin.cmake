@@ -53,6 +53,12 @@ function(tandem_add_plugin name)
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
     LINK_DEPENDS ${TANDEM_PLUGIN_VERSION_SCRIPT})
+  # A module of Tandem's own finds its libraries where the loader does. That of another project finds them where it was
+  # linked with them, too. Otherwise CMake adds an empty entry to the path, by which the loader searches the current folder.
+  set_target_properties(${name} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+  if(NOT DEFINED CMAKE_INSTALL_RPATH_USE_LINK_PATH)
+    set_target_properties(${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  endif()
   target_compile_features(${name} PRIVATE cxx_std_20)
   # Formulas that host and device share use constexpr functions of the standard library.
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)

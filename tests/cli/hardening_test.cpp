@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "tests/cli/program.h"
 #include "tests/support/folders.h"
 #include "tests/support/temp_folder.h"
 
@@ -34,15 +36,33 @@ class ElfFile {
     return stack == nullptr || (stack->p_flags & PF_X) != 0;
   }
   [[nodiscard]] bool binds_at_once() const {
-    const Elf64_Phdr* dynamic = find(PT_DYNAMIC);
-    if (dynamic == nullptr) return false;
-    for (size_t i = 0; i < dynamic->p_filesz / sizeof(Elf64_Dyn); ++i) {
-      const auto entry = at<Elf64_Dyn>(dynamic->p_offset + i * sizeof(Elf64_Dyn));
-      if (entry.d_tag == DT_BIND_NOW) return true;
-      if (entry.d_tag == DT_FLAGS && (entry.d_un.d_val & DF_BIND_NOW) != 0) return true;
-      if (entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_NOW) != 0) return true;
+    return std::ranges::any_of(dynamic_entries(), [](const Elf64_Dyn& entry) {
+      return entry.d_tag == DT_BIND_NOW ||
+             (entry.d_tag == DT_FLAGS && (entry.d_un.d_val & DF_BIND_NOW) != 0) ||
+             (entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_NOW) != 0);
+    });
+  }
+  // The texts of the dynamic section with this tag, such as the names of needed libraries.
+  [[nodiscard]] std::vector<std::string> dynamic_texts(Elf64_Sxword tag) const {
+    std::vector<std::string> texts;
+    for (const Elf64_Dyn& entry : dynamic_entries()) {
+      if (entry.d_tag == tag) texts.emplace_back(&bytes_.at(text_table() + entry.d_un.d_val));
     }
-    return false;
+    return texts;
+  }
+  // The folders in which the loader looks for needed libraries first, one string each.
+  [[nodiscard]] std::vector<std::string> search_path() const {
+    std::vector<std::string> folders;
+    for (const auto tag : {DT_RPATH, DT_RUNPATH}) {
+      for (const std::string& path : dynamic_texts(tag)) {
+        for (size_t begin = 0; begin <= path.size();) {
+          const size_t end = std::min(path.find(':', begin), path.size());
+          folders.push_back(path.substr(begin, end - begin));
+          begin = end + 1;
+        }
+      }
+    }
+    return folders;
   }
   // Whether the text is in it, as the name of a symbol that it needs is.
   [[nodiscard]] bool contains(const std::string& text) const {
@@ -63,6 +83,29 @@ class ElfFile {
     return nullptr;
   }
 
+  [[nodiscard]] std::vector<Elf64_Dyn> dynamic_entries() const {
+    std::vector<Elf64_Dyn> entries;
+    const Elf64_Phdr* dynamic = find(PT_DYNAMIC);
+    const size_t count = dynamic == nullptr ? 0 : dynamic->p_filesz / sizeof(Elf64_Dyn);
+    for (size_t i = 0; i < count; ++i) {
+      entries.push_back(at<Elf64_Dyn>(dynamic->p_offset + i * sizeof(Elf64_Dyn)));
+      if (entries.back().d_tag == DT_NULL) break;
+    }
+    return entries;
+  }
+  // Where in the file the texts of the dynamic section begin.
+  [[nodiscard]] size_t text_table() const {
+    for (const Elf64_Dyn& entry : dynamic_entries()) {
+      if (entry.d_tag != DT_STRTAB) continue;
+      for (const Elf64_Phdr& segment : segments_) {
+        const uint64_t offset = entry.d_un.d_ptr - segment.p_vaddr;
+        if (segment.p_type == PT_LOAD && offset < segment.p_filesz)
+          return segment.p_offset + offset;
+      }
+    }
+    return 0;
+  }
+
   std::string bytes_;
   Elf64_Ehdr header_{};
   std::vector<Elf64_Phdr> segments_;
@@ -81,6 +124,21 @@ std::vector<fs::path> built() {
     if (!fs::exists(path)) continue;  // of a module whose library is not installed
     for (const auto& entry : fs::directory_iterator(path)) {
       if (entry.path().extension() == ".so") files.push_back(entry.path());
+    }
+  }
+  return files;
+}
+
+// Programs, libraries and modules in the build tree, those of tests, too.
+std::vector<fs::path> everything_built() {
+  std::vector<fs::path> files;
+  for (const char* folder : {"bin", "lib"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(test::build_folder() / folder)) {
+      if (!entry.is_regular_file() || entry.is_symlink()) continue;
+      if (test::read_text(entry.path())
+              .starts_with("\x7f"
+                           "ELF"))
+        files.push_back(entry.path());
     }
   }
   return files;
@@ -107,6 +165,34 @@ TEST(Hardening, FunctionsCheckTheirStack) {
                                lib / "tandem/plugins/tandem_backend_cpu.so"}) {
     EXPECT_TRUE(ElfFile(path).contains("__stack_chk_fail")) << path;
   }
+}
+
+// An empty entry of a search path is the current folder, and so is a relative one in part: what
+// lies there is a stranger's.
+TEST(Hardening, LibrariesAreSearchedInTheBuildTreeAndTheSystemOnly) {
+  const fs::path build = fs::canonical(test::build_folder());
+  for (const fs::path& path : everything_built()) {
+    for (const std::string& folder : ElfFile(path).search_path()) {
+      EXPECT_TRUE(folder.starts_with("$ORIGIN/")) << path << " searches '" << folder << "'";
+      const fs::path resolved = fs::weakly_canonical(
+          path.parent_path() / folder.substr(std::min(size_t(8), folder.size())));
+      EXPECT_FALSE(fs::relative(resolved, build).string().starts_with(".."))
+          << path << " searches '" << folder << "'";
+    }
+    for (const std::string& library : ElfFile(path).dynamic_texts(DT_NEEDED)) {
+      EXPECT_EQ(library.find('/'), std::string::npos) << path << " needs '" << library << "'";
+    }
+  }
+}
+
+TEST(Hardening, ALibraryInTheCurrentFolderIsNotLoaded) {
+  const test::Desk desk;
+  for (const fs::path& path : built()) {
+    for (const std::string& library : ElfFile(path).dynamic_texts(DT_NEEDED))
+      desk.write(library, "a stranger's");
+  }
+  EXPECT_EQ(desk.tandem("devices").code, 0);
+  EXPECT_EQ(desk.tandem("plugins").code, 0);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
