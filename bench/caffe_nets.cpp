@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "core/model/solver_definition.h"
-#include "core/train/measure.h"
-#include "core/train/trainer.h"
+#include "core/model/file/solver_definition.h"
+#include "core/run/trainer.h"
+#include "core/session/measure.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/shape.h"
+#include "core/base/numbers/shape.h"
 
 namespace tandem::bench {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/layer_cases.h"
-#include "core/base/attributes.h"
+#include "core/plugin/attributes.h"
 #include "core/plugin/registry.h"
 #include "core/schedule/plan/plan.h"
 

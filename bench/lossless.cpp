@@ -18,8 +18,8 @@
 #include "bench/lossless_tally.h"
 #include "bench/lossless_tolerance.h"
 #include "core/base/error.h"
-#include "core/base/strings.h"
-#include "core/model/models.h"
+#include "core/base/text/strings.h"
+#include "core/model/file/models.h"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include <memory>
 
 #include "core/base/error.h"
-#include "core/base/random.h"
-#include "core/model/initial_weights.h"
+#include "core/base/numbers/random.h"
+#include "core/model/net/initial_weights.h"
 
 namespace tandem::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/train/session.h"
+#include "core/session/session.h"
 
 namespace tandem::bench {
 

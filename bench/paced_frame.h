@@ -11,10 +11,11 @@
 #include <string>
 #include <utility>
 
-#include "core/base/strings.h"
-#include "core/model/models.h"
+#include "core/base/text/strings.h"
+#include "core/model/file/models.h"
+#include "core/model/passes/build_net.h"
 #include "core/schedule/cost/bounds.h"
-#include "core/train/forecast.h"
+#include "core/session/forecast.h"
 
 namespace tandem::bench {
 

@@ -13,7 +13,7 @@
 
 #include "bench/layer_run.h"
 #include "bench/peak.h"
-#include "core/base/shape.h"
+#include "core/base/numbers/shape.h"
 #include "plugins/cpu/team.h"
 
 namespace {

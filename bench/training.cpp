@@ -16,16 +16,17 @@
 
 #include "bench/peak.h"
 #include "core/base/error.h"
-#include "core/base/random.h"
-#include "core/model/initial_weights.h"
-#include "core/model/models.h"
-#include "core/train/choose_strategy.h"
-#include "core/train/measure.h"
-#include "core/train/pretrained.h"
-#include "core/train/rank_links.h"
-#include "core/train/ranks.h"
-#include "core/train/run_record.h"
-#include "core/train/safetensors.h"
+#include "core/base/numbers/random.h"
+#include "core/formats/safetensors.h"
+#include "core/model/file/models.h"
+#include "core/model/net/initial_weights.h"
+#include "core/model/passes/build_net.h"
+#include "core/ranks/rank_links.h"
+#include "core/ranks/ranks.h"
+#include "core/run/folder/run_record.h"
+#include "core/run/weights/pretrained.h"
+#include "core/session/choose_strategy.h"
+#include "core/session/measure.h"
 
 namespace {
 

@@ -1,4 +1,5 @@
-#include "core/check/batch.h"
+#include "core/check/passes.h"
+#include "core/check/promises.h"
 
 namespace tandem::checker {
 

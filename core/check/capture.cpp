@@ -1,4 +1,5 @@
-#include "core/check/capture.h"
+#include "core/check/passes.h"
+#include "core/check/promises.h"
 
 #include "core/plugin/kernel_kinds.h"
 

@@ -2,10 +2,11 @@
 #include <cmath>
 #include <map>
 
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/check/subject.h"
-#include "core/model/definition.h"
-#include "core/model/net.h"
+#include "core/model/file/definition.h"
+#include "core/model/net/net.h"
+#include "core/model/passes/build_net.h"
 #include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"
 

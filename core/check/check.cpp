@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <set>
 
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/plugin/registry.h"
 
 namespace tandem::checker {

@@ -1,4 +1,5 @@
-#include "core/check/forms.h"
+#include "core/check/passes.h"
+#include "core/check/promises.h"
 
 namespace tandem::checker {
 

@@ -1,9 +1,10 @@
-#include "core/check/growth.h"
+#include "core/check/passes.h"
+#include "core/check/promises.h"
 
 #include <malloc.h>
 #include <functional>
 
-#include "core/base/files.h"
+#include "core/base/files/files.h"
 
 namespace tandem::checker {
 

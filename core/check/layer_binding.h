@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/attributes.h"
 #include "core/base/guarded_memory.h"
 #include "core/check/kernel_device.h"
 #include "core/check/tensor.h"
+#include "core/plugin/attributes.h"
 #include "core/plugin/host.h"
 #include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"

@@ -1,4 +1,5 @@
-#include "core/check/memory.h"
+#include "core/check/passes.h"
+#include "core/check/promises.h"
 
 #include <algorithm>
 

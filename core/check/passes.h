@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/check/promises.h"
+#include "core/check/promise.h"
 
 namespace tandem::checker {
 
@@ -105,22 +105,6 @@ inline std::string differ(const Results& a, const Results& b, double tolerance =
     if (!text.empty()) return text;
   }
   return "";
-}
-
-inline Outcome kept() {
-  return {};
-}
-inline Outcome broken(std::string detail) {
-  return {Outcome::Verdict::broken, std::move(detail)};
-}
-inline Outcome not_applicable() {
-  return {Outcome::Verdict::not_applicable, ""};
-}
-inline Outcome note(std::string detail) {
-  return {Outcome::Verdict::note, std::move(detail)};
-}
-inline Outcome kept_unless(std::string detail) {
-  return detail.empty() ? kept() : broken(std::move(detail));
 }
 
 }  // namespace tandem::checker

@@ -1,18 +1,5 @@
 #include "core/check/promises.h"
 
-#include "core/check/batch.h"
-#include "core/check/capture.h"
-#include "core/check/declarations.h"
-#include "core/check/forms.h"
-#include "core/check/fusions.h"
-#include "core/check/gradients.h"
-#include "core/check/growth.h"
-#include "core/check/losses.h"
-#include "core/check/memory.h"
-#include "core/check/nan.h"
-#include "core/check/repeats.h"
-#include "core/check/timing.h"
-
 namespace tandem::checker {
 
 const std::vector<Promise>& promises() {

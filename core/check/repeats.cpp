@@ -1,4 +1,5 @@
-#include "core/check/repeats.h"
+#include "core/check/passes.h"
+#include "core/check/promises.h"
 
 #include <initializer_list>
 

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "core/base/shape.h"
+#include "core/base/numbers/shape.h"
 #include "plugins/abi.h"
 
 namespace tandem::checker {

@@ -1,4 +1,5 @@
-#include "core/check/timing.h"
+#include "core/check/passes.h"
+#include "core/check/promises.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/files.h"
-#include "core/base/shape.h"
-#include "core/base/strings.h"
+#include "core/base/files/files.h"
+#include "core/base/numbers/shape.h"
+#include "core/base/text/strings.h"
 #include "core/cli/print.h"
 #include "core/data/pixels.h"
 #include "core/schedule/execution/capture.h"
-#include "core/train/session.h"
+#include "core/session/session.h"
 #include "include/tandem/train.h"
 
 namespace tandem::cli {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/cli/command_line.h"
+#include "core/run/setup/net_choice.h"
 #include "core/schedule/cost/cost_table.h"
-#include "core/train/net_choice.h"
 #include "include/tandem/devices.h"
 
 namespace tandem {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/cli/print.h"
-#include "core/train/run_folder.h"
+#include "core/run/folder/run_folder.h"
 
 namespace tandem::cli {
 namespace {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/page.h"
-#include "core/base/png.h"
-#include "core/base/strings.h"
-#include "core/data/audit_page.h"
-#include "core/data/display.h"
+#include "core/base/text/strings.h"
+#include "core/report/audit_page.h"
+#include "core/report/display.h"
+#include "core/report/page/page.h"
+#include "core/report/page/png.h"
 
 namespace tandem::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/train/forecast.h"
+#include "core/session/forecast.h"
 
 namespace tandem::cli {
 

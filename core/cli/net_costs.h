@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/device/parse.h"
-#include "core/model/definition.h"
-#include "core/model/net.h"
+#include "core/model/file/definition.h"
+#include "core/model/net/net.h"
 #include "core/plugin/registry.h"
 
 namespace tandem::cli {

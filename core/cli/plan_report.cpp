@@ -4,7 +4,7 @@
 
 #include <tuple>
 
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/device/find_topology.h"
 
 namespace tandem::cli {

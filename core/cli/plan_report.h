@@ -6,7 +6,7 @@
 
 #include "core/schedule/cost/bounds.h"
 #include "core/schedule/plan/memory_plan.h"
-#include "core/train/forecast.h"
+#include "core/session/forecast.h"
 
 namespace tandem::cli {
 

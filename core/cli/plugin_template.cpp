@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/base/files.h"
-#include "core/base/strings.h"
+#include "core/base/files/files.h"
+#include "core/base/text/strings.h"
 #include "core/device/parse.h"
 #include "plugins/abi.h"
 

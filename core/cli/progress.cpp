@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/cli/print.h"
-#include "core/train/progress.h"
-#include "core/train/recorder.h"
+#include "core/run/folder/progress.h"
+#include "core/run/folder/recorder.h"
 
 namespace tandem::cli {
 namespace {

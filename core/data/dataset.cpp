@@ -1,13 +1,13 @@
 #include "core/data/dataset.h"
-#include "core/base/files.h"
+#include "core/base/files/files.h"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <type_traits>
 
-#include "core/base/random.h"
-#include "core/base/strings.h"
+#include "core/base/numbers/random.h"
+#include "core/base/text/strings.h"
 #include "core/data/bad_samples.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"

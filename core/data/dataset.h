@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/base/attributes.h"
-#include "core/base/shape.h"
+#include "core/base/numbers/shape.h"
 #include "core/data/pixels.h"
+#include "core/plugin/attributes.h"
 #include "plugins/abi.h"
 
 namespace tandem {

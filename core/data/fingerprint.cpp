@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "core/base/crc32.h"
+#include "core/base/files/crc32.h"
 #include "core/base/parallel.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 
 namespace tandem {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/interval.h"
-#include "core/base/shape.h"
+#include "core/base/numbers/interval.h"
+#include "core/base/numbers/shape.h"
 #include "core/data/bad_samples.h"
 #include "core/data/dataset.h"
 #include "core/data/targets.h"

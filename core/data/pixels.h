@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/base/shape.h"
+#include "core/base/numbers/shape.h"
 
 namespace tandem {
 

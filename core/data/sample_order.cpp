@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 
 namespace tandem {
 

@@ -1,9 +1,9 @@
 #include "core/data/splits.h"
-#include "core/base/files.h"
+#include "core/base/files/files.h"
 
 #include <filesystem>
 
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 
 namespace tandem {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 
 namespace tandem {
 namespace {

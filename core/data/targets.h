@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/base/shape.h"
+#include "core/base/numbers/shape.h"
 
 namespace tandem {
 

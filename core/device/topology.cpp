@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 
 namespace tandem {
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/attributes.h"
+#include "core/plugin/attributes.h"
 
 namespace tandem {
 

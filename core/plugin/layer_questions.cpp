@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/base/shape.h"
+#include "core/base/numbers/shape.h"
 #include "core/plugin/host.h"
 
 namespace tandem {

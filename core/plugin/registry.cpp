@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <system_error>
 
-#include "core/base/files.h"
-#include "core/base/folders.h"
+#include "core/base/files/files.h"
+#include "core/base/files/folders.h"
 #include "core/base/running_note.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/plugin/program_plugins.h"
 #include "core/plugin/tables.h"
 #include "core/plugin/titles.h"

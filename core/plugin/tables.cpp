@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/attributes.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
+#include "core/plugin/attributes.h"
 
 namespace tandem {
 

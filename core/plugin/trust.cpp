@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "core/base/files.h"
+#include "core/base/files/files.h"
 
 namespace tandem {
 

@@ -1,7 +1,7 @@
 // AbsVal: y = |x|, element by element; the slope at zero is zero.
 #pragma once
 
-#include "layers/elementwise.h"
+#include "layers/common/elementwise.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

@@ -2,7 +2,7 @@
 #include "layers/absval/absval.h"
 
 #include "layers/absval/absval_formula.h"
-#include "layers/elementwise_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 
 using namespace tandem::sdk;
 using namespace tandem::layers;

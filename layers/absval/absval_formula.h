@@ -1,7 +1,7 @@
 // AbsVal's arithmetic, for every kind of device.
 #pragma once
 
-#include "layers/elementwise.h"
+#include "layers/common/elementwise.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

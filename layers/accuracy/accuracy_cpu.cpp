@@ -1,7 +1,7 @@
 // Accuracy on the cpu: counts the classes that score at least as high as the true one.
 #include "layers/accuracy/accuracy.h"
 
-#include "layers/row_sums.h"
+#include "layers/common/row_sums.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "layers/accuracy/accuracy.h"
-#include "layers/rows_cuda.h"
+#include "layers/common/rows_cuda.h"
 
 namespace tandem::layers {
 

@@ -5,7 +5,7 @@
 #include "layers/bnll/bnll_formula.h"
 #include "layers/clip/clip.h"
 #include "layers/clip/clip_formula.h"
-#include "layers/elementwise_cuda.h"
+#include "layers/common/elementwise_cuda.h"
 #include "layers/elu/elu.h"
 #include "layers/elu/elu_formula.h"
 #include "layers/exp/exp.h"

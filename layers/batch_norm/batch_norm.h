@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "layers/engine_parameter.h"
+#include "layers/common/engine_parameter.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "layers/broadcast_cuda.h"
+#include "layers/common/broadcast_cuda.h"
 
 namespace tandem::layers {
 

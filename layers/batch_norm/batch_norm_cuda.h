@@ -3,7 +3,7 @@
 
 #include "layers/batch_norm/batch_norm.h"
 #include "layers/batch_norm/batch_norm_bodies_cuda.h"
-#include "layers/broadcast_cuda.h"
+#include "layers/common/broadcast_cuda.h"
 
 namespace tandem::layers {
 

@@ -1,7 +1,7 @@
 // Bias on the cpu: one pass over memory for each pass of the layer.
 #include "layers/bias/bias.h"
 
-#include "layers/broadcast_cpu.h"
+#include "layers/common/broadcast_cpu.h"
 
 namespace {
 

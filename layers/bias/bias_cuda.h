@@ -2,7 +2,7 @@
 #pragma once
 
 #include "layers/bias/bias.h"
-#include "layers/broadcast_cuda.h"
+#include "layers/common/broadcast_cuda.h"
 
 namespace tandem::layers {
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "layers/elementwise.h"
-#include "layers/vector_math.h"
+#include "layers/common/elementwise.h"
+#include "layers/common/vector_math.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

@@ -1,5 +1,5 @@
 // Concat on the cpu: a copy of each input, in every layout whose blocks are not divided.
-#include "layers/box_copy.h"
+#include "layers/common/box_copy.h"
 #include "layers/concat/concat.h"
 #include "plugins/cpu/bfloat16.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "layers/box_cuda.h"
+#include "layers/common/box_cuda.h"
 #include "layers/concat/concat.h"
 
 namespace tandem::layers {

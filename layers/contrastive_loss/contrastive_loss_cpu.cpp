@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "layers/row_sums.h"
+#include "layers/common/row_sums.h"
 
 namespace {
 

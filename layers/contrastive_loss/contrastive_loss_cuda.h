@@ -1,8 +1,8 @@
 // ContrastiveLoss on NVIDIA GPUs: a team for each pair; see the cpu kernel for the formulas.
 #pragma once
 
+#include "layers/common/rows_cuda.h"
 #include "layers/contrastive_loss/contrastive_loss.h"
-#include "layers/rows_cuda.h"
 
 namespace tandem::layers {
 

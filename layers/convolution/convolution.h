@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "layers/engine_parameter.h"
-#include "layers/product_weights.h"
-#include "layers/window.h"
+#include "layers/common/engine_parameter.h"
+#include "layers/common/product_weights.h"
+#include "layers/common/window.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

@@ -11,8 +11,8 @@
 
 #include <string_view>
 
-#include "layers/broadcast_cpu.h"
-#include "layers/window.h"
+#include "layers/common/broadcast_cpu.h"
+#include "layers/common/window.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/onednn.h"
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "layers/window.h"
+#include "layers/common/window.h"
 #include "plugins/cpu/layout.h"
 
 namespace tandem::layers {

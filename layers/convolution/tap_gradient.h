@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "layers/common/vector_products.h"
 #include "layers/convolution/convolution.h"
-#include "layers/vector_products.h"
 
 namespace tandem::layers {
 

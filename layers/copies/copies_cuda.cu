@@ -1,8 +1,8 @@
 // The layers that move elements and compute nothing, on NVIDIA GPUs.
+#include "layers/common/renamed_axes_cuda.h"
 #include "layers/concat/concat_cuda.h"
 #include "layers/crop/crop_cuda.h"
 #include "layers/flatten/flatten.h"
-#include "layers/renamed_axes_cuda.h"
 #include "layers/reorder/reorder_cuda.h"
 #include "layers/reshape/reshape.h"
 #include "layers/silence/silence_cuda.h"

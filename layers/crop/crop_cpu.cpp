@@ -1,5 +1,5 @@
 // Crop on the cpu: one copy. A blocked layout is possible if whole blocks of channels are cut.
-#include "layers/box_copy.h"
+#include "layers/common/box_copy.h"
 #include "layers/crop/crop.h"
 
 namespace {

@@ -1,7 +1,7 @@
 // Crop on NVIDIA GPUs: one copy.
 #pragma once
 
-#include "layers/box_cuda.h"
+#include "layers/common/box_cuda.h"
 #include "layers/crop/crop.h"
 
 namespace tandem::layers {

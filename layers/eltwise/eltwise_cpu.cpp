@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "layers/elementwise_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 #include "plugins/cpu/fused_relu.h"
 
 namespace {

@@ -4,8 +4,8 @@
 
 #include <string_view>
 
+#include "layers/common/fused_relu_cuda.h"
 #include "layers/eltwise/eltwise.h"
-#include "layers/fused_relu_cuda.h"
 #include "plugins/cuda/elements.h"
 #include "plugins/cuda/indexing.h"
 #include "plugins/cuda/teams.h"

@@ -1,7 +1,7 @@
 // ELU on the cpu.
 #include "layers/elu/elu.h"
 
-#include "layers/elementwise_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 #include "layers/elu/elu_formula.h"
 
 using namespace tandem::sdk;

@@ -1,8 +1,8 @@
 // ELU's arithmetic, for every kind of device.
 #pragma once
 
-#include "layers/elementwise.h"
-#include "layers/vector_math.h"
+#include "layers/common/elementwise.h"
+#include "layers/common/vector_math.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "layers/product_weights.h"
+#include "layers/common/product_weights.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

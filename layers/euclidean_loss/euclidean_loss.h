@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "layers/loss.h"
+#include "layers/common/loss.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

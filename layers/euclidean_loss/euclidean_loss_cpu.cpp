@@ -1,7 +1,7 @@
 // EuclideanLoss on the cpu, in any layout that both inputs have.
 #include "layers/euclidean_loss/euclidean_loss.h"
 
-#include "layers/row_sums.h"
+#include "layers/common/row_sums.h"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // EuclideanLoss on NVIDIA GPUs, in any layout that both inputs have.
 #pragma once
 
+#include "layers/common/rows_cuda.h"
 #include "layers/euclidean_loss/euclidean_loss.h"
-#include "layers/rows_cuda.h"
 
 namespace tandem::layers {
 

@@ -1,7 +1,7 @@
 // Exp on the cpu: e^(a x + b).
 #include "layers/exp/exp.h"
 
-#include "layers/elementwise_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 #include "layers/exp/exp_formula.h"
 
 using namespace tandem::sdk;

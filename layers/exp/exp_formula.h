@@ -1,9 +1,9 @@
 // Exp's arithmetic, for every kind of device.
 #pragma once
 
-#include "layers/elementwise.h"
-#include "layers/logarithm_base.h"
-#include "layers/vector_math.h"
+#include "layers/common/elementwise.h"
+#include "layers/common/logarithm_base.h"
+#include "layers/common/vector_math.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

@@ -1,6 +1,6 @@
 // Flatten on the cpu.
+#include "layers/common/renamed_axes.h"
 #include "layers/flatten/flatten.h"
-#include "layers/renamed_axes.h"
 
 using tandem::layers::Flatten;
 using tandem::layers::RenamedAxesCpu;

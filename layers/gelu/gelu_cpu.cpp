@@ -1,7 +1,7 @@
 // GELU on the cpu.
 #include "layers/gelu/gelu.h"
 
-#include "layers/elementwise_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 #include "layers/gelu/gelu_formula.h"
 
 using namespace tandem::sdk;

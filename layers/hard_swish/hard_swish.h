@@ -3,7 +3,7 @@
 // slope is computed from the output.
 #pragma once
 
-#include "layers/elementwise.h"
+#include "layers/common/elementwise.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

@@ -1,7 +1,7 @@
 // HardSigmoid and HardSwish on the cpu.
 #include "layers/hard_swish/hard_swish.h"
 
-#include "layers/elementwise_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 #include "layers/hard_swish/hard_swish_formula.h"
 
 using namespace tandem::sdk;

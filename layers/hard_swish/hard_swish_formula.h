@@ -2,7 +2,7 @@
 // slopes where the pieces meet are PyTorch's.
 #pragma once
 
-#include "layers/elementwise.h"
+#include "layers/common/elementwise.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "layers/rows.h"
+#include "layers/common/rows.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

@@ -1,7 +1,7 @@
 // HingeLoss on the cpu.
 #include "layers/hinge_loss/hinge_loss.h"
 
-#include "layers/row_sums.h"
+#include "layers/common/row_sums.h"
 
 namespace {
 

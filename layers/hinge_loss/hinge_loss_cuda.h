@@ -1,8 +1,8 @@
 // HingeLoss on NVIDIA GPUs: one term per score.
 #pragma once
 
+#include "layers/common/rows_cuda.h"
 #include "layers/hinge_loss/hinge_loss.h"
-#include "layers/rows_cuda.h"
 
 namespace tandem::layers {
 

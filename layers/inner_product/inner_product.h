@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "layers/product_weights.h"
+#include "layers/common/product_weights.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "layers/fused_relu_cuda.h"
+#include "layers/common/fused_relu_cuda.h"
 #include "layers/inner_product/inner_product.h"
 #include "plugins/cuda/blas.h"
 #include "plugins/cuda/blas_bias.h"

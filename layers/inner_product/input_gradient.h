@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "layers/common/vector_products.h"
 #include "layers/inner_product/product_extents.h"
-#include "layers/vector_products.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "layers/groups.h"
+#include "layers/common/groups.h"
 #include "layers/layer_norm/layer_norm.h"
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "layers/groups_cuda.h"
+#include "layers/common/groups_cuda.h"
 #include "layers/layer_norm/layer_norm.h"
 #include "plugins/cuda/sums.h"
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "layers/elementwise.h"
-#include "layers/logarithm_base.h"
+#include "layers/common/elementwise.h"
+#include "layers/common/logarithm_base.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

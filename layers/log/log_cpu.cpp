@@ -1,7 +1,7 @@
 // Log on the cpu.
 #include "layers/log/log.h"
 
-#include "layers/elementwise_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 #include "layers/log/log_formula.h"
 
 using namespace tandem::sdk;

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "layers/rows.h"
+#include "layers/common/rows.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

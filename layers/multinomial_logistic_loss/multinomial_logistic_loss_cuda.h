@@ -1,8 +1,8 @@
 // MultinomialLogisticLoss on NVIDIA GPUs: one term per label.
 #pragma once
 
+#include "layers/common/rows_cuda.h"
 #include "layers/multinomial_logistic_loss/multinomial_logistic_loss.h"
-#include "layers/rows_cuda.h"
 
 namespace tandem::layers {
 

@@ -1,7 +1,7 @@
 // MVN on the cpu, in every layout.
 #include <cmath>
 
-#include "layers/groups.h"
+#include "layers/common/groups.h"
 #include "layers/mvn/mvn.h"
 
 namespace {

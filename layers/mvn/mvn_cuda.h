@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "layers/groups_cuda.h"
+#include "layers/common/groups_cuda.h"
 #include "layers/mvn/mvn.h"
 
 namespace tandem::layers {

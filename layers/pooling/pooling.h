@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "layers/engine_parameter.h"
-#include "layers/window.h"
+#include "layers/common/engine_parameter.h"
+#include "layers/common/window.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

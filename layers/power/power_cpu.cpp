@@ -1,7 +1,7 @@
 // Power on the cpu.
 #include "layers/power/power.h"
 
-#include "layers/elementwise_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 #include "layers/power/power_formula.h"
 
 using namespace tandem::sdk;

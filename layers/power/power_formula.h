@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "layers/elementwise.h"
+#include "layers/common/elementwise.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

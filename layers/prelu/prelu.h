@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "layers/broadcast.h"
+#include "layers/common/broadcast.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

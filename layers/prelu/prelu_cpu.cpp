@@ -1,8 +1,8 @@
 // PReLU on the cpu: one pass over memory for each pass of the layer.
 #include "layers/prelu/prelu.h"
 
-#include "layers/broadcast_cpu.h"
-#include "layers/vector_math.h"
+#include "layers/common/broadcast_cpu.h"
+#include "layers/common/vector_math.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // PReLU on NVIDIA GPUs.
 #pragma once
 
-#include "layers/broadcast_cuda.h"
+#include "layers/common/broadcast_cuda.h"
 #include "layers/prelu/prelu.h"
 
 namespace tandem::layers {

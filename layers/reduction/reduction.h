@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "layers/axes.h"
+#include "layers/common/axes.h"
 
 namespace tandem::layers {
 

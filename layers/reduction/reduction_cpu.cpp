@@ -1,5 +1,5 @@
 // Reduction on the cpu, in every layout.
-#include "layers/groups.h"
+#include "layers/common/groups.h"
 #include "layers/reduction/reduction.h"
 
 namespace {

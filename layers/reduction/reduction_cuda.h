@@ -1,7 +1,7 @@
 // Reduction on NVIDIA GPUs: a team for each sum.
 #pragma once
 
-#include "layers/groups_cuda.h"
+#include "layers/common/groups_cuda.h"
 #include "layers/reduction/reduction.h"
 
 namespace tandem::layers {

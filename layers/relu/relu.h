@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "layers/elementwise.h"
-#include "layers/engine_parameter.h"
+#include "layers/common/elementwise.h"
+#include "layers/common/engine_parameter.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

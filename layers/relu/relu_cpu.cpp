@@ -1,7 +1,7 @@
 // ReLU on the cpu.
 #include "layers/relu/relu.h"
 
-#include "layers/elementwise_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 #include "layers/relu/relu_formula.h"
 
 using namespace tandem::sdk;

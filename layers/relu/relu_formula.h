@@ -1,7 +1,7 @@
 // ReLU's arithmetic, for every kind of device. A NaN stays NaN.
 #pragma once
 
-#include "layers/elementwise.h"
+#include "layers/common/elementwise.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

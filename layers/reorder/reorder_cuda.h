@@ -2,7 +2,7 @@
 // order of the target. Colour images on their way to NHWC are read and written by vectors.
 #pragma once
 
-#include "layers/box_cuda.h"
+#include "layers/common/box_cuda.h"
 #include "layers/reorder/reorder.h"
 #include "plugins/cuda/vectors.h"
 

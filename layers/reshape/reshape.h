@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "layers/axes.h"
+#include "layers/common/axes.h"
 
 namespace tandem::layers {
 

@@ -1,5 +1,5 @@
 // Reshape on the cpu.
-#include "layers/renamed_axes.h"
+#include "layers/common/renamed_axes.h"
 #include "layers/reshape/reshape.h"
 
 using tandem::layers::RenamedAxesCpu;

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "layers/covered_axes.h"
+#include "layers/common/covered_axes.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

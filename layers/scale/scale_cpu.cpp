@@ -1,8 +1,8 @@
 // Scale on the cpu: one pass over memory for each pass of the layer.
 #include "layers/scale/scale.h"
 
-#include "layers/broadcast_cpu.h"
-#include "layers/elementwise_cpu.h"
+#include "layers/common/broadcast_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 #include "plugins/cpu/fused_relu.h"
 
 namespace {

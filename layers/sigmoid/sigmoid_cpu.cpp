@@ -1,7 +1,7 @@
 // Sigmoid on the cpu.
 #include "layers/sigmoid/sigmoid.h"
 
-#include "layers/elementwise_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 #include "layers/sigmoid/sigmoid_formula.h"
 
 using namespace tandem::sdk;

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "layers/loss.h"
+#include "layers/common/loss.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "layers/row_sums.h"
+#include "layers/common/row_sums.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Slice on the cpu: a copy of each part, in every layout whose blocks are not divided.
-#include "layers/box_copy.h"
+#include "layers/common/box_copy.h"
 #include "layers/slice/slice.h"
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "layers/box_cuda.h"
+#include "layers/common/box_cuda.h"
 #include "layers/slice/slice.h"
 
 namespace tandem::layers {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "layers/groups_cuda.h"
+#include "layers/common/groups_cuda.h"
 #include "layers/softmax/softmax.h"
 
 namespace tandem::layers {

@@ -7,9 +7,9 @@
 
 #include <vector>
 
-#include "layers/engine_parameter.h"
-#include "layers/loss.h"
-#include "layers/rows.h"
+#include "layers/common/engine_parameter.h"
+#include "layers/common/loss.h"
+#include "layers/common/rows.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {

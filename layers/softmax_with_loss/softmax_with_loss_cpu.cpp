@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "layers/row_sums.h"
+#include "layers/common/row_sums.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // a probability, so that the loss of a row with a very small probability is exact, too.
 #pragma once
 
-#include "layers/rows_cuda.h"
+#include "layers/common/rows_cuda.h"
 #include "layers/softmax/softmax_cuda.h"
 #include "layers/softmax_with_loss/softmax_with_loss.h"
 

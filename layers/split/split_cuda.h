@@ -2,7 +2,7 @@
 // limited number of them; each kernel rounds once, and applies the gradient of a ReLU before.
 #pragma once
 
-#include "layers/elementwise_cuda.h"
+#include "layers/common/elementwise_cuda.h"
 #include "layers/relu/relu_formula.h"
 #include "layers/split/split.h"
 #include "plugins/cuda/elements.h"

@@ -1,7 +1,7 @@
 // SumLoss on the cpu, in any layout.
 #include "layers/sum_loss/sum_loss.h"
 
-#include "layers/row_sums.h"
+#include "layers/common/row_sums.h"
 
 namespace {
 

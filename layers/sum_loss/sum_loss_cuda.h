@@ -1,7 +1,7 @@
 // SumLoss on NVIDIA GPUs.
 #pragma once
 
-#include "layers/rows_cuda.h"
+#include "layers/common/rows_cuda.h"
 #include "layers/sum_loss/sum_loss.h"
 
 namespace tandem::layers {

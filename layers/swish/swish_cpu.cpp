@@ -1,7 +1,7 @@
 // Swish and SiLU on the cpu.
 #include "layers/swish/swish.h"
 
-#include "layers/elementwise_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 #include "layers/swish/swish_formula.h"
 
 using namespace tandem::sdk;

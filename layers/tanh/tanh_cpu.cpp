@@ -1,7 +1,7 @@
 // TanH on the cpu.
 #include "layers/tanh/tanh.h"
 
-#include "layers/elementwise_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 #include "layers/tanh/tanh_formula.h"
 
 using namespace tandem::sdk;

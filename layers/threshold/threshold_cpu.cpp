@@ -1,7 +1,7 @@
 // Threshold on the cpu.
 #include "layers/threshold/threshold.h"
 
-#include "layers/elementwise_cpu.h"
+#include "layers/common/elementwise_cpu.h"
 #include "layers/threshold/threshold_formula.h"
 
 using namespace tandem::sdk;

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "layers/axes.h"
+#include "layers/common/axes.h"
 
 namespace tandem::layers {
 

@@ -1,5 +1,5 @@
 // Tile on the cpu: a copy for each tile.
-#include "layers/box_copy.h"
+#include "layers/common/box_copy.h"
 #include "layers/tile/tile.h"
 
 namespace {

@@ -1,7 +1,7 @@
 // Tile on NVIDIA GPUs: one thread per element of the output; backward, of the input.
 #pragma once
 
-#include "layers/box_cuda.h"
+#include "layers/common/box_cuda.h"
 #include "layers/tile/tile.h"
 
 namespace tandem::layers {

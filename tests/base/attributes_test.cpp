@@ -1,4 +1,4 @@
-#include "core/base/attributes.h"
+#include "core/plugin/attributes.h"
 #include "tests/support/message_of.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "core/base/crc32.h"
+#include "core/base/files/crc32.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/shape.h"
-#include "core/base/strings.h"
+#include "core/base/numbers/shape.h"
+#include "core/base/text/strings.h"
 
 namespace tandem {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/base/files.h"
+#include "core/base/files/files.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

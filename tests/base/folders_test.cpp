@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "core/base/error.h"
-#include "core/base/files.h"
+#include "core/base/files/files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 

@@ -1,4 +1,4 @@
-#include "core/base/interval.h"
+#include "core/base/numbers/interval.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/base/normals.h"
+#include "core/base/numbers/normals.h"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 
 namespace tandem {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include "bench/lossless_tally.h"
 #include "bench/lossless_tolerance.h"
 #include "core/base/error.h"
-#include "core/model/definition.h"
+#include "core/model/file/definition.h"
 #include "include/tandem/net.h"
 #include "tests/cli/program.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base/random.h"
-#include "core/base/shape.h"
+#include "core/base/numbers/random.h"
+#include "core/base/numbers/shape.h"
 #include "tests/cuda/machines.h"
 
 namespace tandem::test {

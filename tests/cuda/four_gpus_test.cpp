@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "core/device/find_topology.h"
-#include "core/train/run_folder.h"
-#include "core/train/session.h"
+#include "core/run/folder/run_folder.h"
+#include "core/session/session.h"
 #include "tests/cuda/machines.h"
-#include "tests/train/run_support.h"
+#include "tests/support/run_support.h"
 
 namespace tandem::test {
 namespace {

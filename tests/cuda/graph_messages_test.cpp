@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "tests/cuda/graph_rig.h"
-#include "tests/train/run_support.h"
+#include "tests/support/run_support.h"
 
 namespace tandem::test {
 namespace {

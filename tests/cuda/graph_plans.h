@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 #include "tests/schedule/handmade.h"
 
 namespace tandem::test {

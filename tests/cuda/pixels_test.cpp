@@ -4,13 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/model/classes.h"
-#include "core/train/run_folder.h"
+#include "core/model/file/classes.h"
+#include "core/run/folder/run_folder.h"
 #include "include/tandem/evaluate.h"
 #include "include/tandem/predict.h"
 #include "tests/cuda/machines.h"
 #include "tests/support/cifar_files.h"
-#include "tests/train/run_support.h"
+#include "tests/support/run_support.h"
 
 namespace tandem::test {
 namespace {

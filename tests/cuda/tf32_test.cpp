@@ -3,15 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/shape.h"
-#include "core/model/classes.h"
-#include "core/model/models.h"
-#include "core/train/choose_strategy.h"
-#include "core/train/run_folder.h"
-#include "core/train/session.h"
+#include "core/base/numbers/shape.h"
+#include "core/model/file/classes.h"
+#include "core/model/file/models.h"
+#include "core/model/passes/build_net.h"
+#include "core/run/folder/run_folder.h"
+#include "core/session/choose_strategy.h"
+#include "core/session/session.h"
 #include "include/tandem/net.h"
 #include "tests/cuda/machines.h"
-#include "tests/train/run_support.h"
+#include "tests/support/run_support.h"
 
 namespace tandem::test {
 namespace {

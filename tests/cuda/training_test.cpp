@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/cuda/machines.h"
-#include "tests/train/rectified_net.h"
-#include "tests/train/run_support.h"
+#include "tests/support/rectified_net.h"
+#include "tests/support/run_support.h"
 
 namespace tandem::test {
 namespace {

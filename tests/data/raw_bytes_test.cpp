@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 #include "tests/data/byte_samples.h"
 #include "tests/data/idx_bytes.h"
 #include "tests/support/cifar_files.h"

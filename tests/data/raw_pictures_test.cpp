@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 #include "core/data/splits.h"
 #include "tests/data/data_sets.h"
 #include "tests/data/idx_bytes.h"

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 #include "core/plugin/host.h"
 #include "tests/device/backends.h"
 

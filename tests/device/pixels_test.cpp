@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/base/shape.h"
+#include "core/base/numbers/shape.h"
 #include "core/plugin/host.h"
 #include "tests/device/backends.h"
 

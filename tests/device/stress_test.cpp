@@ -2,7 +2,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 #include "tests/device/backends.h"
 
 namespace tandem {

@@ -1,5 +1,5 @@
 // Caffe's binary weight files: each blob that is read has the values of its shape.
-#include "core/model/caffemodel.h"
+#include "core/formats/caffemodel.h"
 
 #include "tests/fuzz/targets.h"
 

@@ -1,6 +1,6 @@
 // Checkpoints: the first byte tells how many 256ths of the rest are the weights, the others are
 // the state.
-#include "core/train/checkpoint.h"
+#include "core/run/folder/checkpoint.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // metrics.csv of a run folder.
-#include "core/train/report/metrics.h"
+#include "core/report/metrics.h"
 
 #include "tests/fuzz/targets.h"
 

@@ -1,5 +1,6 @@
 // Nets: .prototxt in current and old forms, up to the net of each phase. What was read is written
 // as text that gives the same text again.
+#include "core/model/passes/build_net.h"
 #include "tests/fuzz/targets.h"
 
 namespace tandem::fuzz {

@@ -1,6 +1,6 @@
 // Weights of another training, in any of their formats: the weights of the net stay finite, and
 // those of a refused file stay as they are.
-#include "core/train/pretrained.h"
+#include "core/run/weights/pretrained.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // What goes with published weights: timm's config.json, and the rules for the names of arrays.
-#include "core/train/published.h"
+#include "core/run/weights/published.h"
 
 #include <cmath>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 // survive them. scripts/fuzz searches for other bytes.
 #include <algorithm>
 
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 #ifdef TANDEM_TEST_IMAGES
 #include "tests/fuzz/images/images.h"
 #endif

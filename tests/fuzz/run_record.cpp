@@ -1,5 +1,5 @@
 // run.json: what was read is written as text that gives the same text again.
-#include "core/train/run_record.h"
+#include "core/run/folder/run_record.h"
 
 #include "tests/fuzz/targets.h"
 

@@ -1,5 +1,5 @@
 // The safetensors format: what was read is written, and reads the same.
-#include "core/train/safetensors.h"
+#include "core/formats/safetensors.h"
 
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // Solvers: .prototxt in current and old forms. What was read is written as text that gives the
 // same text again.
-#include "core/model/solver_definition.h"
+#include "core/model/file/solver_definition.h"
 #include "tests/fuzz/targets.h"
 
 namespace tandem::fuzz {

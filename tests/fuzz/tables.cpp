@@ -4,7 +4,8 @@
 #include <cstring>
 #include <limits>
 
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
+#include "core/model/passes/build_net.h"
 #include "tests/fuzz/targets.h"
 
 namespace tandem::fuzz {

@@ -6,7 +6,8 @@
 #include <stdexcept>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
+#include "core/model/passes/build_net.h"
 
 namespace tandem::fuzz {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 #include "core/plugin/registry.h"
 
 namespace tandem::fuzz {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "layers/vector_math.h"
+#include "layers/common/vector_math.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/reference_check.h"
 

@@ -1,4 +1,4 @@
-#include "core/model/attributes_reader.h"
+#include "core/model/file/attributes_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,8 @@
 
 #include <limits>
 
-#include "core/model/net.h"
+#include "core/model/net/net.h"
+#include "core/model/passes/build_net.h"
 #include "tests/model/net_test.h"
 
 namespace tandem {

@@ -1,10 +1,10 @@
-#include "core/model/definition.h"
+#include "core/model/file/definition.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/model/classes.h"
-#include "core/model/models.h"
+#include "core/model/file/classes.h"
+#include "core/model/file/models.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/shape.h"
-#include "core/model/initial_weights.h"
+#include "core/base/numbers/shape.h"
+#include "core/model/net/initial_weights.h"
 #include "tests/model/net_test.h"
 #include "tests/support/message_of.h"
 

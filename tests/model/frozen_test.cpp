@@ -1,5 +1,5 @@
 // Layers that keep their weights, and layers with another rate.
-#include "core/model/frozen.h"
+#include "core/model/net/frozen.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/model/net_report.h"
+#include "core/model/net/net_report.h"
 #include "tests/model/net_test.h"
 
 namespace tandem {

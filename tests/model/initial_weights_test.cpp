@@ -1,5 +1,5 @@
 // Initial values of weights: the fillers, and drawing them block by block.
-#include "core/model/initial_weights.h"
+#include "core/model/net/initial_weights.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,9 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/model/layer_calls.h"
-#include "core/model/models.h"
-#include "core/model/net.h"
+#include "core/model/file/models.h"
+#include "core/model/net/layer_calls.h"
+#include "core/model/net/net.h"
+#include "core/model/passes/build_net.h"
 #include "core/plugin/registry.h"
 #include "tests/support/folders.h"
 

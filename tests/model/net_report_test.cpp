@@ -1,4 +1,4 @@
-#include "core/model/net_report.h"
+#include "core/model/net/net_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,7 @@
 // Include and exclude rules: phase, level, stage; the layers of a net in each state.
-#include "core/model/net_state.h"
+#include "core/model/file/net_state.h"
+#include "core/model/file/net_phases.h"
+#include "core/model/passes/build_net.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/model/net.h"
+#include "core/model/net/net.h"
+#include "core/model/passes/build_net.h"
 #include "core/plugin/registry.h"
 #include "tests/support/folders.h"
 #include "tests/support/message_of.h"

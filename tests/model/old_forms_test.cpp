@@ -1,5 +1,5 @@
 // Caffe's V0 and V1 files in the current form, and refusals.
-#include "core/model/old_forms.h"
+#include "core/model/file/old_forms.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/model/classes.h"
-#include "core/model/initial_weights.h"
-#include "core/model/learning_rate.h"
-#include "core/model/models.h"
-#include "core/model/net.h"
-#include "core/model/solver_definition.h"
+#include "core/model/file/classes.h"
+#include "core/model/file/learning_rate.h"
+#include "core/model/file/models.h"
+#include "core/model/file/net_phases.h"
+#include "core/model/file/solver_definition.h"
+#include "core/model/net/initial_weights.h"
+#include "core/model/net/net.h"
+#include "core/model/passes/build_net.h"
 #include "core/plugin/registry.h"
 #include "tests/support/folders.h"
 

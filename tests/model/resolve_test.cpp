@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 #include "tests/model/net_test.h"
 
 namespace tandem {

@@ -2,7 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/model/results.h"
+#include "core/model/passes/build_net.h"
+#include "core/model/passes/results.h"
 #include "tests/model/net_test.h"
 
 namespace tandem::test {

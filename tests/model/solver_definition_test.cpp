@@ -1,13 +1,13 @@
-#include "core/model/solver_definition.h"
+#include "core/model/file/solver_definition.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "core/model/definition.h"
-#include "core/model/learning_rate.h"
-#include "core/model/models.h"
+#include "core/model/file/definition.h"
+#include "core/model/file/learning_rate.h"
+#include "core/model/file/models.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 

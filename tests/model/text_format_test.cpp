@@ -1,9 +1,9 @@
-#include "core/model/text_format.h"
+#include "core/model/file/text_format.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 

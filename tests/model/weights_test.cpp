@@ -4,7 +4,7 @@
 
 #include "tests/model/net_test.h"
 
-#include "core/model/initial_weights.h"
+#include "core/model/net/initial_weights.h"
 
 namespace tandem {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <thread>
 
-#include "core/base/attributes.h"
+#include "core/plugin/attributes.h"
 #include "core/plugin/host.h"
 #include "core/plugin/module.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/attributes.h"
-#include "core/base/shape.h"
+#include "core/base/numbers/shape.h"
+#include "core/plugin/attributes.h"
 #include "core/plugin/host.h"
 #include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"

@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 #include "core/schedule/plan/dependencies.h"
 #include "core/schedule/plan/memory_plan.h"
 #include "core/schedule/plan/ordering.h"

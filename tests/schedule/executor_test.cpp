@@ -6,9 +6,9 @@
 
 #include <cstring>
 
-#include "core/base/random.h"
-#include "core/schedule/execution/kernels.h"
-#include "core/schedule/execution/runtime.h"
+#include "core/base/numbers/random.h"
+#include "core/schedule/kernels/kernels.h"
+#include "core/schedule/kernels/runtime.h"
 #include "tests/schedule/handmade.h"
 
 namespace tandem {

@@ -1,5 +1,5 @@
 // What fc_parallel and hybrid do by default: what is the fastest in virtual time.
-#include "core/schedule/strategies/fastest_variant.h"
+#include "core/schedule/strategies/common/fastest_variant.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // What kernels choose by measuring: kept by the use it was measured for, and taken again.
-#include "core/schedule/execution/kernel_choices.h"
+#include "core/schedule/kernels/kernel_choices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

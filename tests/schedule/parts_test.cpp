@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/strategies/common/fastest_variant.h"
 #include "core/schedule/strategies/data_parallel/two_phase.h"
-#include "core/schedule/strategies/fastest_variant.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 #include "core/schedule/plan/localize.h"
 #include "core/schedule/plan/ordering.h"
 

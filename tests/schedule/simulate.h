@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/schedule/execution/executor.h"
-#include "core/schedule/execution/runtime.h"
+#include "core/schedule/kernels/runtime.h"
 #include "core/schedule/plan/buffers.h"
 #include "tests/device/backends.h"
 #include "tests/schedule/plan_checks.h"

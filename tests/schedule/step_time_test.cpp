@@ -8,8 +8,8 @@
 
 #include "core/schedule/builder/plan_builder.h"
 #include "core/schedule/plan/buffers.h"
+#include "core/schedule/strategies/common/fastest_variant.h"
 #include "core/schedule/strategies/data_parallel/parts.h"
-#include "core/schedule/strategies/fastest_variant.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/simulate.h"
 

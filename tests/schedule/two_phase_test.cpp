@@ -12,8 +12,8 @@
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/plan/races.h"
 #include "core/schedule/report/report.h"
+#include "core/schedule/strategies/common/fastest_variant.h"
 #include "core/schedule/strategies/common/stages.h"
-#include "core/schedule/strategies/fastest_variant.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {

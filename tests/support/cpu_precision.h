@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "core/model/definition.h"
-#include "core/train/session.h"
+#include "core/model/file/definition.h"
+#include "core/session/session.h"
 #include "include/tandem/net.h"
 
 namespace tandem::test {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "core/base/attributes.h"
-#include "core/model/net.h"
+#include "core/model/net/net.h"
+#include "core/plugin/attributes.h"
 
 namespace tandem::test::fake {
 

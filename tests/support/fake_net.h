@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/attributes.h"
-#include "core/model/net.h"
+#include "core/model/net/net.h"
+#include "core/plugin/attributes.h"
 #include "tests/support/fake_layers.h"
 
 namespace tandem::test {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "core/base/random.h"
+#include "core/base/numbers/random.h"
 
 namespace tandem::test {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/shape.h"
+#include "core/base/numbers/shape.h"
 #include "core/check/tensor.h"
 #include "tests/support/folders.h"
 

@@ -4,7 +4,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/print.h"
-#include "core/train/report/compare_page.h"
+#include "core/report/compare_page.h"
 
 namespace tandem::cli {
 

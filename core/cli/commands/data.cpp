@@ -6,17 +6,17 @@
 #include <cstdlib>
 
 #include "core/base/error.h"
-#include "core/base/png.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
 #include "core/cli/print.h"
 #include "core/cli/progress.h"
-#include "core/data/display.h"
 #include "core/data/loader.h"
 #include "core/plugin/registry.h"
-#include "core/train/setup.h"
+#include "core/report/display.h"
+#include "core/report/page/png.h"
+#include "core/run/setup/setup.h"
 
 namespace tandem::cli {
 namespace {

@@ -1,17 +1,17 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/print.h"
 #include "core/device/find_topology.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
-#include "core/train/device_options.h"
-#include "core/train/measure_links.h"
-#include "core/train/rank_links.h"
-#include "core/train/ranks.h"
+#include "core/ranks/measure_links.h"
+#include "core/ranks/rank_links.h"
+#include "core/ranks/ranks.h"
+#include "core/run/setup/device_options.h"
 
 namespace tandem::cli {
 namespace {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/cli/commands.h"
 #include "core/cli/print.h"
 #include "include/tandem/predict.h"

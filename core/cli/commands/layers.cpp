@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/base/shape.h"
-#include "core/base/strings.h"
+#include "core/base/numbers/shape.h"
+#include "core/base/text/strings.h"
 #include "core/check/subject.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"

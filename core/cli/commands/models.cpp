@@ -2,15 +2,16 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/net_costs.h"
 #include "core/cli/print.h"
 #include "core/device/parse.h"
-#include "core/model/models.h"
-#include "core/model/net_report.h"
-#include "core/train/forecast.h"
+#include "core/model/file/models.h"
+#include "core/model/net/net_report.h"
+#include "core/model/passes/build_net.h"
+#include "core/session/forecast.h"
 
 namespace tandem::cli {
 namespace {

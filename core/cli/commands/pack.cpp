@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "core/base/files.h"
-#include "core/base/strings.h"
+#include "core/base/files/files.h"
+#include "core/base/text/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"

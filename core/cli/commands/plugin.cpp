@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/check/check.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"

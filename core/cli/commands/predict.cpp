@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/base/files.h"
-#include "core/base/memory_file.h"
-#include "core/base/strings.h"
+#include "core/base/files/files.h"
+#include "core/base/files/memory_file.h"
+#include "core/base/text/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/print.h"

@@ -3,20 +3,22 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/print.h"
 #include "core/cli/strategy_arguments.h"
-#include "core/model/net_report.h"
+#include "core/formats/safetensors.h"
+#include "core/model/net/net_report.h"
+#include "core/model/passes/build_net.h"
+#include "core/ranks/ranks.h"
+#include "core/run/setup/device_options.h"
 #include "core/schedule/cost/costs_of_net.h"
 #include "core/schedule/strategies/data_parallel/alexnet_like.h"
 #include "core/schedule/strategies/data_parallel/two_phase.h"
-#include "core/train/choose_strategy.h"
-#include "core/train/device_options.h"
-#include "core/train/measure.h"
-#include "core/train/ranks.h"
-#include "core/train/safetensors.h"
+#include "core/session/choose_strategy.h"
+#include "core/session/measure.h"
+#include "core/session/measuring_ranks.h"
 
 namespace tandem::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include "core/cli/commands.h"
 #include "core/cli/print.h"
 #include "core/cli/progress.h"
-#include "core/train/report/confusion.h"
+#include "core/report/confusion.h"
 #include "include/tandem/evaluate.h"
 
 namespace tandem::cli {

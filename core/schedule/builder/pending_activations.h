@@ -8,8 +8,8 @@
 #include <map>
 #include <vector>
 
-#include "core/base/interval.h"
-#include "core/model/net.h"
+#include "core/base/numbers/interval.h"
+#include "core/model/net/net.h"
 #include "core/schedule/plan/plan.h"
 
 namespace tandem {

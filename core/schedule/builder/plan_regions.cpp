@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/model/loss_scale.h"
+#include "core/model/net/loss_scale.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/plan/memory_plan.h"
 #include "core/schedule/plan/packing.h"

@@ -10,10 +10,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/base/interval.h"
-#include "core/base/shape.h"
+#include "core/base/numbers/interval.h"
+#include "core/base/numbers/shape.h"
 #include "core/data/loader.h"
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 #include "core/schedule/builder/strategy_inputs.h"
 #include "core/schedule/builder/weight_ranges.h"
 #include "core/schedule/plan/plan.h"

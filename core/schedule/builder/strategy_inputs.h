@@ -7,7 +7,7 @@
 
 #include "core/data/pixels.h"
 #include "core/device/machine.h"
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 #include "core/schedule/cost/cost_table.h"
 #include "core/schedule/plan/plan.h"
 #include "include/tandem/strategies.h"

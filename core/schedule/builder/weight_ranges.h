@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/base/interval.h"
-#include "core/model/net.h"
+#include "core/base/numbers/interval.h"
+#include "core/model/net/net.h"
 
 namespace tandem {
 

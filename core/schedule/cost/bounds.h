@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/device/topology.h"
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 #include "core/schedule/cost/cost_table.h"
 #include "core/schedule/cost/step_model.h"
 #include "core/schedule/plan/plan.h"

@@ -8,10 +8,10 @@
 #include <variant>
 
 #include "core/base/error.h"
-#include "core/base/files.h"
+#include "core/base/files/files.h"
+#include "core/base/numbers/shape.h"
 #include "core/base/overloaded.h"
-#include "core/base/shape.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 
 namespace tandem {
 

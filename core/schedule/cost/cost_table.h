@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 #include "core/schedule/plan/plan.h"
 
 namespace tandem {

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "core/model/definition.h"
-#include "core/model/net.h"
+#include "core/model/file/definition.h"
+#include "core/model/net/net.h"
 #include "core/schedule/cost/cost_table.h"
 
 namespace tandem {

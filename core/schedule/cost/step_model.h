@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/device/machine.h"
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 #include "core/schedule/cost/cost_table.h"
 #include "core/schedule/plan/dependency_lists.h"
 #include "core/schedule/plan/plan.h"

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/device/machine.h"
-#include "core/model/fields.h"
+#include "core/model/file/fields.h"
 
 namespace tandem {
 

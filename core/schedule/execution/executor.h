@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 #include "core/schedule/cost/cost_table.h"
 #include "core/schedule/execution/capture.h"
 #include "core/schedule/execution/update_rule.h"

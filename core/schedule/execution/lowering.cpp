@@ -10,10 +10,10 @@
 #include "core/base/running_note.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
-#include "core/schedule/execution/guarded_pass.h"
 #include "core/schedule/execution/joined_rows.h"
 #include "core/schedule/execution/lowering_resolver.h"
 #include "core/schedule/execution/messages.h"
+#include "core/schedule/kernels/guarded_pass.h"
 
 namespace tandem {
 

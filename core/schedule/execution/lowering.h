@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "core/device/communicator.h"
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 #include "core/schedule/cost/cost_table.h"
-#include "core/schedule/execution/kernels.h"
-#include "core/schedule/execution/runtime.h"
 #include "core/schedule/execution/update_rule.h"
+#include "core/schedule/kernels/kernels.h"
+#include "core/schedule/kernels/runtime.h"
 #include "core/schedule/plan/memory_plan.h"
 #include "core/schedule/plan/plan.h"
 

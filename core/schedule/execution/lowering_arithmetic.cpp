@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/model/loss_scale.h"
+#include "core/model/net/loss_scale.h"
 #include "core/schedule/execution/lowering.h"
 #include "core/schedule/execution/lowering_resolver.h"
 #include "core/schedule/execution/merged_updates.h"

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/schedule/execution/layer_pointers.h"
 #include "core/schedule/execution/lowering.h"
+#include "core/schedule/kernels/layer_pointers.h"
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {

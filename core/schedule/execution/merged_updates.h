@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 #include "core/schedule/plan/plan.h"
 
 namespace tandem {

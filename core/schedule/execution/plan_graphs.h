@@ -13,8 +13,8 @@
 
 #include "core/device/machine.h"
 #include "core/schedule/execution/capture.h"
-#include "core/schedule/execution/runtime.h"
 #include "core/schedule/execution/task_events.h"
+#include "core/schedule/kernels/runtime.h"
 
 namespace tandem {
 

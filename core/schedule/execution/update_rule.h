@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/model/solver_definition.h"
+#include "core/model/file/solver_definition.h"
 #include "plugins/abi.h"
 
 namespace tandem {

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "core/base/interval.h"
-#include "core/base/shape.h"
-#include "core/model/net.h"
+#include "core/base/numbers/interval.h"
+#include "core/base/numbers/shape.h"
+#include "core/model/net/net.h"
 
 namespace tandem::buffers {
 

@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/overloaded.h"
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {

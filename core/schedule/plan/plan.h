@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/interval.h"
-#include "core/base/shape.h"
+#include "core/base/numbers/interval.h"
+#include "core/base/numbers/shape.h"
 #include "core/data/pixels.h"
 #include "include/tandem/strategies.h"
 

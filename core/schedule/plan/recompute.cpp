@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/strings.h"
-#include "core/model/net.h"
+#include "core/base/text/strings.h"
+#include "core/model/net/net.h"
 #include "core/schedule/plan/memory_plan.h"
 #include "core/schedule/plan/ordering.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/schedule/plan/ordering.h"
 #include "core/schedule/report/svg.h"
 

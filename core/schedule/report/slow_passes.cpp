@@ -5,7 +5,7 @@
 #include <tuple>
 #include <variant>
 
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/schedule/cost/cost_table.h"
 
 namespace tandem {

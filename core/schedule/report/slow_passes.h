@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 #include "core/schedule/plan/plan.h"
 #include "core/schedule/plan/trace.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/schedule/plan/dependencies.h"
 #include "core/schedule/plan/recompute.h"
 

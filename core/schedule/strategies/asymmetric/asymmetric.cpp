@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/device/topology.h"
 #include "core/schedule/cost/bounds.h"
 #include "core/schedule/cost/list_schedule.h"

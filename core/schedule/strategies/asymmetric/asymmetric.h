@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/strategies/common/strategy.h"
 
 namespace tandem {
 

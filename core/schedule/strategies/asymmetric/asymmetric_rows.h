@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/interval.h"
+#include "core/base/numbers/interval.h"
 #include "core/schedule/builder/strategy_inputs.h"
 
 namespace tandem {

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 
 namespace tandem {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 #include "core/schedule/builder/plan_builder.h"
 
 namespace tandem {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/schedule/strategies/common/ring_group.h"
 #include "plugins/simulation.h"
 

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "core/model/net.h"
+#include "core/model/net/net.h"
 #include "core/schedule/cost/cost_table.h"
-#include "core/schedule/strategies/option_table.h"
+#include "core/schedule/strategies/common/option_table.h"
 
 namespace tandem {
 

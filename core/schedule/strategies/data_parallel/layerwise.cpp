@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/schedule/strategies/common/collectives.h"
 #include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/common/updates.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/strategies/common/strategy.h"
 
 namespace tandem {
 

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 
 namespace tandem {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/model/net.h"
+#include "core/model/net/net.h"
+#include "core/schedule/strategies/common/option_table.h"
 #include "core/schedule/strategies/data_parallel/alexnet_like.h"
-#include "core/schedule/strategies/option_table.h"
 
 namespace tandem {
 

@@ -4,7 +4,7 @@
 // can be compared with that of two_phase.
 #pragma once
 
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/strategies/common/strategy.h"
 
 namespace tandem {
 

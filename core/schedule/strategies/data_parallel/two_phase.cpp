@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/schedule/builder/plan_builder.h"
+#include "core/schedule/strategies/common/fastest_variant.h"
 #include "core/schedule/strategies/common/stages.h"
-#include "core/schedule/strategies/fastest_variant.h"
 
 namespace tandem {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/strategies/common/strategy.h"
 #include "core/schedule/strategies/data_parallel/parts.h"
-#include "core/schedule/strategies/strategy.h"
 
 namespace tandem {
 

@@ -3,14 +3,12 @@
 // Everything else is data-parallel; each layer's gradient is summed as soon as it exists.
 #pragma once
 
-#include "core/schedule/strategies/strategy.h"
+#include "core/schedule/strategies/common/option_table.h"
+#include "core/schedule/strategies/common/strategy.h"
+#include "core/schedule/strategies/fc_parallel/rounds.h"
 
 namespace tandem {
 
-struct FcParallelOptions {
-  int quota = 0;  // parts of the activation gradients that a round waits for; 0: chosen
-  bool eager = false;
-};
 [[nodiscard]] const OptionTable<FcParallelOptions>& fc_parallel_options();
 
 // Requires at least two devices, at least as many neurons as devices in each divided layer, and

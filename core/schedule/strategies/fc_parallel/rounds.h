@@ -10,9 +10,13 @@
 #include <vector>
 
 #include "core/schedule/strategies/common/fc_chain.h"
-#include "core/schedule/strategies/fc_parallel/fc_parallel.h"
 
 namespace tandem {
+
+struct FcParallelOptions {
+  int quota = 0;  // parts of the activation gradients that a round waits for; 0: chosen
+  bool eager = false;
+};
 
 // One reduce-scatter of the gradients of a linear layer's input: each device sends its part of the
 // sum to the owners of slices of the input.

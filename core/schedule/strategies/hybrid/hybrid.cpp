@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/strings.h"
+#include "core/base/text/strings.h"
 #include "core/schedule/strategies/common/collectives.h"
 #include "core/schedule/strategies/common/fc_chain.h"
 #include "core/schedule/strategies/common/ring_group.h"

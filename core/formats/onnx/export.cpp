@@ -1,0 +1,47 @@
+#include "core/formats/onnx/export.h"
+
+#include "core/base/error.h"
+#include "core/formats/onnx/layers.h"
+#include "core/formats/onnx/picture.h"
+
+namespace tandem {
+
+OnnxModel make_onnx(const Net& net, const std::vector<float>& weights, const PictureSteps& steps,
+                    const OnnxOptions& options) {
+  if (net.prediction < 0) {
+    throw error("net '{}' gives no class scores: it has neither a loss with labels nor an accuracy",
+                net.name);
+  }
+  const Shape& data = net.tensor(net.data).shape;
+  OnnxGraph graph(net.name);
+  OnnxModel model;
+  model.input = {1, data.c, data.h, data.w};
+  if (options.picture) {
+    model.input.h = options.picture->height;
+    model.input.w = options.picture->width;
+  }
+  std::string input = graph.set_input(options.picture ? "picture" : net.tensor(net.data).name,
+                                      {model.input.c, model.input.h, model.input.w});
+  const Layer& last = net.layer(net.tensor(net.prediction).producer);
+  const bool has_softmax = std::string(last.type->name) == "Softmax";
+  model.gives_probabilities = has_softmax || options.softmax;
+  if (options.picture) input = add_picture_steps(graph, input, *options.picture, data, steps);
+  OnnxNet written(graph, net, weights, options.fold_batch_norm);
+  written.write(input, net.prediction);
+  const OnnxValue scores = written.value(net.prediction);
+  const Shape& shape = net.tensor(net.prediction).shape;
+  model.classes = shape.c * shape.h * shape.w;
+  model.folded = written.folded();
+  std::string result = scores.name;
+  if (!scores.is_flat) {
+    result = graph.add("Flatten", "rows", {result}, {{"axis", int64_t{1}}});
+  }
+  if (options.softmax && !has_softmax) {
+    result = graph.add("Softmax", "softmax", {result}, {{"axis", int64_t{1}}});
+  }
+  graph.set_output(model.gives_probabilities ? "probabilities" : "scores", result, {model.classes});
+  model.bytes = graph.bytes();
+  return model;
+}
+
+}  // namespace tandem

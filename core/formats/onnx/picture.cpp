@@ -1,0 +1,164 @@
+#include "core/formats/onnx/picture.h"
+
+#include <cmath>
+#include <vector>
+
+#include "plugins/center_crop.h"
+#include "plugins/resampling.h"
+
+namespace tandem {
+namespace onnx_picture {
+namespace {
+
+using resampling::Filter;
+using Rounding = PictureSteps::Rounding;
+
+// The share of each pixel of the part, which begins at `first`, in each pixel of the result:
+// pixels x results.
+struct Shares {
+  int64_t first = 0, pixels = 0, results = 0;
+  std::vector<double> values;  // none: each pixel of the part is one of the result
+};
+
+Shares shares_of(const center_crop::Part& part, Filter filter) {
+  Shares shares{part.begin, part.count, part.count, {}};
+  if (part.whole == part.resized) return shares;
+  std::vector<resampling::Taps> taps(static_cast<size_t>(part.count));
+  for (size_t i = 0; i < taps.size(); ++i) {
+    find_taps(filter, part.whole, part.resized, part.begin + static_cast<int64_t>(i), taps[i]);
+  }
+  const resampling::Taps& last = taps.back();
+  shares.first = taps.front().first;
+  shares.pixels = last.first + static_cast<int64_t>(last.weights.size()) - shares.first;
+  shares.values.assign(static_cast<size_t>(shares.pixels * part.count), 0);
+  for (size_t i = 0; i < taps.size(); ++i) {
+    auto to = static_cast<size_t>((taps[i].first - shares.first) * part.count) + i;
+    for (const double weight : taps[i].weights) {
+      shares.values[to] = weight;
+      to += taps.size();
+    }
+  }
+  return shares;
+}
+
+// The resizing of one crop of a picture.
+class Resizing {
+ public:
+  Resizing(OnnxGraph& graph, const PictureSteps& steps) : graph_(graph), steps_(steps) {}
+
+  // Rows are the last axis only after a transposition: runtimes differ in what they multiply from
+  // the left.
+  std::string down(std::string value, const Shares& rows) {
+    const std::vector<OnnxAttribute> turned{{"perm", std::vector<int64_t>{0, 1, 3, 2}}};
+    if (rows.values.empty()) return value;
+    value = graph_.add("Transpose", name("turn"), {value}, turned);
+    value = pass(value, rows, "down");
+    return graph_.add("Transpose", name("turn_back"), {value}, turned);
+  }
+  std::string across(const std::string& value, const Shares& columns) {
+    return columns.values.empty() ? value : pass(value, columns, "across");
+  }
+  // What happens to the result of both.
+  std::string finished(std::string value) {
+    if (steps_.rounding == Rounding::each_pass) return value;
+    if (steps_.is_cubic) value = limited(value, "");
+    return steps_.rounding == Rounding::once ? graph_.add("Round", name("round"), {value}) : value;
+  }
+  static std::string name(const std::string& part) { return "picture/" + part; }
+
+ private:
+  std::string pass(const std::string& value, const Shares& shares, const std::string& which) {
+    if (steps_.rounding == Rounding::each_pass) return rounded_pass(value, shares, which);
+    return multiplied(value, shares, "resize_" + which, [](double weight) { return weight; });
+  }
+  std::string multiplied(const std::string& value, const Shares& shares, const std::string& what,
+                         double (*factor_of)(double)) {
+    std::vector<float> factors;
+    for (const double weight : shares.values) {
+      factors.push_back(static_cast<float>(factor_of(weight)));
+    }
+    const std::string factor =
+        graph_.constant(name("shares_" + what), {shares.pixels, shares.results}, factors);
+    return graph_.add("MatMul", name(what), {value, factor});
+  }
+  // Float32 has too few bits for sums of bytes and whole weights, but not for sums of the weights'
+  // upper and of their lower bits, nor for what both have after the point: the result is exact.
+  // Halves are rounded up, and ONNX's Round takes them to even numbers.
+  std::string rounded_pass(const std::string& value, const Shares& shares,
+                           const std::string& which) {
+    const auto named = [&](const char* part) { return name(part + ("_" + which)); };
+    const std::string upper = multiplied(value, shares, "upper_" + which, &upper_part);
+    const std::string lower = multiplied(value, shares, "lower_" + which, &lower_part);
+    const std::string whole = graph_.add("Floor", named("whole"), {upper});
+    std::string rest = graph_.add("Sub", named("fraction"), {upper, whole});
+    rest = graph_.add("Add", named("rest"), {rest, lower});
+    rest = graph_.add("Add", named("half"), {rest, graph_.scalar(named("a_half"), 0.5)});
+    rest = graph_.add("Floor", named("carry"), {rest});
+    const std::string sum = graph_.add("Add", named("sum"), {whole, rest});
+    if (!steps_.is_cubic) return sum;
+    return graph_.add("Round", named("round"), {limited(sum, "_" + which)});
+  }
+  static double upper_part(double weight) {
+    return std::ldexp((resampling::whole_weight(weight) + (1 << (lower_bits - 1))) >> lower_bits,
+                      lower_bits - resampling::weight_bits);
+  }
+  static double lower_part(double weight) {
+    return std::ldexp(resampling::whole_weight(weight), -resampling::weight_bits) -
+           upper_part(weight);
+  }
+  // To 0 and 255, as the layer Clip (core/formats/onnx/layers.cpp).
+  std::string limited(std::string value, const std::string& pass) {
+    value = graph_.add("HardSigmoid", name("limit" + pass), {value},
+                       {{"alpha", 1.0F / 255}, {"beta", 0.0F}});
+    return graph_.add("Mul", name("limited" + pass),
+                      {value, graph_.scalar(name("most" + pass), 255)});
+  }
+
+  static constexpr int lower_bits = resampling::weight_bits / 2 - 1;
+
+  OnnxGraph& graph_;
+  const PictureSteps& steps_;
+};
+
+}  // namespace
+}  // namespace onnx_picture
+
+std::string add_picture_steps(OnnxGraph& graph, const std::string& picture,
+                              const OnnxOptions::Size& size, const Shape& crop,
+                              const PictureSteps& steps) {
+  using onnx_picture::Resizing;
+  const auto name = &Resizing::name;
+  const bool is_in_passes = steps.rounding == PictureSteps::Rounding::each_pass;
+  const auto filter = steps.is_cubic ? resampling::Filter::cubic : resampling::Filter::linear;
+  const center_crop::Middle middle =
+      center_crop::middle_of(size.width, size.height, crop.w, crop.h, steps.resize);
+  const auto rows = onnx_picture::shares_of(middle.down, filter);
+  const auto columns = onnx_picture::shares_of(middle.across, filter);
+  std::string value = graph.add(
+      "Slice", name("crop"),
+      {picture, graph.integers(name("starts"), {rows.first, columns.first}),
+       graph.integers(name("ends"), {rows.first + rows.pixels, columns.first + columns.pixels}),
+       graph.integers(name("axes"), {2, 3})});
+  // In the order of the data set.
+  const bool is_down_first =
+      !is_in_passes || resampling::is_down_first(size.width, size.height, middle.across.resized,
+                                                 middle.down.resized);
+  Resizing resizing(graph, steps);
+  if (!is_down_first) value = resizing.across(value, columns);
+  value = resizing.down(value, rows);
+  if (is_down_first) value = resizing.across(value, columns);
+  if (!rows.values.empty() || !columns.values.empty()) value = resizing.finished(value);
+  // Order of the channels, mean and scale are one product of each pixel's channels.
+  const auto channels = static_cast<size_t>(crop.c);
+  std::vector<float> matrix(channels * channels, 0), biases(channels, 0);
+  for (size_t to = 0; to < channels; ++to) {
+    matrix[to * channels + (steps.is_rgb ? to : channels - 1 - to)] = steps.scale;
+    if (!steps.means.empty()) biases[to] = -steps.means.at(to) * steps.scale;
+  }
+  return graph.add("Conv", name("normalise"),
+                   {value, graph.constant(name("factors"), {crop.c, crop.c, 1, 1}, matrix),
+                    graph.constant(name("shifts"), {crop.c}, biases)},
+                   {{"kernel_shape", std::vector<int64_t>{1, 1}}});
+}
+
+}  // namespace tandem

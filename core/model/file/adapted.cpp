@@ -1,0 +1,119 @@
+#include "core/model/file/adapted.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/model/file/batch_norm.h"
+#include "core/model/file/fields.h"
+#include "core/model/file/net_phases.h"
+
+namespace tandem {
+
+namespace {
+
+void set_scalar(Message& block, const std::string& name, auto value) {
+  std::erase_if(block.fields, [&](const Field& field) { return field.name == name; });
+  block.add(name, fmt::format("{}", value));
+}
+
+// The first `shape { dim: ... }` of an Input layer; false if it has none.
+bool set_shape(LayerDefinition& layer, int64_t size) {
+  for (Field& param : layer.body.fields) {
+    if (param.name != "input_param" || !param.message) continue;
+    for (Field& shape : own_block(param).fields) {
+      if (shape.name != "shape" || !shape.message) continue;
+      const Shape old = shape_of(shape, layer.title());
+      Message& dims = own_block(shape);
+      dims.fields.clear();
+      for (const int64_t dim : {old.n, old.c, size, size}) dims.add("dim", fmt::format("{}", dim));
+      return true;
+    }
+  }
+  return false;
+}
+
+// `crop_size` may be in the layer's own block, as in old files.
+void set_crop(LayerDefinition& layer, int64_t size) {
+  for (Field& field : layer.body.fields) {
+    if (!field.message || field.message->find("crop_size") == nullptr) continue;
+    std::erase_if(own_block(field).fields, [](const Field& f) { return f.name == "crop_size"; });
+  }
+  for (Field& field : layer.body.fields) {
+    if (field.name == "transform_param" && field.message) {
+      return set_scalar(own_block(field), "crop_size", size);
+    }
+  }
+  set_scalar(layer.body.add_block("transform_param"), "crop_size", size);
+}
+
+bool is_top1(const LayerDefinition& layer) {
+  if (layer.type != "Accuracy") return false;
+  for (const Field* block : layer.body.all("accuracy_param")) {
+    const Field* k = block_of(*block, layer.title()).find("top_k");
+    if (k != nullptr && positive_of(*k, layer.title()) != 1) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+NetDefinition with_image_size(const NetDefinition& net, int64_t size) {
+  NetDefinition result = net;
+  bool found = !result.input_shapes.empty();
+  if (found) result.input_shapes.front().h = result.input_shapes.front().w = size;
+  for (LayerDefinition& layer : result.layers) {
+    if (!layer.is_data() || layer.type == "DummyData") continue;
+    if (found && layer.type == "Input") continue;  // of another input
+    if (layer.type == "Input") {
+      found = set_shape(layer, size);
+    } else {
+      set_crop(layer, size);
+      found = true;
+    }
+  }
+  if (found) return result;
+  throw error("--image-size {}: net '{}' has no input of images{}", size, net.name,
+              in_file({net.file, 0, 0}));
+}
+
+NetDefinition with_batch_norm_eps(const NetDefinition& net, double eps) {
+  NetDefinition result = net;
+  for (LayerDefinition& layer : result.layers) {
+    if (!is_batch_norm(layer.type)) continue;
+    const auto block = std::find_if(
+        layer.body.fields.begin(), layer.body.fields.end(),
+        [](const Field& field) { return field.name == "batch_norm_param" && field.message; });
+    const bool has_block = block != layer.body.fields.end();
+    set_scalar(has_block ? own_block(*block) : layer.body.add_block("batch_norm_param"), "eps",
+               eps);
+  }
+  return result;
+}
+
+std::string training_accuracy(const NetDefinition& net) {
+  const auto found = std::find_if(
+      net.layers.rbegin(), net.layers.rend(),
+      [](const LayerDefinition& layer) { return is_top1(layer) && layer.in_phase(TANDEM_TRAIN); });
+  return found == net.layers.rend() || found->tops.empty() ? "" : found->tops.front();
+}
+
+NetDefinition with_training_accuracy(const NetDefinition& net) {
+  if (!training_accuracy(net).empty()) return net;
+  NetDefinition result = net;
+  // Heads inside the net come before its own.
+  const auto found = std::find_if(result.layers.rbegin(), result.layers.rend(), is_top1);
+  if (found == result.layers.rend()) return result;
+  const auto makes = [&](const std::string& bottom) {
+    return std::any_of(result.layers.begin(), result.layers.end(), [&](const auto& layer) {
+      return layer.in_phase(TANDEM_TRAIN) &&
+             std::count(layer.tops.begin(), layer.tops.end(), bottom) > 0;
+    });
+  };
+  if (std::all_of(found->bottoms.begin(), found->bottoms.end(), makes)) {
+    *found = kept_to(*found, true, true);
+  }
+  return result;
+}
+
+}  // namespace tandem

@@ -1,0 +1,184 @@
+#include "core/model/file/fields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "core/base/text/strings.h"
+
+namespace tandem {
+
+Error wrong_value(const Field& field, const std::string& owner, const std::string& right) {
+  const std::string found = field.message ? "a block" : fmt::format("'{}'", field.text);
+  return error("{}: {} is {}, but must be {}{}", owner, field.name, found, right,
+               in_file(field.location));
+}
+
+const std::string& text_of(const Field& field, const std::string& owner) {
+  if (field.message) throw wrong_value(field, owner, "a single value");
+  return field.text;
+}
+
+const std::string& word_of(const Field& field, const std::string& owner,
+                           const std::vector<std::string>& known) {
+  const std::string& text = text_of(field, owner);
+  if (std::find(known.begin(), known.end(), text) != known.end()) return text;
+  throw wrong_value(field, owner,
+                    fmt::format("one of {}{}", fmt::join(known, ", "), did_you_mean(text, known)));
+}
+
+int64_t integer_of(const Field& field, const std::string& owner) {
+  int64_t value = 0;
+  if (field.message || !parse_integer(field.text, &value)) {
+    throw wrong_value(field, owner, "an integer");
+  }
+  return value;
+}
+
+int64_t positive_of(const Field& field, const std::string& owner) {
+  const int64_t value = integer_of(field, owner);
+  if (value < 1) throw wrong_value(field, owner, "at least 1");
+  return value;
+}
+
+double number_of(const Field& field, const std::string& owner) {
+  double value = 0;
+  // In Caffe's formats all of them are floats.
+  constexpr double most = std::numeric_limits<float>::max();
+  if (field.message || !parse_number(field.text, &value) || !(std::abs(value) <= most)) {
+    throw wrong_value(field, owner, "a finite number between -3.4e38 and 3.4e38");
+  }
+  return value;
+}
+
+bool boolean_of(const Field& field, const std::string& owner) {
+  bool value = false;
+  if (!parse_boolean(text_of(field, owner), &value)) {
+    throw wrong_value(field, owner, "true or false");
+  }
+  return value;
+}
+
+const Message& block_of(const Field& field, const std::string& owner) {
+  if (!field.message)
+    throw wrong_value(field, owner, fmt::format("a block: {} {{ ... }}", field.name));
+  return *field.message;
+}
+
+Message& own_block(Field& field) {
+  field.message = std::make_shared<Message>(*field.message);
+  return *field.message;
+}
+
+int32_t phase_of(const Field& field, const std::string& owner) {
+  const std::string& text = text_of(field, owner);
+  if (text == "TRAIN" || text == "0") return TANDEM_TRAIN;
+  if (text == "TEST" || text == "1") return TANDEM_TEST;
+  throw wrong_value(field, owner, "TRAIN or TEST");
+}
+
+Shape shape_of(const Field& field, const std::string& owner) {
+  std::vector<int64_t> dims;
+  for (const Field& dim : block_of(field, owner).fields) {
+    if (dim.name != "dim") throw unknown_field(dim, {"dim"}, "field of a shape", owner);
+    dims.push_back(positive_of(dim, owner));
+  }
+  if (dims.empty() || dims.size() > 4) {
+    throw error("{}: {} has {} dims, but must have 1 to 4 (N, C, H, W){}", owner, field.name,
+                dims.size(), in_file(field.location));
+  }
+  dims.resize(4, 1);
+  return {dims[0], dims[1], dims[2], dims[3]};
+}
+
+const std::vector<std::string>& common_layer_fields() {
+  static const std::vector<std::string> fields{
+      "name",    "type",           "bottom",         "top", "param", "loss_weight", "include",
+      "exclude", "propagate_down", "transform_param"};
+  return fields;
+}
+
+Error unknown_field(const Field& field, const std::vector<std::string>& known,
+                    const std::string& what, const std::string& owner) {
+  return error("{}: unknown {} '{}'{}; known: {}{}", owner, what, field.name,
+               did_you_mean(field.name, known), fmt::join(known, ", "), in_file(field.location));
+}
+
+void require_known(const Message& message, const std::vector<std::string>& known,
+                   const std::string& what, const std::string& owner) {
+  for (const Field& field : message.fields) {
+    if (std::find(known.begin(), known.end(), field.name) == known.end()) {
+      throw unknown_field(field, known, what, owner);
+    }
+  }
+}
+
+void require_once(const Message& message, const std::vector<std::string>& names,
+                  const std::string& owner) {
+  std::map<std::string, const Field*> given;
+  for (const Field& field : message.fields) {
+    if (std::find(names.begin(), names.end(), field.name) == names.end()) continue;
+    const auto [first, is_new] = given.emplace(field.name, &field);
+    if (is_new) continue;
+    throw given_twice(*first->second, field, owner);
+  }
+}
+
+Error given_twice(const Field& first, const Field& second, const std::string& owner) {
+  return error("{}: {} is given twice, in lines {} and {}, but has one value{}", owner, second.name,
+               first.location.line, second.location.line, in_file(second.location));
+}
+
+void read_fields(const Message& message, const std::string& what, const std::string& owner,
+                 const std::vector<FieldReader>& readers) {
+  std::vector<std::string> single;
+  for (const FieldReader& one : readers) {
+    if (!one.repeats) single.emplace_back(one.name);
+  }
+  require_once(message, single, owner);
+  for (const Field& field : message.fields) {
+    const auto reader =
+        std::find_if(readers.begin(), readers.end(),
+                     [&field](const FieldReader& one) { return field.name == one.name; });
+    if (reader == readers.end()) {
+      std::vector<std::string> known;
+      for (const FieldReader& one : readers) known.emplace_back(one.name);
+      throw unknown_field(field, known, what, owner);
+    }
+    reader->read(field);
+  }
+}
+
+Filler read_filler(const Message& message, const std::string& owner) {
+  Filler filler;
+  const auto number = [&](const char* name, double* target) {
+    return FieldReader{name, [&owner, target](const Field& f) { *target = number_of(f, owner); }};
+  };
+  read_fields(message, "field", owner,
+              {{"type", [&](const Field& f) { filler.type = word_of(f, owner, filler_types()); }},
+               number("value", &filler.value),
+               number("min", &filler.min),
+               number("max", &filler.max),
+               number("mean", &filler.mean),
+               {"std",
+                [&](const Field& f) {
+                  filler.std = number_of(f, owner);
+                  if (filler.std < 0) throw wrong_value(f, owner, "at least 0");
+                }},
+               {"variance_norm",
+                [&](const Field& f) {
+                  filler.variance_norm = word_of(f, owner, {"FAN_IN", "FAN_OUT", "AVERAGE"});
+                }},
+               {"sparse", [&](const Field& f) {
+                  filler.sparse = integer_of(f, owner);
+                  if (filler.sparse < -1) throw wrong_value(f, owner, "at least 0, or -1 for all");
+                }}});
+  if (filler.min > filler.max) {
+    throw error("{}: min {} is above max {}{}", owner, filler.min, filler.max,
+                in_file(message.location));
+  }
+  return filler;
+}
+
+}  // namespace tandem

@@ -1,0 +1,14 @@
+// The learning rate as a function of the step.
+#pragma once
+
+#include <cstdint>
+
+#include "core/model/file/solver_definition.h"
+
+namespace tandem {
+
+// The rate of a step (0-based): Caffe's policies, a half cosine over max_iter steps (Loshchilov and
+// Hutter: SGDR), and a linear warm-up (Goyal et al.) over the first steps.
+[[nodiscard]] double learning_rate(const SolverDefinition& solver, int64_t step);
+
+}  // namespace tandem

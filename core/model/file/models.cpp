@@ -1,0 +1,98 @@
+#include "core/model/file/models.h"
+#include "core/base/files/files.h"
+
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/files/folders.h"
+#include "core/base/text/strings.h"
+#include "core/model/file/text_format.h"
+
+namespace tandem {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* solver_ending = "_solver";
+
+std::vector<fs::path> model_folders() {
+  std::vector<fs::path> folders = listed_folders("TANDEM_MODEL_PATH");
+  for (const fs::path& folder : {library_folder(), program_folder()}) {
+    if (folder.empty()) continue;
+    folders.push_back((folder / "../share/tandem/models").lexically_normal());
+    // For a library in a folder of its own level: lib/x86_64-linux-gnu.
+    folders.push_back((folder / "../../share/tandem/models").lexically_normal());
+  }
+  return folders;
+}
+
+constexpr const char* of_models = "";
+constexpr const char* of_pretrained_nets = "pretrained";
+
+// The file with that name and ending in that folder of the models' folders, or "".
+fs::path find_model(const std::string& name, const char* within = of_models,
+                    const char* ending = ".prototxt") {
+  if (name.empty() || name.find('/') != std::string::npos) return {};
+  for (const fs::path& folder : model_folders()) {
+    fs::path file = folder / within / (name + ending);
+    if (path_status(file).is_file()) return file;
+  }
+  return {};
+}
+
+std::vector<std::string> names_within(const char* within) {
+  std::set<std::string> names;
+  for (const fs::path& folder : model_folders()) {
+    for (const fs::path& file : entries_of(folder / within)) {
+      const std::string stem = file.stem().string();
+      if (file.extension() != ".prototxt" || stem.ends_with(solver_ending)) continue;
+      names.insert(stem);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  return names_within(of_models);
+}
+
+std::vector<std::string> pretrained_net_names() {
+  return names_within(of_pretrained_nets);
+}
+
+fs::path find_pretrained_net(const std::string& architecture) {
+  return find_model(architecture, of_pretrained_nets);
+}
+
+fs::path find_pretrained_names(const std::string& architecture) {
+  return find_model(architecture, of_pretrained_nets, ".names");
+}
+
+bool is_model_name(const std::string& name_or_path) {
+  return !find_model(name_or_path).empty();
+}
+
+std::string model_of_net(const std::string& net_name) {
+  if (net_name.empty()) return "";
+  for (const std::string& model : model_names()) {
+    const Message net = read_text_format(find_model(model));
+    const Field* name = net.find("name");
+    if (name != nullptr && name->text == net_name) return model;
+  }
+  return "";
+}
+
+fs::path find_net(const std::string& name_or_path) {
+  fs::path model = find_model(name_or_path);
+  if (!model.empty()) return model;
+  if (!name_or_path.empty() && path_status(name_or_path).exists()) return name_or_path;
+  const std::vector<std::string> known = model_names();
+  throw error("net '{}' is neither a file nor a model's name{}; models: {}", name_or_path,
+              did_you_mean(name_or_path, known),
+              known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+}
+
+}  // namespace tandem

@@ -1,0 +1,263 @@
+#include "core/model/file/net_inputs.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/model/file/fields.h"
+
+namespace tandem {
+
+namespace {
+
+using Role = NetInput::Role;
+
+constexpr std::array data_types{"Data",       "ImageData", "HDF5Data", "MemoryData",
+                                "WindowData", "DummyData", "Input"};
+
+// The first data layer of the phase that a data set replaces, or null. `dummy`: the first DummyData
+// layer, whose values are not from a data set.
+const LayerDefinition* data_layer(const NetDefinition& net, int32_t phase, bool dummy = false) {
+  for (const LayerDefinition& layer : net.layers) {
+    if (!layer.is_data() || !layer.in_phase(phase)) continue;
+    if (dummy == (layer.type == "DummyData")) return &layer;
+  }
+  return nullptr;
+}
+
+// The fields of the name in the layer's own block ("data_param", "input_param", ...).
+std::vector<const Field*> find_in_blocks(const LayerDefinition& layer, const std::string& name) {
+  for (const Field& field : layer.body.fields) {
+    if (!field.message || field.name == "transform_param") continue;
+    if (!field.name.ends_with("_param")) continue;
+    std::vector<const Field*> found = field.message->all(name);
+    if (!found.empty()) return found;
+  }
+  return {};
+}
+
+// The value of a repeated field for one top; a single value is for all tops.
+const Field* of_top(const std::vector<const Field*>& fields, size_t top) {
+  if (fields.empty()) return nullptr;
+  return fields.size() == 1 ? fields.front() : top < fields.size() ? fields[top] : nullptr;
+}
+
+int64_t positive_or_zero(const LayerDefinition& layer, const std::string& name, size_t top = 0) {
+  const Field* field = of_top(find_in_blocks(layer, name), top);
+  return field == nullptr ? 0 : positive_of(*field, layer.title());
+}
+
+TransformDefinition read_transform(const LayerDefinition& layer) {
+  TransformDefinition transform;
+  const std::string owner = layer.title();
+  const auto read_crop = [&](const Field& f) {
+    transform.crop_size = integer_of(f, owner);
+    if (transform.crop_size < 0) throw wrong_value(f, owner, "at least 0");
+  };
+  Message all;  // several blocks count as one
+  for (const Field* block : layer.body.all("transform_param")) {
+    const std::vector<Field>& fields = block_of(*block, owner).fields;
+    all.fields.insert(all.fields.end(), fields.begin(), fields.end());
+  }
+  read_fields(
+      all, "field of transform_param", owner,
+      {{"scale", [&](const Field& f) { transform.scale = number_of(f, owner); }},
+       {"mirror", [&](const Field& f) { transform.mirror = boolean_of(f, owner); }},
+       {"crop_size", read_crop},
+       {"mean_file", [&](const Field&) { transform.has_mean_file = true; }},
+       {"mean_value", [&](const Field& f) { transform.mean_values.push_back(number_of(f, owner)); },
+        true},
+       {"force_color", [](const Field&) {}},
+       {"force_gray", [&](const Field& f) { transform.gray = boolean_of(f, owner); }}});
+  return transform;
+}
+
+// The data set does not read these blocks, but a misspelt one would silently lose a crop or a mean.
+void check_fields(const LayerDefinition& layer) {
+  std::vector<std::string> known = common_layer_fields();
+  for (const char* block :
+       {"data_param", "image_data_param", "hdf5_data_param", "memory_data_param",
+        "window_data_param", "dummy_data_param", "input_param"}) {
+    known.emplace_back(block);
+  }
+  require_known(layer.body, known, "field", layer.title());
+}
+
+// The i-th `shape { dim: ... }` of the layer's own block (a single one is for all tops), or its
+// num/channels/height/width. Zeros where nothing is given.
+Shape declared_shape(const LayerDefinition& layer, size_t top) {
+  if (const Field* shape = of_top(find_in_blocks(layer, "shape"), top)) {
+    return shape_of(*shape, layer.title());
+  }
+  const auto either = [&](const char* name, const char* other) {
+    const int64_t value = positive_or_zero(layer, name, top);
+    return value > 0 ? value : positive_or_zero(layer, other, top);
+  };
+  return {positive_or_zero(layer, "num", top), positive_or_zero(layer, "channels", top),
+          either("height", "new_height"), either("width", "new_width")};
+}
+
+// The shape of a data layer's first top after its transform; n = 1, zeros where nothing is given.
+Shape expected_shape(const LayerDefinition& layer) {
+  Shape shape = declared_shape(layer, 0);
+  const TransformDefinition transform = read_transform(layer);
+  if (transform.crop_size > 0) shape.h = shape.w = transform.crop_size;
+  if (transform.mean_values.size() > 1 && shape.c == 0) {
+    shape.c = static_cast<int64_t>(transform.mean_values.size());
+  }
+  if (transform.gray) shape.c = 1;
+  shape.n = 1;
+  return shape;
+}
+
+bool is_number(const Shape& shape) {
+  return shape.c <= 1 && shape.h <= 1 && shape.w <= 1;
+}
+
+// The filler of a top of a DummyData layer: a single one is for all tops, none means zeros.
+Filler filler_of(const LayerDefinition& layer, size_t top) {
+  std::vector<const Field*> fillers;
+  for (const Field* block : layer.body.all("dummy_data_param")) {
+    const Message& message = block_of(*block, layer.title());
+    for (const Field* filler : message.all("data_filler")) fillers.push_back(filler);
+  }
+  if (fillers.size() > 1 && fillers.size() != layer.tops.size()) {
+    throw error("{}: has {} data_filler for {} tops; write none, one for all or one for each{}",
+                layer.title(), fillers.size(), layer.tops.size(), in_file(layer.location));
+  }
+  if (fillers.empty()) return {};
+  const Field& field = *fillers[fillers.size() == 1 ? 0 : top];
+  Filler filler = read_filler(block_of(field, layer.title()), layer.title() + ": data_filler");
+  if (filler.type == "constant" || filler.type == "gaussian" || filler.type == "uniform") {
+    return filler;
+  }
+  throw error("{}: data_filler is '{}', but data have no fan: use constant, gaussian or uniform{}",
+              layer.title(), filler.type, in_file(field.location));
+}
+
+NetInput dummy_input(const LayerDefinition& layer, size_t top) {
+  NetInput input{layer.tops[top],       Role::more,    declared_shape(layer, top),
+                 filler_of(layer, top), layer.title(), layer.location};
+  if (input.shape.n == 0) {
+    throw error(
+        "{}: its output '{}' has no shape: write dummy_data_param {{ shape {{ dim: 10 dim: "
+        "3 }} }}, one for all outputs or one for each{}",
+        layer.title(), input.name, in_file(layer.location));
+  }
+  for (int64_t* side : {&input.shape.c, &input.shape.h, &input.shape.w}) {
+    *side = std::max<int64_t>(1, *side);
+  }
+  return input;
+}
+
+// The shape of a top, zeros where none is given. The second top of a Data layer is the label.
+Shape shape_of_top(const LayerDefinition& layer, size_t top) {
+  if (layer.type == "Input") return declared_shape(layer, top);
+  return top == 0 ? expected_shape(layer) : Shape{1, 1, 1, 1};
+}
+
+void add_layer(std::vector<NetInput>& inputs, const LayerDefinition& layer) {
+  if (layer.type == "WindowData") {
+    throw error(
+        "{}: windows cut from images for detection are not read here; cut them into images "
+        "of their own, and replace this layer by a Data layer{}",
+        layer.title(), in_file(layer.location));
+  }
+  for (size_t top = 0; top < layer.tops.size(); ++top) {
+    if (layer.type == "DummyData") {
+      inputs.push_back(dummy_input(layer, top));
+      continue;
+    }
+    if (top > 1 && layer.type != "Input") {
+      throw error(
+          "{}: a data layer gives data and labels, but '{}' is a third output; an Input "
+          "layer can have more, because it says the shape of each{}",
+          layer.title(), layer.tops[top], in_file(layer.location));
+    }
+    inputs.push_back({layer.tops[top], Role::more, shape_of_top(layer, top), std::nullopt,
+                      layer.title(), layer.location});
+  }
+}
+
+void give_roles(std::vector<NetInput>& inputs) {
+  int fed = 0;
+  for (NetInput& input : inputs) {
+    if (input.filler) continue;
+    ++fed;
+    if (fed == 1) input.role = Role::data;
+    if (fed == 2 && is_number(input.shape)) input.role = Role::label;
+    if (input.role == Role::label) input.shape = {1, 1, 1, 1};
+  }
+}
+
+}  // namespace
+
+bool LayerDefinition::is_data() const {
+  return std::find(data_types.begin(), data_types.end(), type) != data_types.end();
+}
+
+void check_data_layers(const NetDefinition& net) {
+  for (const LayerDefinition& layer : net.layers) {
+    if (!layer.is_data()) continue;
+    check_fields(layer);
+    Message all;  // several blocks count as one
+    for (const Field& block : layer.body.fields) {
+      if (!block.message) continue;
+      all.fields.insert(all.fields.end(), block.message->fields.begin(),
+                        block.message->fields.end());
+    }
+    require_once(all, {"batch_size", "new_height", "new_width"}, layer.title());
+    (void)expected_shape(layer);
+    (void)positive_or_zero(layer, "batch_size");
+  }
+}
+
+std::optional<TransformDefinition> NetDefinition::transform(int32_t phase) const {
+  const LayerDefinition* layer = data_layer(*this, phase);
+  if (layer == nullptr) return std::nullopt;
+  return read_transform(*layer);
+}
+
+std::optional<int64_t> NetDefinition::batch_size(int32_t phase) const {
+  const LayerDefinition* layer = data_layer(*this, phase);
+  if (layer == nullptr && inputs.empty()) layer = data_layer(*this, phase, true);
+  if (layer != nullptr) {
+    const int64_t written = positive_or_zero(*layer, "batch_size");
+    const int64_t batch = written > 0 ? written : declared_shape(*layer, 0).n;
+    if (batch > 0) return batch;
+  } else if (!input_shapes.empty()) {
+    return input_shapes.front().n;
+  }
+  return std::nullopt;
+}
+
+Shape NetDefinition::input_shape() const {
+  for (const int32_t phase : {TANDEM_TRAIN, TANDEM_TEST}) {
+    const LayerDefinition* layer = data_layer(*this, phase);
+    if (layer != nullptr) return expected_shape(*layer);
+    // A net of DummyData layers only: no layer reads the samples, but they need a shape.
+    if (inputs.empty() && data_layer(*this, phase, true) != nullptr) return {1, 1, 1, 1};
+  }
+  Shape shape = input_shapes.empty() ? Shape{} : input_shapes.front();
+  shape.n = 1;
+  return shape;
+}
+
+std::vector<NetInput> NetDefinition::net_inputs(int32_t phase) const {
+  std::vector<NetInput> result;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    result.push_back({inputs[i],
+                      Role::more,
+                      i < input_shapes.size() ? input_shapes[i] : Shape{},
+                      std::nullopt,
+                      fmt::format("net '{}'", name),
+                      {file, 0, 0}});
+  }
+  for (const LayerDefinition& layer : layers) {
+    if (layer.is_data() && layer.in_phase(phase)) add_layer(result, layer);
+  }
+  for (NetInput& input : result) input.shape.n = 1;
+  give_roles(result);
+  return result;
+}
+
+}  // namespace tandem

@@ -1,0 +1,60 @@
+// A net in the making: what the passes of build_net() (passes/build_net.cpp) work on, and what they
+// share. Each pass leaves the net consistent: producers, consumers and gradients of all tensors fit
+// its layers.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/model/net/net.h"
+
+namespace tandem {
+
+class Registry;
+
+// A weight as one layer declares it. Several of them may share one array.
+struct DeclaredWeight {
+  WeightArray array;
+  WeightRule rule;
+};
+
+// A net, with the data that only the passes need.
+struct Draft {
+  Net net;
+  const Registry* registry = nullptr;
+  std::string file;                // of the definition
+  std::vector<int> definition_of;  // for each layer: its index in the definition; -1: inserted
+  std::vector<std::vector<DeclaredWeight>> declared;  // for each layer: the weights of its type
+  // For each layer and input: whether a gradient may flow into it; after find_gradients(): whether
+  // one does.
+  std::vector<std::vector<bool>> takes_gradient;
+  std::set<std::string> layer_names;  // of all layers, the inserted ones included
+};
+
+// A layer to insert, made by make_inserted_layer().
+struct Insertion {
+  int before = 0;  // layer
+  Layer layer;
+  std::vector<bool> takes_gradient;
+};
+
+// Inserts the layers. Those before the same layer keep their order.
+void insert_layers(Draft& draft, std::vector<Insertion> insertions);
+
+// Removes layers and tensors, each by index, that no remaining layer uses. The indices of the
+// others change. Before any layer is inserted.
+void remove_layers(Draft& draft, const std::set<int>& layers, const std::set<int>& tensors);
+
+// A layer that is not in the definition ("Split", "Reorder"), with default attributes and without
+// tensors. Its name is made unique.
+[[nodiscard]] Layer make_inserted_layer(Draft& draft, const std::string& type,
+                                        const std::string& name);
+
+// Sets producers, consumers, has_gradient and the first layer of each weight from the layers.
+void relink(Draft& draft);
+
+// Adds a tensor and returns its index.
+int add_tensor(Net& net, const std::string& name, const Shape& shape);
+
+}  // namespace tandem

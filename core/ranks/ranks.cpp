@@ -1,0 +1,223 @@
+#include "core/ranks/ranks.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/parallel.h"
+#include "core/base/running_note.h"
+#include "core/base/text/strings.h"
+#include "core/base/version.h"
+#include "core/device/machine.h"
+#include "core/device/parse.h"
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* default_transport = "mpi";
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+// The processors that this process may use, as a text that is the same where they are.
+std::string processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::string text;
+  if (::sched_getaffinity(0, sizeof(set), &set) != 0) return text;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) text += CPU_ISSET(cpu, &set) ? '1' : '0';
+  return text;
+}
+
+bool is_root(const Communicator& ranks) {
+  return ranks.rank() == 0;
+}
+
+}  // namespace
+
+void let_root_report() {
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+}
+
+// The variables are those of Open MPI, of MPICH and Intel MPI, and of Slurm's srun.
+int launched_ranks() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const char* text = std::getenv(name);
+    double number = 0;
+    if (text != nullptr && parse_number(text, &number) && number > 1) {
+      return static_cast<int>(number);
+    }
+  }
+  return 1;
+}
+
+namespace {
+
+// The number that the launcher has given this process; 0 if it has given none.
+int launched_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    const char* text = std::getenv(name);
+    double number = 0;
+    if (text != nullptr && parse_number(text, &number) && number > 0) {
+      return static_cast<int>(number);
+    }
+  }
+  return 0;
+}
+
+// What is wrong with the job as a whole.
+Error error_of_job(const std::string& message) {
+  if (launched_rank() > 0) let_root_report();
+  return Error(message);
+}
+
+const tandem_transport& transport_of_job(const Registry& registry, int launched) {
+  try {
+    return registry.transport(default_transport);
+  } catch (const Error& failure) {
+    throw error_of_job(fmt::format(
+        "the launcher has started {} processes, but they cannot exchange messages: {} (the "
+        "transport 'mpi' is in the package tandem-mpi, or is built where MPI is installed)",
+        launched, failure.what()));
+  }
+}
+
+// The text of each rank, by rank; called by all ranks.
+json of_all_ranks(const Communicator& ranks, const json& own, const char* what, const char* all) {
+  const std::string text = own.dump(-1, ' ', false, json::error_handler_t::replace);
+  json tree = json::array();
+  if (is_root(ranks)) {
+    tree.push_back(json::parse(text));
+    for (int peer = 1; peer < ranks.size(); ++peer) {
+      tree.push_back(json::parse(ranks.receive_text(peer, what)));
+    }
+  } else {
+    ranks.send_text(0, text, what);
+  }
+  return json::parse(ranks.broadcast_text(tree.dump(), all));
+}
+
+RankHosts find_hosts(const Communicator& ranks) {
+  const json mine = json::array({host_name(), processors()});
+  const json all = of_all_ranks(ranks, mine, "its host", "the hosts of all ranks");
+  RankHosts hosts;
+  for (const json& one : all) hosts.names.push_back(one.at(0).get<std::string>());
+  hosts.sharing = static_cast<int>(std::count(all.begin(), all.end(), mine));
+  return hosts;
+}
+
+// Error on all ranks if one was started with other inputs than rank 0.
+void require_same_inputs(const Communicator& ranks, const GivenOptions& given) {
+  const RankInputs mine = inputs_of(host_name(), given);
+  const json all = of_all_ranks(ranks, json::array({mine.host, mine.options, mine.files}),
+                                "its options and files", "the options and files of all ranks");
+  std::vector<RankInputs> inputs;
+  for (const json& one : all) inputs.push_back({one.at(0), one.at(1), one.at(2)});
+  const std::string differs = different_inputs(inputs);
+  if (differs.empty()) return;
+  ranks.abort();
+  throw error_of_job(differs);
+}
+
+// A launcher starts the ranks together, so that the transport opens within seconds. Where a rank is
+// missing, the call that opens it never returns: then its thread is left behind.
+std::unique_ptr<Communicator> open_transport(const tandem_transport& transport, int launched,
+                                             double watchdog_seconds) {
+  using Opened = std::promise<std::unique_ptr<Communicator>>;
+  const auto opened = std::make_shared<Opened>();
+  std::future<std::unique_ptr<Communicator>> result = opened->get_future();
+  std::thread opening([&transport, opened, watchdog_seconds] {
+    try {
+      opened->set_value(std::make_unique<Communicator>(transport, watchdog_seconds));
+    } catch (...) {
+      opened->set_exception(std::current_exception());
+    }
+  });
+  // In parts, so that time in which this process itself was stopped does not count.
+  constexpr int parts = 20;
+  for (int part = 0; part < parts; ++part) {
+    if (result.wait_for(std::chrono::duration<double>(watchdog_seconds / parts)) ==
+        std::future_status::ready) {
+      opening.join();
+      return result.get();
+    }
+  }
+  opening.detach();
+  throw error_of_job(fmt::format(
+      "waited {} seconds (--watchdog) for all {} ranks to open transport '{}': one is stopped or "
+      "stuck, or its host cannot be reached",
+      watchdog_seconds, launched, transport.name));
+}
+
+}  // namespace
+
+// The first message of a job besides those of its transport. Its form never changes.
+void require_same_version(const Communicator& ranks, const std::string& version) {
+  const std::string of_root = ranks.broadcast_text(is_root(ranks) ? version : "", "its version");
+  if (version == of_root) return;
+  throw error(
+      "{}: this is version {} of Tandem, rank 0 has version {}: install the same one on all hosts",
+      own_title(ranks), version, of_root);
+}
+
+std::string own_title(const Communicator& ranks) {
+  return fmt::format("rank {} of {} (host {})", ranks.rank(), ranks.size(), host_name());
+}
+
+std::unique_ptr<Communicator> open_ranks(const Registry& registry, int wanted,
+                                         double watchdog_seconds, const GivenOptions& given) {
+  if (wanted < 0) throw error("--ranks {}: there must be at least 1", wanted);
+  const int launched = launched_ranks();
+  if (launched == 1) {
+    if (wanted <= 1) return nullptr;
+    throw error(
+        "--ranks {}: this process was started alone; start the job with: mpirun -n {} tandem ...",
+        wanted, wanted);
+  }
+  if (wanted > 0 && wanted != launched) {
+    throw error_of_job(
+        fmt::format("--ranks {}: the job was started with {} processes", wanted, launched));
+  }
+  auto ranks = open_transport(transport_of_job(registry, launched), launched, watchdog_seconds);
+  if (ranks->size() != launched) {
+    throw error_of_job(fmt::format(
+        "the launcher has started {} processes, but transport '{}' finds a job of {}: launcher and "
+        "library are of two MPIs. Use the mpirun of the MPI that Tandem was built with",
+        launched, default_transport, ranks->size()));
+  }
+  try {
+    require_same_version(*ranks, version());
+    ranks->set_hosts(find_hosts(*ranks));
+    report_crashes_of("tandem: " + own_title(*ranks));
+    require_same_inputs(*ranks, given);
+  } catch (...) {
+    ranks->abort();
+    throw;
+  }
+  return ranks;
+}
+
+void require_messages_from(const Registry& registry, const std::string& devices) {
+  if (sends_messages(registry.backend(parse_devices(devices, registry).kind))) return;
+  throw error(
+      "--devices {} is for one process, not for several ranks: these devices send no messages; use "
+      "cpu:N",
+      devices);
+}
+
+int threads_of_rank(const RankHosts& hosts) {
+  return std::max(1, processor_count() / hosts.sharing);
+}
+
+}  // namespace tandem

@@ -1,0 +1,27 @@
+// Several runs beside each other: their curves, best figures and the options in which they differ.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/report/metrics.h"
+#include "core/run/folder/run_record.h"
+
+namespace tandem {
+
+struct ComparedRun {
+  std::string name;  // as the user gave it
+  RunRecord record;
+  double epochs_per_step = 0;
+  std::vector<MetricRow> metrics;
+};
+
+// Error if the folder holds no run.
+[[nodiscard]] ComparedRun read_compared_run(const std::filesystem::path& folder);
+
+// As a page, and as a table for a terminal.
+[[nodiscard]] std::string compare_page(const std::vector<ComparedRun>& runs);
+[[nodiscard]] std::string compare_text(const std::vector<ComparedRun>& runs);
+
+}  // namespace tandem

@@ -1,0 +1,141 @@
+#include "core/report/run_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/files/files.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t described_samples = 100;
+constexpr double most_of_the_time = 0.02, least_seconds_for_maps = 20;
+constexpr int64_t picture_side = 96;
+
+}  // namespace
+
+RunReport::RunReport(Registry& registry, const TrainSetup& setup, const RunFolder& folder,
+                     Observer& observer, std::string judged_split)
+    : registry_(registry),
+      setup_(setup),
+      folder_(folder),
+      observer_(observer),
+      judged_split_(std::move(judged_split)) {}
+
+double RunReport::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - begin_).count();
+}
+
+void RunReport::judge(Findings findings, const std::string& judged,
+                      const std::vector<BadSample>& bad, const std::string& note) {
+  if (findings.samples > 0) {
+    findings_ = std::move(findings);
+    judged_ = judged;
+    judged_note_ = note;
+  }
+  validation_bad_ = bad;
+}
+
+bool RunReport::write(const std::vector<float>& weights, const std::vector<BadSample>& training_bad,
+                      ReportMoment moment) {
+  const double begin = seconds();
+  const bool has_time = spent_ <= most_of_the_time * begin;
+  if (moment == ReportMoment::during && is_written_ && !has_time) return false;
+  // A resumed run has no findings before its first evaluation; the page it left has.
+  const bool awaits_findings = !findings_ && setup_.validation_data != nullptr;
+  std::error_code code;
+  if (moment != ReportMoment::end && awaits_findings && !is_written_ &&
+      std::filesystem::exists(folder_.path() / report_file, code)) {
+    return false;
+  }
+  bool is_written = false;
+  try {
+    if (!data_) {
+      std::vector<KnownSplit> splits;
+      if (setup_.training_data) splits.push_back({"train", setup_.training_data.get()});
+      if (setup_.validation_data) splits.push_back({judged_split_, setup_.validation_data.get()});
+      data_ = outline(splits, described_samples);
+    }
+    RunFigures run = figures(training_bad);
+    const bool with_maps =
+        moment == ReportMoment::end ||
+        (moment == ReportMoment::during && has_time && begin > least_seconds_for_maps);
+    add_pictures(run, weights, with_maps);
+    write_text_file(folder_.path() / report_file, run_page(run));
+    is_written_ = is_written = true;
+  } catch (const std::exception& failure) {
+    if (!std::exchange(has_failed_, true)) {
+      observer_.on_message(fmt::format("{} was not written: {}", report_file, failure.what()));
+    }
+  }
+  spent_ += seconds() - begin;
+  return is_written;
+}
+
+RunFigures RunReport::figures(const std::vector<BadSample>& training_bad) const {
+  RunFigures run;
+  run.name = folder_.path().filename().empty() ? folder_.path().parent_path().filename().string()
+                                               : folder_.path().filename().string();
+  run.record = setup_.record;
+  run.epochs_per_step = epochs_per_step(setup_.record, setup_.solver);
+  if (!is_imported(setup_.record)) run.metrics = read_metrics(folder_.metrics_file());
+  run.findings = findings_;
+  run.learns_probabilities = learns_probabilities(setup_.net);
+  run.judged = judged_;
+  run.judged_note = judged_note_;
+  run.data = *data_;
+  run.has_training = setup_.training_data != nullptr;
+  if (run.has_training) run.data.splits[0].bad = training_bad;
+  if (setup_.validation_data) run.data.splits.back().bad = validation_bad_;
+  return run;
+}
+
+// Reads the samples that the findings name once more, as the net reads them.
+void RunReport::add_pictures(RunFigures& run, const std::vector<float>& weights, bool with_maps) {
+  const Dataset* data = setup_.validation_data.get();
+  if (!run.findings || data == nullptr) return;
+  const Shape shape = data->shape();
+  if (shape.c != 1 && shape.c != 3) return;
+  const Display display(setup_.record.data_parameters, shape);
+  std::vector<std::vector<float>> samples;
+  for (const bool are_mistakes : {true, false}) {
+    auto& pictures = are_mistakes ? run.mistakes : run.doubts;
+    for (const Judgement& one : are_mistakes ? run.findings->mistakes : run.findings->doubts) {
+      std::vector<float> pixels(static_cast<size_t>(element_count(shape)));
+      float label = 0;
+      std::string reason;
+      if (data->get(one.index, 0, pixels.data(), &label, &reason) != SampleStatus::good) continue;
+      pictures.push_back({one,
+                          data->sample_name(one.index),
+                          shrunk(display.picture(pixels.data()), picture_side),
+                          {}});
+      samples.push_back(std::move(pixels));
+    }
+  }
+  if (with_maps) add_maps(run, samples, weights);
+}
+
+// `samples`: of the mistakes, then of the doubts.
+void RunReport::add_maps(RunFigures& run, const std::vector<std::vector<float>>& samples,
+                         const std::vector<float>& weights) {
+  try {
+    ClassMapper mapper(registry_, setup_.net, setup_.record.data, weights, false);
+    size_t at = 0;
+    for (auto* pictures : {&run.mistakes, &run.doubts}) {
+      for (JudgedPicture& one : *pictures) {
+        one.map = mapper.map(samples[at++], one.judgement.predicted);
+      }
+    }
+    run.pictures_note = fmt::format(
+        "Bright parts speak for the predicted class ({}); move the pointer over a picture to see "
+        "it "
+        "without them.",
+        mapper.method());
+  } catch (const std::exception& failure) {
+    run.pictures_note = fmt::format("Without maps of what the net looks at: {}.", failure.what());
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,163 @@
+#include "core/run/folder/recorder.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/files/files.h"
+#include "core/base/text/strings.h"
+#include "core/run/folder/progress.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* header =
+    "step,epoch,split,loss,top1,top5,rate,images_per_second,waited_seconds,best,seconds";
+
+size_t columns(const std::string& line) {
+  return 1 + static_cast<size_t>(std::count(line.begin(), line.end(), ','));
+}
+
+// The lines up to this step; the header alone for a new run.
+std::string kept_lines(const std::filesystem::path& path, int64_t step) {
+  std::string first = std::string(header) + "\n";
+  if (step == 0 || !path_status(path).exists()) return first;
+  std::string text = first;
+  read_lines(path, [&](const std::string& line) {
+    int64_t value = 0;
+    const bool is_row = parse_integer(line.substr(0, line.find(',')), &value);
+    if (!is_row || value > step) return;
+    // Runs of earlier versions have fewer columns.
+    const auto missing = columns(header) - std::min(columns(header), columns(line));
+    text += line + std::string(missing, ',') + "\n";
+  });
+  return text;
+}
+
+bool is_of_metrics(const std::filesystem::path& path) {
+  if (!path_status(path).exists()) return false;
+  std::optional<bool> begins;
+  read_lines(path, [&](const std::string& line) {
+    if (!begins) begins = line.starts_with("step,");
+  });
+  return begins.value_or(false);
+}
+
+// The metrics without the lines of later steps, to be continued.
+OutputFile open_metrics(const std::filesystem::path& path, int64_t resumed_step, Observer& next) {
+  if (resumed_step > 0 && !is_of_metrics(path)) {
+    next.on_message(fmt::format(
+        "note: '{}' is missing or is no table of metrics: a new one begins after step {}",
+        path.string(), resumed_step));
+  }
+  write_text_file(path, kept_lines(path, resumed_step));
+  return OutputFile(path, {}, OutputMode::append);
+}
+
+}  // namespace
+
+Recorder::Recorder(const RunFolder& folder, Observer& next, int64_t display, int64_t resumed_step,
+                   int64_t epoch)
+    : next_(next),
+      metrics_(open_metrics(folder.metrics_file(), resumed_step, next)),
+      log_(folder.log_file(), {}, OutputMode::append),
+      events_(folder.path(), resumed_step),
+      display_(display > 0 ? display : 1),
+      epoch_(epoch) {}
+
+void Recorder::line(OutputFile& file, const std::string& text) {
+  const std::string whole = text + "\n";
+  file.write(whole.data(), whole.size());
+  if (file.is_in_place() || std::exchange(has_said_lost_, true)) return;
+  next_.on_message(
+      "note: metrics.csv or log.txt in the run folder was replaced or removed while training: its "
+      "further lines are lost");
+}
+
+void Recorder::log(const std::string& text) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  line(log_, fmt::format("{:%Y-%m-%d %H:%M:%S} {}", now, text));
+}
+
+void Recorder::on_message(const std::string& text) {
+  log(text);
+  next_.on_message(text);
+}
+
+void Recorder::on_step(const StepReport& r) {
+  const bool ends_epoch = r.epoch != epoch_;
+  epoch_ = r.epoch;
+  if (r.step % display_ == 0 || r.step == r.steps || ends_epoch) {
+    line(metrics_, fmt::format("{},{},train,{:.6g},,,{:.6g},{:.1f},{:.3f},,", r.step, r.epoch,
+                               r.loss, r.rate, r.images_per_second, r.waited_seconds));
+    log(fmt::format("step {}/{}, epoch {}: training loss {:.6g}, learning rate {:.6g}", r.step,
+                    r.steps, r.epoch, r.loss, r.rate));
+    events_.write(r.step, {{"train/loss", r.loss},
+                           {"train/learning_rate", r.rate},
+                           {"train/images_per_second", r.images_per_second}});
+  }
+  next_.on_step(r);
+}
+
+void Recorder::on_evaluation(const Evaluation& e) {
+  const std::string accuracy =
+      fmt::format("{},{}", e.has_accuracy ? fmt::format("{:.6f}", e.top1) : "",
+                  has_top5(e) ? fmt::format("{:.6f}", e.top5) : "");
+  const std::string loss = e.has_loss ? fmt::format("{:.6g}", e.loss) : "";
+  line(metrics_,
+       fmt::format("{},{},val,{},{},,,,{},", e.step, e.epoch, loss, accuracy, e.best ? 1 : 0));
+  std::vector<std::string> results;
+  if (e.has_loss) results.push_back("loss " + loss);
+  if (e.has_accuracy) results.push_back(fmt::format("top-1 {:.2f} %", 100 * e.top1));
+  if (results.empty()) results.push_back(std::string("gives ") + no_result);
+  log(fmt::format("step {}, epoch {}: validation {}{}", e.step, e.epoch, fmt::join(results, ", "),
+                  e.best ? ", best" : ""));
+  std::vector<std::pair<std::string, double>> figures;
+  if (e.has_loss) figures.emplace_back("val/loss", e.loss);
+  if (e.has_accuracy) figures.emplace_back("val/top1", e.top1);
+  if (has_top5(e)) figures.emplace_back("val/top5", e.top5);
+  events_.write(e.step, figures);
+  next_.on_evaluation(e);
+}
+
+void Recorder::on_epoch(const EpochReport& r) {
+  const std::string top1 = r.has_accuracy ? fmt::format("{:.6f}", r.top1) : "";
+  line(metrics_,
+       fmt::format("{},{},epoch,{:.6g},{},,{:.6g},{:.1f},,{},{:.3f}", r.step, r.epoch, r.loss, top1,
+                   r.rate, r.images_per_second,
+                   r.has_validation ? fmt::format("{:d}", r.validation.best) : "", r.seconds));
+  log(epoch_text(r));
+  std::vector<std::pair<std::string, double>> figures{{"epoch/train_loss", r.loss},
+                                                      {"epoch/seconds", r.seconds}};
+  if (r.has_accuracy) figures.emplace_back("epoch/train_top1", r.top1);
+  events_.write(r.step, figures);
+  next_.on_epoch(r);
+}
+
+std::string epoch_text(const EpochReport& r) {
+  const double done = r.is_partial ? r.epochs : static_cast<double>(r.epoch);
+  std::string text = fmt::format("epoch {}/{}: training loss {:.4f}", epochs_text(done),
+                                 epochs_text(r.epochs), r.loss);
+  if (r.has_accuracy) text += fmt::format(" top-1 {:.2f} %", 100 * r.top1);
+  if (r.has_validation) {
+    const Evaluation& e = r.validation;
+    if (e.has_loss || e.has_accuracy) text += ", validation";
+    if (e.has_loss) text += fmt::format(" loss {:.4f}", e.loss);
+    if (e.has_accuracy) text += fmt::format(" top-1 {:.2f} %", 100 * e.top1);
+  }
+  text += fmt::format(", lr {:.3g}, {}, {:.0f} images/s", r.rate, human_seconds(r.seconds),
+                      r.images_per_second);
+  constexpr double worth_telling = 0.01;
+  if (r.waiting_share >= worth_telling) {
+    text += fmt::format(", {:.0f} % waiting for data", 100 * r.waiting_share);
+  }
+  if (r.has_validation && is_worth_a_mark(r.validation)) text += " (best so far)";
+  return text;
+}
+
+}  // namespace tandem

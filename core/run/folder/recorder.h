@@ -1,0 +1,58 @@
+// The observer that writes the run folder's metrics.csv, log.txt and event file of TensorBoard,
+// line by line, and passes all reports on to the program's own observer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/files/files.h"
+#include "core/formats/event_file.h"
+#include "core/run/folder/run_folder.h"
+#include "include/tandem/observer.h"
+
+namespace tandem {
+
+// Whether there are more than five classes: of fewer, all samples are among the first five.
+[[nodiscard]] inline bool has_top5(const Evaluation& evaluation) {
+  const size_t classes = evaluation.confusion.size();  // 0: more than a matrix is kept for
+  return evaluation.has_accuracy && (classes == 0 || classes > 5);
+}
+
+// Whether the text of an evaluation says that it is the best so far. A net without a loss and class
+// scores has no best one, and no image recognized is the best result of nothing yet.
+[[nodiscard]] inline bool is_worth_a_mark(const Evaluation& evaluation) {
+  return evaluation.best && (evaluation.has_accuracy ? evaluation.top1 > 0 : evaluation.has_loss);
+}
+
+// What an evaluation of a net says that has neither loss nor class scores in the test phase.
+constexpr const char* no_result =
+    "no result (the net has no loss and no class scores in the test phase)";
+
+// "epoch 3/10: training loss 1.2345 top-1 56.10 %, validation loss ..., lr 0.01, 12 s, 420
+// images/s (best so far)"
+[[nodiscard]] std::string epoch_text(const EpochReport& report);
+
+class Recorder : public Observer {
+ public:
+  // `resumed_step`: lines of later steps, written before the run was interrupted, are removed; 0: a
+  // new run. `epoch`: the epochs that end before the first step.
+  Recorder(const RunFolder& folder, Observer& next, int64_t display, int64_t resumed_step,
+           int64_t epoch);
+
+  void on_message(const std::string& line) override;
+  // Every report goes on; every display-th is written, and the last of an epoch.
+  void on_step(const StepReport& report) override;
+  void on_evaluation(const Evaluation& evaluation) override;
+  void on_epoch(const EpochReport& report) override;
+
+ private:
+  void log(const std::string& text);
+  void line(OutputFile& file, const std::string& text);
+  Observer& next_;
+  OutputFile metrics_, log_;
+  EventFile events_;
+  int64_t display_, epoch_;
+  bool has_said_lost_ = false;
+};
+
+}  // namespace tandem

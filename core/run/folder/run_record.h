@@ -1,0 +1,51 @@
+// The record of a run: its options, with everything that was resolved and chosen when it began. The
+// run folder keeps it, so that the run can be resumed, tested and used for predictions.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/numbers/shape.h"
+#include "core/data/fingerprint.h"
+#include "core/device/machine.h"
+#include "core/schedule/kernels/kernel_choices.h"
+#include "include/tandem/train.h"
+
+namespace tandem {
+
+struct RunRecord {
+  TrainOptions options;    // nothing in them is "" or 0 any more, except epochs
+  MachineOptions machine;  // of options.machine, and what was found of the links
+  std::string net_name;
+  std::filesystem::path folder;  // where relative paths of data begin; empty in old records
+  Shape data{1, 3, 0, 0};
+  std::vector<std::string> class_names;
+  int64_t training_samples = 0;
+  std::vector<float> class_weights;  // what each class counts in the loss; empty: all alike
+  std::map<std::string, std::string>
+      data_parameters;  // with everything resolved: means measured, net's transform
+  // Of the splits (train, val), as the run last read them; none in old records.
+  std::map<std::string, Fingerprint> fingerprints;
+  // Keys of strategy options that the user has given; the others in `options` were chosen.
+  std::set<std::string> given_options;
+  std::string strategy;      // what `auto` chose, which is then the options' strategy; else ""
+  KernelChoices algorithms;  // what kernels measured
+};
+
+// Whether `tandem import` made the run: it has weights, but no data and no steps.
+[[nodiscard]] inline bool is_imported(const RunRecord& record) {
+  return record.options.data.empty();
+}
+
+// Of its data_parameters those that say how a picture becomes the net's input: mean, scale, color,
+// resize, interpolation, resampling.
+[[nodiscard]] std::map<std::string, std::string> preparation_of(const RunRecord& record);
+
+[[nodiscard]] std::string to_json(const RunRecord& record);
+[[nodiscard]] RunRecord run_record_from_json(const std::string& text, const std::string& file);
+
+}  // namespace tandem

@@ -1,0 +1,98 @@
+#include "core/run/setup/class_weights.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/base/files/files.h"
+#include "core/base/text/strings.h"
+
+namespace tandem {
+namespace {
+
+float weight_of(const std::string& text, const std::string& where) {
+  size_t used = 0;
+  double value = -1;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  constexpr float most = std::numeric_limits<float>::max();
+  if (used == 0 || used != text.size() || !(value >= 0 && value <= most)) {
+    throw error("{}: '{}' is not a weight; it must be a number from 0 to {:.2g}", where, text,
+                most);
+  }
+  return static_cast<float>(value);
+}
+
+std::vector<float> balanced_weights(const Dataset& training) {
+  std::vector<int64_t> counts(static_cast<size_t>(training.class_count()));
+  for (const int64_t label : class_labels(training)) ++counts[static_cast<size_t>(label)];
+  const auto classes =
+      counts.size() - static_cast<size_t>(std::count(counts.begin(), counts.end(), 0));
+  std::vector<float> weights;
+  for (const int64_t count : counts) {
+    // A class without samples has no share.
+    weights.push_back(count == 0 ? 1.0F
+                                 : static_cast<float>(static_cast<double>(training.size()) /
+                                                      static_cast<double>(classes) /
+                                                      static_cast<double>(count)));
+  }
+  return weights;
+}
+
+std::vector<float> weights_of_file(const std::string& path, const Dataset& training) {
+  std::istringstream file;
+  try {
+    file.str(read_text_file(path));
+  } catch (const Error& failure) {
+    throw error("class weights '{}': neither 'balanced', nor numbers as 1,2,0.5, nor a file: {}",
+                path, failure.what());
+  }
+  const std::vector<std::string> names = training.class_names();
+  std::map<std::string, float> found;
+  int64_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    const std::string where = fmt::format("{}:{}", path, ++number);
+    while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back()))) line.pop_back();
+    if (line.empty()) continue;
+    const size_t gap = line.find_last_of(" \t,");
+    if (gap == std::string::npos) {
+      throw error("{}: '{}' is not a class and its weight, as: tench 2.5", where, line);
+    }
+    std::string name = line.substr(0, gap);
+    while (!name.empty() && std::string_view(" \t,").find(name.back()) != std::string_view::npos) {
+      name.pop_back();
+    }
+    if (std::count(names.begin(), names.end(), name) == 0) {
+      throw error("{}: there is no class '{}'{}", where, name, did_you_mean(name, names));
+    }
+    if (!found.emplace(name, weight_of(line.substr(gap + 1), where)).second) {
+      throw error("{}: class '{}' had a weight already", where, name);
+    }
+  }
+  std::vector<float> weights;
+  for (const std::string& name : names) {
+    if (found.count(name) == 0) throw error("{}: class '{}' has no weight", path, name);
+    weights.push_back(found[name]);
+  }
+  return weights;
+}
+
+}  // namespace
+
+std::vector<float> read_class_weights(const std::string& text, const Dataset& training) {
+  if (text == "balanced") return balanced_weights(training);
+  const bool is_list = text.find_first_not_of("0123456789.,eE+- ") == std::string::npos;
+  if (!is_list) return weights_of_file(text, training);
+  std::vector<float> weights;
+  for (const std::string& part : split(text, ',')) {
+    weights.push_back(weight_of(part, fmt::format("class weights {}", text)));
+  }
+  return weights;
+}
+
+}  // namespace tandem

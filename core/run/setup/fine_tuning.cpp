@@ -1,0 +1,137 @@
+#include "core/run/setup/fine_tuning.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/model/file/classes.h"
+#include "core/model/net/frozen.h"
+#include "core/model/net/initial_weights.h"
+#include "core/model/net/net.h"
+#include "core/model/passes/build_net.h"
+#include "core/run/weights/pretrained.h"
+
+namespace tandem {
+namespace {
+
+// The net for its weights: their order and places depend on neither batch nor devices.
+Net net_for_weights(const Registry& registry, const TrainSetup& setup) {
+  NetOptions options;
+  options.data = setup.record.data;
+  options.device_kind = "";
+  return build_net(setup.net, registry, options);
+}
+
+void require_options(const TrainSetup& setup) {
+  const TrainOptions& chosen = setup.record.options;
+  if (!std::isfinite(chosen.head_rate) || chosen.head_rate <= 0) {
+    throw error("--head-lr {}: a factor above 0, as 10", chosen.head_rate);
+  }
+  if ((chosen.freeze.empty() && !chosen.freeze_batch_norm) || !setup.solver.weights.empty()) return;
+  throw error(
+      "{}: frozen layers keep the weights of a file, and without one they would keep random ones; "
+      "give --weights PATH",
+      chosen.freeze.empty() ? "--freeze-bn" : fmt::format("--freeze {}", chosen.freeze.front()));
+}
+
+// Returns the layers that no file has.
+std::set<std::string> read_first_weights(const Net& net, TrainSetup& setup) {
+  std::set<std::string> missing;
+  for (const Layer& layer : net.layers) {
+    if (!layer.weights.empty()) missing.insert(layer.name);
+  }
+  if (setup.solver.weights.empty()) return missing;
+  setup.first_weights = initial_weights(net, *setup.record.options.seed);
+  for (const std::string& file : setup.solver.weights) {
+    const Pretrained report = setup.published
+                                  ? read_published(*setup.published, net, &setup.first_weights)
+                                  : read_pretrained(file, net, &setup.first_weights);
+    for (const std::string& layer : report.copied) missing.erase(layer);
+    setup.messages.push_back(to_text(report, file));
+  }
+  return missing;
+}
+
+// Those of the pattern's layers that a file has: a layer that is new in this net has nothing to
+// keep.
+std::vector<std::string> frozen_by(const std::string& pattern, const Net& net,
+                                   const std::set<std::string>& missing) {
+  std::vector<std::string> layers = layers_matching(pattern, net);
+  std::erase_if(layers, [&](const std::string& name) { return missing.contains(name); });
+  if (!layers.empty()) return layers;
+  throw error("--freeze {}: no file of --weights has such a layer, so it would keep random weights",
+              pattern);
+}
+
+std::string frozen_text(const Net& before, const Net& after, const std::set<std::string>& frozen) {
+  int64_t layers = 0, all = 0, trained = 0;
+  std::string last;
+  for (const Layer& layer : after.layers) {
+    if (!layer.weights.empty()) ++layers;
+    if (last.empty() && layer.wants_backward_weights) last = layer.name;
+  }
+  for (size_t i = 0; i < before.weights.size(); ++i) {
+    if (before.weights[i].kind != TANDEM_TRAINED) continue;
+    all += before.weights[i].count;
+    if (after.weights[i].trained()) trained += after.weights[i].count;
+  }
+  return fmt::format(
+      "{} of {} layers are frozen (--freeze, --freeze-bn), {} of {} weights learn; the backward "
+      "pass ends at layer '{}'",
+      frozen.size(), layers, trained, all, last);
+}
+
+void freeze(const Registry& registry, const Net& net, const std::set<std::string>& missing,
+            TrainSetup& setup) {
+  const TrainOptions& chosen = setup.record.options;
+  std::set<std::string> frozen;
+  for (const std::string& pattern : chosen.freeze) {
+    for (const std::string& name : frozen_by(pattern, net, missing)) frozen.insert(name);
+  }
+  if (chosen.freeze_batch_norm) {
+    const std::vector<std::string> found = normalizing_layers(setup.net);
+    if (found.empty()) throw error("--freeze-bn: net '{}' has no BatchNorm", net.name);
+    for (const std::string& name : found) {
+      if (!missing.contains(name)) frozen.insert(name);
+    }
+  }
+  if (frozen.empty()) return;
+  setup.net = with_frozen_layers(setup.net, net, {frozen.begin(), frozen.end()});
+  const bool nothing_learns =
+      std::none_of(net.layers.begin(), net.layers.end(), [&](const Layer& layer) {
+        return layer.wants_backward_weights && !frozen.contains(layer.name);
+      });
+  if (nothing_learns) {
+    throw error(
+        "--freeze {}: every layer that has weights would be frozen; leave out the last one, '{}'",
+        fmt::join(chosen.freeze, ","), classifier_names(setup.net).back());
+  }
+  setup.messages.push_back(frozen_text(net, net_for_weights(registry, setup), frozen));
+}
+
+// The head: what no file has, and the classifiers.
+void raise_head_rate(const Net& net, std::set<std::string> head, bool has_files,
+                     TrainSetup& setup) {
+  const double factor = setup.record.options.head_rate;
+  if (factor == 1) return;
+  if (!has_files) head.clear();
+  for (const std::string& name : classifier_names(setup.net)) head.insert(name);
+  setup.net = with_rates(setup.net, net, {head.begin(), head.end()}, factor);
+  setup.messages.push_back(fmt::format("{} learn{} at {} times the rate (--head-lr)",
+                                       fmt::join(head, ", "), head.size() == 1 ? "s" : "", factor));
+}
+
+}  // namespace
+
+void resolve_fine_tuning(const Registry& registry, TrainSetup& setup) {
+  require_options(setup);
+  const bool has_files = !setup.solver.weights.empty();
+  if (!has_files && setup.record.options.head_rate == 1) return;
+  const Net net = net_for_weights(registry, setup);
+  const std::set<std::string> missing = read_first_weights(net, setup);
+  raise_head_rate(net, missing, has_files, setup);
+  freeze(registry, net, missing, setup);
+}
+
+}  // namespace tandem

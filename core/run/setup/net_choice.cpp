@@ -1,0 +1,34 @@
+#include "core/run/setup/net_choice.h"
+
+#include "core/base/error.h"
+#include "core/model/file/classes.h"
+#include "core/model/file/models.h"
+#include "core/model/file/net_phases.h"
+
+namespace tandem {
+
+NetDefinition NetChoice::definition() const {
+  const NetDefinition read =
+      in_states(text.empty() ? read_net(find_net(net)) : read_net_text(text), state, state);
+  if (classes < 0) throw error("--classes {}: there must be at least 2", classes);
+  return classes > 0 ? with_class_count(read, classes) : read;
+}
+
+Shape NetChoice::data(const NetDefinition& definition) const {
+  Shape shape = definition.input_shape();
+  shape.n = 1;
+  if (shape.c == 0) shape.c = 3;
+  if (size > 0) shape.h = shape.w = size;
+  if (shape.h == 0 || shape.w == 0) {
+    throw error("net '{}' does not define the size of its images: give it with --image-size", net);
+  }
+  return shape;
+}
+
+int64_t NetChoice::batch_of(const NetDefinition& definition) const {
+  constexpr int64_t default_batch = 64;
+  if (batch < 0) throw error("--batch {}: the batch must have at least 1 image", batch);
+  return batch > 0 ? batch : definition.batch_size(TANDEM_TRAIN).value_or(default_batch);
+}
+
+}  // namespace tandem

@@ -1,0 +1,24 @@
+// The net of a program that trains on nothing: a model, a file or a text, with input size, classes
+// and batch.
+#pragma once
+
+#include <string>
+
+#include "core/model/file/definition.h"
+
+namespace tandem {
+
+struct NetChoice {
+  std::string net = "alexnet";               // a model's name or a prototxt file
+  std::string text;                          // instead of `net`: prototxt
+  int64_t batch = 0, classes = 0, size = 0;  // 0: the net's
+  NetState state;
+
+  // Throws Error for a net that cannot be read, or with other classes cannot be.
+  [[nodiscard]] NetDefinition definition() const;
+  // The shape of one sample. Throws Error if neither the net nor `size` has it.
+  [[nodiscard]] Shape data(const NetDefinition& net) const;
+  [[nodiscard]] int64_t batch_of(const NetDefinition& net) const;
+};
+
+}  // namespace tandem

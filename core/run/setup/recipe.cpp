@@ -1,0 +1,172 @@
+#include "core/run/setup/recipe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/text/strings.h"
+#include "core/model/file/adapted.h"
+#include "core/model/file/batch_norm.h"
+#include "core/run/setup/batch_memory.h"
+#include "core/run/setup/setup_data.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t small_image = 64, usual_image = 224;
+
+void require_word(const char* option, const std::string& word,
+                  const std::vector<std::string>& known) {
+  if (word.empty() || std::find(known.begin(), known.end(), word) != known.end()) return;
+  throw error("{} {}: there are {}{}", option, word, fmt::join(known, ", "),
+              did_you_mean(word, known));
+}
+
+bool has_batch_norm(const NetDefinition& net) {
+  return std::any_of(net.layers.begin(), net.layers.end(),
+                     [](const LayerDefinition& layer) { return is_batch_norm(layer.type); });
+}
+
+struct ImageSizes {
+  int64_t shorter_side = 0;  // the median
+  int64_t channels = 0;
+};
+
+// Some samples are enough for a median. A data set that does not tell the sizes of its images has
+// images of one size.
+ImageSizes find_sizes(Registry& registry, const TrainSetup& setup) {
+  constexpr int64_t most = 200;
+  RunRecord record = setup.record;
+  record.data = {1, setup.net.input_shape().c, 0, 0};
+  const auto dataset = open_dataset(registry, setup.net, record, "", "train", TANDEM_TEST);
+  const Shape shape = dataset->shape();
+  std::vector<int64_t> sides;
+  const int64_t count = std::min(most, dataset->size());
+  for (int64_t i = 0; i < count; ++i) {
+    std::string reason;
+    const auto stored = dataset->describe(i * dataset->size() / count, &reason);
+    if (stored && stored->width > 0) sides.push_back(std::min(stored->width, stored->height));
+  }
+  if (sides.empty()) return {std::min(shape.h, shape.w), shape.c};
+  const auto middle = sides.begin() + static_cast<std::ptrdiff_t>(sides.size() / 2);
+  std::nth_element(sides.begin(), middle, sides.end());
+  return {*middle, shape.c};
+}
+
+// As torchvision: a crop of 224 from a shorter side of 256.
+int64_t size_for(int64_t shorter_side) {
+  constexpr int64_t least = 24, step = 32;
+  if (shorter_side <= small_image) return std::max(least, shorter_side);
+  const auto fitting = static_cast<int64_t>(static_cast<double>(shorter_side) * 227 / 256);
+  return std::clamp<int64_t>(fitting / step * step, small_image, usual_image);
+}
+
+}  // namespace
+
+void choose_recipe(const TrainOptions& options, const std::string& model, TrainSetup& setup) {
+  TrainOptions& chosen = setup.record.options;
+  require_word("--recipe", options.recipe, {"plain", "photos", "caffe"});
+  require_word("--augment", options.augment, {"none", "light", "photos", "strong"});
+  if (!options.solver.empty() && !options.recipe.empty() && options.recipe != "caffe") {
+    throw error(
+        "--recipe {} and --solver {}: the solver file has rates of its own; give one of them",
+        options.recipe, options.solver);
+  }
+  if (options.recipe.empty()) {
+    const bool suits = !model.empty() && options.solver.empty() && options.data != "synthetic" &&
+                       has_batch_norm(setup.net);
+    chosen.recipe = suits ? "photos" : "caffe";
+  }
+  if (options.augment.empty() && chosen.recipe == "plain") chosen.augment = "none";
+}
+
+void choose_image_size(Registry& registry, const TrainOptions& options, TrainSetup& setup) {
+  TrainOptions& chosen = setup.record.options;
+  if (chosen.recipe != "photos" || options.data == "synthetic") return;
+  const ImageSizes sizes = find_sizes(registry, setup);
+  setup.mirrors = sizes.channels != 1;
+  if (options.image_size == 0 && !setup.published) {
+    const int64_t size = size_for(sizes.shorter_side);
+    setup.net = with_image_size(setup.net, size);
+    setup.messages.push_back(
+        fmt::format("image size {}, for images whose shorter side is {} at the median "
+                    "(--image-size)",
+                    size, sizes.shorter_side));
+  }
+  const int64_t size = setup.net.input_shape().h;
+  if (options.augment.empty()) chosen.augment = size <= small_image ? "light" : "photos";
+}
+
+std::map<std::string, std::string> augmentation(const std::string& word, int64_t image_size,
+                                                bool mirrors) {
+  std::map<std::string, std::string> parameters;
+  if (word.empty()) return parameters;
+  const bool is_small = image_size <= small_image;
+  const bool pads = word == "light" && is_small;
+  const auto shorter_side = is_small || word == "none"
+                                ? image_size
+                                : std::lround(static_cast<double>(image_size) * 256 / 227);
+  parameters["resize"] = fmt::format("{}", shorter_side);
+  parameters["mirror"] = word != "none" && mirrors ? "true" : "false";
+  if (pads) parameters["pad"] = fmt::format("{}", std::max<int64_t>(1, image_size / 8));
+  if (word == "photos") {
+    parameters["crop_area"] = "0.25,1";
+    parameters["jitter"] = "0.2,0.2,0.2";
+  }
+  if (word == "strong") {
+    parameters["crop_area"] = "0.08,1";
+    parameters["randaugment"] = "2,9";
+    parameters["erase"] = "0.25";
+  }
+  return parameters;
+}
+
+int64_t photos_batch(Registry& registry, TrainSetup& setup) {
+  constexpr int64_t least = 8, least_steps = 8, of_small = 128, of_large = 32;
+  const int64_t most = setup.net.input_shape().h <= small_image ? of_small : of_large;
+  int64_t batch = most;
+  while (batch > least && batch * least_steps > setup.record.training_samples) batch /= 2;
+  // Other ranks may be on other hosts, whose memory is not known here.
+  if (setup.record.options.ranks > 1) return batch;
+  const int64_t available = available_memory(registry, setup);
+  const int64_t fitting = batch_in_memory(registry, setup, batch, 1, available);
+  if (fitting < batch) {
+    setup.messages.push_back(
+        fmt::format("batch {}, not {}, by the memory: {} are available (--batch)", fitting, batch,
+                    human_bytes(available)));
+  }
+  return fitting;
+}
+
+void fit_photos(const TrainOptions& options, TrainSetup& setup) {
+  // As torchvision's reference: 0.1 for 256 images.
+  constexpr double rate_of_image = 0.1 / 256, warm_up_share = 0.05, first_share = 0.1;
+  SolverDefinition& solver = setup.solver;
+  const TrainOptions& chosen = setup.record.options;
+  const auto& given = options.solver_fields;
+  const auto images = static_cast<double>(chosen.batch * solver.micro_batches_per_step);
+  const bool scales = solver.type == "Nesterov" || solver.type == "SGD";
+  if (scales && !given.contains("base_lr")) {
+    solver.base_rate = rate_of_image * images;
+  }
+  const double rate = options.rate.value_or(solver.base_rate);
+  if (!given.contains("lr_policy")) solver.rate_policy = "cosine";
+  if (!given.contains("warmup_iter")) {
+    solver.warm_up_steps =
+        std::llround(warm_up_share * static_cast<double>(setup.record.options.steps));
+    if (!given.contains("warmup_start_lr")) solver.warm_up_rate = first_share * rate;
+  }
+  setup.messages.push_back(
+      fmt::format("batch {} (--batch), {} steps (--epochs, --steps), augmentation {} (--augment "
+                  "none|light|photos|strong)",
+                  chosen.batch, chosen.steps, chosen.augment));
+  setup.messages.push_back(
+      fmt::format("recipe photos (--recipe plain|photos|caffe): {} (--solver-type), rate {:.4g} "
+                  "(--lr), {} after {} {} of warm-up",
+                  solver.type, rate, solver.rate_policy, solver.warm_up_steps,
+                  solver.warm_up_steps == 1 ? "step" : "steps"));
+}
+
+}  // namespace tandem

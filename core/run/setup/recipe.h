@@ -1,0 +1,40 @@
+// The recipe of a run: how its image size, augmentation, batch, length and learning rate are chosen
+// where neither the user nor a solver file gives them.
+//   photos  models with batch normalization, on images: size by the images, augmentation, momentum
+//           with a warm-up and half a cosine over the run
+//   caffe   the net's own transform and the model's own solver, fitted to the run
+//   plain   no augmentation, a rate that never changes
+// What was chosen is in the run's record, net and solver, and a message names each choice with the
+// option that changes it.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/run/setup/train_setup.h"
+
+namespace tandem {
+
+// The recipe and the augmentation that the options name or imply. `model`: the built-in model that
+// the net is, or "". Throws Error for an unknown name, and for one that contradicts a solver file.
+void choose_recipe(const TrainOptions& options, const std::string& model, TrainSetup& setup);
+
+// The image size and the augmentation of "photos", where they are not given, by the shorter sides
+// of the images; before the net's input is used.
+void choose_image_size(Registry& registry, const TrainOptions& options, TrainSetup& setup);
+
+// The data set's parameters of --augment: none, light, photos, strong; nothing for "".
+// `mirrors`: false for digits and the like.
+[[nodiscard]] std::map<std::string, std::string> augmentation(const std::string& word,
+                                                              int64_t image_size, bool mirrors);
+
+// The images in a batch, and the epochs of a run, of the recipe "photos". The batch is chosen by
+// the size and number of the images and by the memory of the devices; a message says so if the
+// memory bounds it.
+[[nodiscard]] int64_t photos_batch(Registry& registry, TrainSetup& setup);
+constexpr int64_t photos_epochs = 30;
+
+// Gives the solver of "photos" its rates; when batch and steps are known.
+void fit_photos(const TrainOptions& options, TrainSetup& setup);
+
+}  // namespace tandem

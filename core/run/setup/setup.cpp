@@ -1,0 +1,313 @@
+#include "core/run/setup/setup.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/text/strings.h"
+#include "core/data/loader.h"
+#include "core/device/machine.h"
+#include "core/model/file/adapted.h"
+#include "core/model/file/classes.h"
+#include "core/model/net/net.h"
+#include "core/model/passes/build_net.h"
+#include "core/run/setup/class_weights.h"
+#include "core/run/setup/device_options.h"
+#include "core/run/setup/fine_tuning.h"
+#include "core/run/setup/recipe.h"
+#include "core/run/setup/setup_data.h"
+#include "core/run/setup/setup_solver.h"
+#include "core/schedule/strategies/strategies.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t mean_samples = 2000;
+constexpr int64_t pair_classes = 2;  // of synthetic data, if the net has no classes: alike or not
+
+// What the net or its weights suggest and the data set does not have. Pixels of other values than
+// the net was written for would train it badly without a word. A crop is not lost: the size that
+// the net expects is required of every data set.
+void report_missing_parameters(const TransformDefinition& transform, const std::string& source,
+                               const DeclaredParameters& declared, bool is_model,
+                               TrainSetup& setup) {
+  std::vector<std::string> wanted, missing;
+  const auto want = [&](const char* parameter, const std::string& field) {
+    if (declared.contains(parameter)) return;
+    wanted.push_back(field);
+    missing.push_back(fmt::format("'{}'", parameter));
+  };
+  if (transform.scale != 1) want("scale", "scale " + image_parameters(transform)["scale"]);
+  if (!transform.mean_values.empty()) {
+    want("mean", "mean_value " + image_parameters(transform)["mean"]);
+  } else if (transform.has_mean_file) {
+    want("mean", "mean_file");
+  }
+  if (!missing.empty()) {
+    throw error(
+        "net '{}': its transform_param has {}, but data '{}' cannot do that: its data set has no "
+        "parameter {}; use a net without them if the data set prepares the pixels itself",
+        setup.net.file.empty() ? setup.net.name : setup.net.file, fmt::join(wanted, " and "),
+        source, fmt::join(missing, " and "));
+  }
+  const auto tell = [&](const char* parameter, const std::string& what) {
+    if (declared.contains(parameter)) return;
+    setup.messages.push_back(fmt::format("data '{}': its data set has no parameter '{}', so {}",
+                                         source, parameter, what));
+  };
+  if (transform.mirror) tell("mirror", "no image is mirrored, though the net has mirror: true");
+  if (setup.published && source != "synthetic") {
+    for (const auto& [name, value] : setup.published->data_parameters()) {
+      tell(name.c_str(),
+           fmt::format("{} {}, with which the weights were trained, is not applied", name, value));
+    }
+  } else if (is_model && transform.mean_values.empty()) {
+    tell("mean", "no mean is subtracted from the pixels");
+  }
+}
+
+// The preparation of published weights, for the net's size of images.
+void add_published_preparation(const TrainSetup& setup,
+                               std::map<std::string, std::string>& parameters) {
+  const PublishedWeights& published = *setup.published;
+  for (const auto& [name, value] : published.data_parameters()) parameters[name] = value;
+  const Shape images = setup.net.input_shape();
+  if (published.resizes && images.h > 0) {
+    parameters["resize"] = fmt::format("{}", published.resize_for(std::min(images.h, images.w)));
+  } else if (published.is_run && setup.record.options.image_size == 0) {
+    parameters.erase("resize");
+  }
+}
+
+// The net's own transform_param as parameters of the data set; the user's come last.
+std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetup& setup,
+                                                   bool synthetic, bool is_model,
+                                                   bool* measure_mean) {
+  const TransformDefinition transform =
+      setup.net.transform(TANDEM_TRAIN).value_or(TransformDefinition{});
+  std::map<std::string, std::string> parameters;
+  if (synthetic) {
+    if (transform.scale != 1) parameters["scale"] = image_parameters(transform)["scale"];
+    parameters["class_count"] =
+        fmt::format("{}", has_classes(setup.net) ? class_count(setup.net) : pair_classes);
+  } else {
+    parameters = image_parameters(transform);
+  }
+  const auto& given = setup.record.options.data_parameters;
+  if (!synthetic) {
+    for (const auto& [name, value] :
+         augmentation(setup.record.options.augment, setup.net.input_shape().h, setup.mirrors)) {
+      parameters[name] = value;
+    }
+    if (setup.published) add_published_preparation(setup, parameters);
+    // They exclude each other, and what is given counts.
+    if (given.contains("crop_area")) parameters.erase("pad");
+    if (given.contains("pad")) parameters.erase("crop_area");
+  }
+  // What the user gives, a data set must have.
+  const std::string source = data_source(registry, setup.record);
+  const DeclaredParameters declared = declared_parameters(registry, source);
+  report_missing_parameters(transform, source, declared, is_model, setup);
+  std::erase_if(parameters, [&](const auto& each) { return !declared.contains(each.first); });
+  for (const auto& [name, value] : given) parameters[name] = value;
+  // Weights of a run were trained with its mean, or without one.
+  const bool is_known = parameters.contains("mean") || (setup.published && setup.published->is_run);
+  *measure_mean =
+      !synthetic && declared.contains("mean") && !is_known && (transform.has_mean_file || is_model);
+  return parameters;
+}
+
+// Nets for Caffe often leave the shape of samples to the data. Synthetic data then have the first
+// shape that the net can be built for.
+void choose_synthetic_shape(const Registry& registry, TrainSetup& setup) {
+  Shape& data = setup.record.data;
+  const auto& given = setup.record.options.data_parameters;
+  const bool is_explicit =
+      given.count("channels") + given.count("height") + given.count("width") > 0;
+  if (is_explicit || (data.h > 0 && data.w > 0)) return;
+  NetOptions options;
+  options.device_kind = "";
+  for (const int64_t size : {32, 28}) {
+    for (const int64_t channels : {3, 1, 2}) {
+      options.data = {1, data.c > 0 ? data.c : channels, size, size};
+      try {
+        (void)build_net(setup.net, registry, options);
+      } catch (const Error&) {
+        continue;  // if no shape fits, the message of the default shape has the reason
+      }
+      data = options.data;
+      return;
+    }
+  }
+}
+
+void fit_classes(TrainSetup& setup, int64_t classes, bool may_adapt) {
+  if (!has_classes(setup.net)) return;
+  const int64_t outputs = class_count(setup.net);
+  if (outputs == classes) return;
+  if (!may_adapt) {
+    throw error(
+        "net '{}' has {} outputs in its last layer, the data have {} classes: use --adapt-classes "
+        "to train an adapted "
+        "copy (kept in the run folder; the file stays as it is)",
+        setup.net.file, outputs, classes);
+  }
+  setup.net = with_class_count(setup.net, classes);
+  setup.messages.push_back(fmt::format(
+      "the net's last layer has {} outputs, one a class (its file says {})", classes, outputs));
+}
+
+void require_average(TrainSetup& setup) {
+  const double decay = setup.record.options.average_decay;
+  if (decay == 0) return;
+  if (!(decay > 0 && decay < 1)) {
+    throw error("--ema {}: a decay above 0 and below 1, as 0.999", decay);
+  }
+  if (setup.validation_data == nullptr) {
+    throw error(
+        "--ema {}: the average is kept as the best weights of the validation, and nothing is "
+        "validated; give validation images, or leave --ema out",
+        decay);
+  }
+  setup.messages.push_back(fmt::format(
+      "the weights are averaged with decay {} (--ema): the average is validated, and kept as the "
+      "best weights",
+      decay));
+}
+
+// `options`: the user's. A resumed run keeps its form of pixels.
+void require_bytes(const Dataset& dataset, const std::string& source, const TrainOptions& options) {
+  if (dataset.has_bytes()) return;
+  if (options.resume) {
+    throw error(
+        "run '{}' learns from pixels as bytes, but data '{}': {}; resume it with data that have "
+        "bytes, or begin a new run",
+        options.out.string(), source, dataset.why_no_bytes());
+  }
+  throw error("--pixels bytes: data '{}': {}; leave the option out, or give --pixels floats",
+              source, dataset.why_no_bytes());
+}
+
+// Devices with memory of their own wait for copies, which are four times as long with floats.
+bool are_worth_bytes(const Registry& registry, const TrainSetup& setup) {
+  const DeviceSpec devices = parse_devices(setup.record.options.devices, registry);
+  if (!prefers_bytes(registry.backend(devices.kind))) return false;
+  const bool validates = setup.validation_data != nullptr;
+  return setup.training_data->has_bytes() && !target_options(setup).mixes() &&
+         (!validates || setup.validation_data->has_bytes());
+}
+
+// Names are written to JSON files, which hold UTF-8 only.
+void require_utf8(const TrainSetup& setup) {
+  for (const std::string& name : setup.record.class_names) {
+    if (!is_utf8(name)) throw error("class '{}': its name is not UTF-8; rename its folder", name);
+  }
+  for (const LayerDefinition& layer : setup.net.layers) {
+    if (!is_utf8(layer.name)) {
+      throw error("layer '{}': its name is not UTF-8 ({})", layer.name, to_string(layer.location));
+    }
+  }
+}
+
+}  // namespace
+
+void resolve_targets(const Registry& registry, TrainSetup& setup) {
+  const TrainOptions& chosen = setup.record.options;
+  if (chosen.balance && chosen.class_weights == "balanced") {
+    throw error(
+        "--balance and --class-weights balanced: each compensates for rare classes, and both "
+        "together do it twice; give one of them");
+  }
+  if (!chosen.class_weights.empty()) {
+    setup.record.class_weights = read_class_weights(chosen.class_weights, *setup.training_data);
+  }
+  const bool mixes = chosen.mixup != 0 || chosen.cutmix != 0 || chosen.label_smoothing != 0;
+  if (mixes || !setup.record.class_weights.empty()) {
+    setup.net = with_class_targets(setup.net, registry, setup.training_data->class_count());
+  }
+  check_targets(target_options(setup), setup.training_data->class_count());
+}
+
+TargetOptions target_options(const TrainSetup& setup) {
+  TargetOptions targets;
+  targets.wanted = reads_class_targets(setup.net);
+  targets.mixup = setup.record.options.mixup;
+  targets.cutmix = setup.record.options.cutmix;
+  targets.class_weights = setup.record.class_weights;
+  targets.smoothing = setup.record.options.label_smoothing;
+  return targets;
+}
+
+void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOptions& options) {
+  TrainOptions& chosen = setup.record.options;
+  if (!chosen.pixels.empty()) require_pixels_word(chosen.pixels);
+  const bool decides = chosen.pixels.empty() || chosen.pixels == "auto";
+  if (decides) chosen.pixels = are_worth_bytes(registry, setup) ? "bytes" : "floats";
+  if (chosen.pixels != "bytes") return;
+  require_bytes(*setup.training_data, chosen.data, options);
+  if (setup.validation_data != nullptr) {
+    require_bytes(*setup.validation_data, chosen.data, options);
+  }
+  setup.messages.push_back(
+      fmt::format("pixels are bytes{}{}",
+                  decides ? "; resampled ones are rounded (--pixels floats does not round)" : "",
+                  target_options(setup).mixes() ? "; mixed images are sent as floats" : ""));
+}
+
+PixelForm pixel_form(const std::string& pixels, const Dataset& dataset) {
+  return pixels == "bytes" && dataset.has_bytes() ? PixelForm::bytes : PixelForm::floats;
+}
+
+TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strategies& strategies) {
+  TrainSetup setup;
+  setup.strategies = &strategies;
+  RunRecord& record = setup.record;
+  record.options = options;
+  std::error_code ignored;
+  record.folder = fs::current_path(ignored);
+  record.machine = machine_options(options.machine);
+  for (const auto& [key, value] : strategies.explicit_options(options.strategy_options)) {
+    record.given_options.insert(key);
+  }
+  if (options.data.empty())
+    throw error("no data: name a folder of images, or 'synthetic' (--data)");
+  bool measure_mean = false;
+  const bool is_model = resolve_solver_and_net(options, setup);
+  if (!record.options.seed) record.options.seed = setup.solver.seed.value_or(1);
+  choose_image_size(registry, options, setup);
+  const bool synthetic = options.data == "synthetic";
+  record.data = setup.net.input_shape();
+  record.data.n = 1;
+  if (synthetic) choose_synthetic_shape(registry, setup);
+  record.data_parameters = data_parameters(registry, setup, synthetic, is_model, &measure_mean);
+
+  if (measure_mean) {
+    // Caffe subtracts the mean before it scales.
+    RunRecord unscaled = record;
+    unscaled.data_parameters.erase("scale");
+    const auto plain = open_dataset(registry, setup.net, unscaled, "", "train", TANDEM_TEST);
+    std::string means;
+    for (const double mean : channel_means(*plain, mean_samples)) {
+      means += (means.empty() ? "" : ",") + fmt::format("{:.9g}", static_cast<float>(mean));
+    }
+    record.data_parameters["mean"] = means;
+    setup.messages.push_back(fmt::format("channel means of the training data: {}", means));
+  }
+  open_datasets(registry, setup);
+  record.class_names = setup.training_data->class_names();
+  require_utf8(setup);
+  record.training_samples = setup.training_data->size();
+  fit_classes(setup, setup.training_data->class_count(), is_model || options.adapt_classes);
+  if (is_model && options.net_text.empty()) setup.net = with_training_accuracy(setup.net);
+  record.net_name = setup.net.name;
+  setup.untuned_net = setup.net;
+  resolve_targets(registry, setup);
+  resolve_fine_tuning(registry, setup);
+  require_average(setup);
+  resolve_amount(registry, setup, options);
+  resolve_pixels(registry, setup, options);
+  return setup;
+}
+
+}  // namespace tandem

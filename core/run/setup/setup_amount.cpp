@@ -1,0 +1,80 @@
+// How much a run trains: batch, steps, epochs, precision, and what follows from them.
+#include "core/base/error.h"
+#include "core/device/parse.h"
+#include "core/model/net/loss_scale.h"
+#include "core/run/setup/recipe.h"
+#include "core/run/setup/setup.h"
+#include "core/run/setup/setup_solver.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t default_batch = 64, default_epochs = 10, default_display = 20;
+constexpr int64_t most_epochs = 1'000'000;
+
+void require_amounts(const TrainOptions& options) {
+  if (!options.precision.empty()) (void)parse_precision(options.precision);
+  if (options.batch < 0) {
+    throw error("--batch {}: the batch must have at least 1 image", options.batch);
+  }
+  if (options.batch > most_batch_images) {
+    throw error("--batch {}: too large; at most {}", options.batch, most_batch_images);
+  }
+  if (!(options.bad_share_limit >= 0 && options.bad_share_limit <= 1)) {
+    throw error("a share of {} damaged images: it must be from 0 to 1", options.bad_share_limit);
+  }
+  if (options.steps < 0) throw error("--steps {}: there must be at least 1 step", options.steps);
+  if (options.epochs < 0) {
+    throw error("--epochs {}: there must be at least 1 epoch", options.epochs);
+  }
+  if (options.epochs > most_epochs) {
+    throw error("--epochs {}: too many; at most {}", options.epochs, most_epochs);
+  }
+}
+
+}  // namespace
+
+void require_loss_scale_of(const std::string& precision, std::optional<double> loss_scale) {
+  if (!loss_scale) return;
+  require_loss_scale(*loss_scale);
+  if (parse_precision(precision) == TANDEM_FLOAT16) return;
+  throw error("--loss-scale {} applies to --precision float16 only, not to {}", *loss_scale,
+              precision);
+}
+
+void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& options) {
+  TrainOptions& chosen = setup.record.options;
+  require_amounts(options);
+  const bool is_photos = chosen.recipe == "photos" && !options.resume;
+  if (chosen.batch == 0 && is_photos) chosen.batch = photos_batch(registry, setup);
+  if (chosen.batch == 0) chosen.batch = setup.net.batch_size(TANDEM_TRAIN).value_or(default_batch);
+  const int64_t size = setup.record.training_samples;
+  const int64_t images = chosen.batch * setup.solver.micro_batches_per_step;  // of a step
+  const auto steps_of = [&](int64_t epochs) { return (epochs * size + images - 1) / images; };
+  if (chosen.steps == 0 && chosen.epochs > 0) chosen.steps = steps_of(chosen.epochs);
+  if (chosen.steps == 0) chosen.steps = setup.solver.max_steps;
+  if (chosen.steps == 0) chosen.steps = steps_of(is_photos ? photos_epochs : default_epochs);
+  if (setup.solver.micro_batches_per_step > 1) {
+    setup.messages.push_back(
+        fmt::format("iter_size {}: every step adds up {} batches of {}, {} images",
+                    setup.solver.micro_batches_per_step, setup.solver.micro_batches_per_step,
+                    chosen.batch, images));
+  }
+  if (is_photos) fit_photos(options, setup);
+  fit_recipe(options, setup);
+  note_changes(options, setup);
+  resolve_tests(setup);
+  setup.solver.max_steps = chosen.steps;
+  if (chosen.display == 0) {
+    chosen.display = setup.solver.display > 0 ? setup.solver.display : default_display;
+  }
+  if (chosen.test_interval == 0) chosen.test_interval = setup.solver.test_interval;
+  if (chosen.snapshot == 0) chosen.snapshot = setup.solver.snapshot;
+  if (chosen.devices.empty()) chosen.devices = default_kind;
+  if (chosen.precision.empty()) chosen.precision = dtype_name(TANDEM_FLOAT32);
+  require_loss_scale_of(chosen.precision, chosen.loss_scale);
+  if (chosen.strategy.empty()) chosen.strategy = "two_phase";
+  if (!chosen.seed) chosen.seed = setup.solver.seed.value_or(1);
+}
+
+}  // namespace tandem

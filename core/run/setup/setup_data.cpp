@@ -1,0 +1,119 @@
+#include "core/run/setup/setup_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/base/files/files.h"
+#include "core/base/text/strings.h"
+#include "core/data/loader.h"
+#include "core/data/splits.h"
+#include "core/model/file/classes.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string number_text(double value) {
+  return fmt::format("{:.9g}", value);
+}
+
+bool may_be_path(const tandem_parameter& parameter) {
+  const bool is_any_text = parameter.choices == nullptr || *parameter.choices == '\0';
+  return parameter.type == TANDEM_PARAMETER_TEXT && is_any_text;
+}
+
+// What a run was given as a path, from where it was given. Numbers are no paths.
+std::string as_given_in(const fs::path& folder, const std::string& value) {
+  std::error_code code;
+  double number = 0;
+  if (folder.empty() || value.empty() || parse_number(value, &number) ||
+      fs::equivalent(folder, fs::current_path(code), code)) {
+    return value;
+  }
+  const fs::path there = folder / value;
+  return path_status(there).exists() ? there.string() : value;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> image_parameters(const TransformDefinition& transform) {
+  std::map<std::string, std::string> parameters;
+  if (transform.scale != 1) parameters["scale"] = number_text(transform.scale);
+  if (transform.mirror) parameters["mirror"] = "true";
+  if (transform.crop_size > 0) {
+    // Caffe's data were made with a shorter side of 256 for a crop of 227.
+    parameters["resize"] =
+        fmt::format("{}", std::lround(static_cast<double>(transform.crop_size) * 256 / 227));
+  }
+  std::string means;
+  for (const double value : transform.mean_values) {
+    means += (means.empty() ? "" : ",") + number_text(value);
+  }
+  if (!means.empty()) parameters["mean"] = means;
+  return parameters;
+}
+
+void open_datasets(Registry& registry, TrainSetup& setup) {
+  setup.training_data = open_dataset(registry, setup.net, setup.record, "", "train", TANDEM_TRAIN);
+  // Both splits have the image size of the training data, even if validation images differ.
+  setup.record.data = setup.training_data->shape();
+  const std::string notes = setup.training_data->notes();
+  if (!notes.empty()) setup.messages.push_back(notes);
+  if (setup.training_data->split_is_drawn() && holds_out_nothing(setup.record.data_parameters)) {
+    setup.messages.push_back("no image is held out (val_fraction 0): nothing is validated");
+    return;
+  }
+  setup.validation_data = open_dataset(registry, setup.net, setup.record, "", "val", TANDEM_TEST);
+}
+
+std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& net,
+                                      const RunRecord& record, const std::string& source,
+                                      const std::string& split, int32_t phase) {
+  DatasetOptions options;
+  options.source = source.empty() ? data_source(registry, record) : source;
+  options.split = split;
+  options.phase = phase;
+  options.seed = record.options.seed.value_or(1);
+  options.shape = record.data;
+  options.class_names = record.class_names;
+  options.parameters = record.data_parameters;
+  const DeclaredParameters declared = declared_parameters(registry, options.source, split);
+  for (auto& [name, value] : options.parameters) {
+    const auto found = declared.find(name);
+    if (found != declared.end() && may_be_path(*found->second)) {
+      value = as_given_in(record.folder, value);
+    }
+  }
+  for (const NetInput& input : net.net_inputs(phase)) {
+    // The loader makes them.
+    if (input.name == class_targets_input) continue;
+    if (input.role != NetInput::Role::more) continue;
+    options.more.push_back({input.name, input.shape, input.filler});
+  }
+  return std::make_unique<Dataset>(registry, options);
+}
+
+std::string leave_out_undeclared(Registry& registry, const std::string& source, RunRecord& record) {
+  const DeclaredParameters declared = declared_parameters(registry, source);
+  std::string names;
+  std::erase_if(record.data_parameters, [&](const auto& parameter) {
+    if (declared.contains(parameter.first)) return false;
+    names += (names.empty() ? "" : ", ") + parameter.first;
+    return true;
+  });
+  if (names.empty()) return "";
+  return fmt::format("data '{}': its data set has no parameter {}, which the run has: left out",
+                     source, names);
+}
+
+std::string data_source(Registry& registry, const RunRecord& record) {
+  const std::string& data = record.options.data;
+  const std::vector<std::string> names = registry.datasets();
+  const bool is_name = std::find(names.begin(), names.end(), data) != names.end();
+  return is_name ? data : as_given_in(record.folder, data);
+}
+
+}  // namespace tandem

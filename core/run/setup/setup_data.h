@@ -1,0 +1,37 @@
+// The data sets of a run: where its data are, with which parameters they are opened, and for which
+// phase.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/data/dataset.h"
+#include "core/plugin/registry.h"
+#include "core/run/setup/train_setup.h"
+
+namespace tandem {
+
+// Opens one split of the record's data as input of the net of that phase. `source` "": the
+// record's.
+[[nodiscard]] std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& net,
+                                                    const RunRecord& record,
+                                                    const std::string& source,
+                                                    const std::string& split, int32_t phase);
+
+// For other data than those that the record's parameters were given for: removes the parameters
+// that the data set for `source` does not declare. Returns a note of them for the user; "" if none
+// was.
+[[nodiscard]] std::string leave_out_undeclared(Registry& registry, const std::string& source,
+                                               RunRecord& record);
+
+// The net's own transform_param as parameters of a data set of images: mean, scale, mirror, resize.
+[[nodiscard]] std::map<std::string, std::string> image_parameters(
+    const TransformDefinition& transform);
+
+// Opens training and validation data as the record's options say.
+void open_datasets(Registry& registry, TrainSetup& setup);
+// The run's data: a data set's name, or a path that holds in any working folder.
+[[nodiscard]] std::string data_source(Registry& registry, const RunRecord& record);
+
+}  // namespace tandem

@@ -1,0 +1,304 @@
+#include "core/run/setup/setup_solver.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/base/files/files.h"
+#include "core/base/text/strings.h"
+#include "core/model/file/adapted.h"
+#include "core/model/file/models.h"
+#include "core/model/file/net_phases.h"
+#include "core/run/setup/recipe.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Synthetic data serve measurements, for which AlexNet is the usual net.
+constexpr const char* default_net = "resnet18";
+constexpr const char* synthetic_net = "alexnet";
+
+// Caffe's solvers name files relative to the folder that Caffe runs in, usually its root, which is
+// above the solver. The files usually lie beside the solver.
+fs::path file_of_solver(const SolverDefinition& solver, const std::string& written,
+                        const char* what, const char* advice) {
+  const fs::path folder = absolute_path(solver.file.empty() ? "." : solver.file).parent_path();
+  std::vector<fs::path> candidates{written, folder / written};
+  if (fs::path(written).is_relative()) {
+    for (fs::path above = folder; above.has_relative_path(); above = above.parent_path()) {
+      candidates.push_back(above.parent_path() / written);
+    }
+  }
+  candidates.push_back(folder / fs::path(written).filename());
+  for (const fs::path& candidate : candidates) {
+    if (path_status(candidate).is_file()) return candidate;
+  }
+  const std::string who =
+      solver.file.empty() ? "the command line" : fmt::format("solver '{}'", solver.file);
+  throw error("{} names the {} '{}', which is neither here nor beside or above the solver: {}", who,
+              what, written, advice);
+}
+
+std::map<std::string, std::string> changes_of(const TrainOptions& options) {
+  std::map<std::string, std::string> changes = options.solver_fields;
+  if (!options.solver_type.empty()) changes["type"] = options.solver_type;
+  return changes;
+}
+
+bool names_net(const SolverDefinition& solver) {
+  return solver.net_definition || !solver.net.empty() || !solver.train_net.empty();
+}
+
+// The net that the solver names or holds; `file` receives its file's name.
+NetDefinition net_of_solver(const SolverDefinition& solver, std::string* file) {
+  if (solver.net_definition) {
+    *file = solver.file;
+    return *solver.net_definition;
+  }
+  const auto find = [&](const std::string& written) {
+    return file_of_solver(solver, written, "net", "name it with --net");
+  };
+  const fs::path path = find(solver.net.empty() ? solver.train_net : solver.net);
+  *file = path.string();
+  NetDefinition net = read_net(path);
+  if (solver.test_nets.empty()) return net;
+  return joined(net, read_net(find(solver.test_nets.front())));
+}
+
+void find_published_weights(const TrainOptions& options, TrainSetup& setup) {
+  const auto given = options.solver_fields.find("weights");
+  if (given == options.solver_fields.end()) return;
+  setup.published = find_published(given->second, options.net);
+  if (!setup.published) return;
+  const PublishedWeights& published = *setup.published;
+  if (options.net.empty() && names_net(setup.solver)) {
+    throw error(
+        "--solver {} names a net, and --weights '{}' has a net of its own: remove the solver's "
+        "net, or give the weights alone, as --weights '{}'",
+        options.solver, given->second, published.file.string());
+  }
+  const bool other = !options.net.empty() && options.net != published.architecture;
+  if (published.is_run && (!options.net.empty() || !options.net_text.empty())) {
+    throw error(
+        "--weights '{}' is a run, which has a net of its own: leave --net out, or give its weights "
+        "alone, as --weights '{}'",
+        given->second, published.file.string());
+  }
+  if (other || !options.net_text.empty()) {
+    throw error("--net {} and --weights '{}', which are of architecture {}: leave --net out",
+                options.net, given->second, published.architecture);
+  }
+  setup.messages.push_back(to_text(published));
+}
+
+// `model`: the built-in model that the net is, by its name or as a copy of its file; or "".
+// `is_model`: also for a net made in C++.
+void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string* model,
+                     bool* is_model) {
+  TrainOptions& chosen = setup.record.options;
+  *is_model = true;
+  if (setup.published) {
+    *model = chosen.net = setup.published->architecture;
+    setup.net = net_of(*setup.published);
+  } else if (!options.net_text.empty()) {
+    setup.net = read_net_text(options.net_text);
+  } else if (options.net.empty() && names_net(setup.solver)) {
+    setup.net = net_of_solver(setup.solver, &chosen.net);
+    *is_model = false;
+  } else {
+    chosen.net = options.net;
+    if (options.net.empty()) {
+      chosen.net = options.data == "synthetic" ? synthetic_net : default_net;
+      setup.messages.push_back(
+          fmt::format("model {} (--model; 'tandem models' lists them)", chosen.net));
+    }
+    setup.net = read_net(find_net(chosen.net));
+    *model = is_model_name(chosen.net) ? chosen.net : model_of_net(setup.net.name);
+    *is_model = !model->empty();
+    if (*is_model && *model != chosen.net) {
+      setup.messages.push_back(fmt::format(
+          "net '{}' is by its name ('{}') a copy of the model {}: {}its classes follow the data",
+          chosen.net, setup.net.name, *model,
+          options.solver.empty() ? "it is trained with that model's solver, and " : ""));
+    }
+  }
+  if (options.image_size > 0) setup.net = with_image_size(setup.net, options.image_size);
+}
+
+// Applies the stages and level of each phase to its net.
+void choose_states(const TrainOptions& options, TrainSetup& setup) {
+  const std::vector<NetState>& tested = setup.solver.test_states;
+  setup.net = in_states(setup.net, options.train_state.value_or(setup.solver.train_state),
+                        options.test_state.value_or(tested.empty() ? NetState{} : tested.front()));
+}
+
+void read_model_solver(const TrainOptions& options, TrainSetup& setup, const std::string& model) {
+  fs::path own;
+  if (is_model_name(model)) own = find_net(model).parent_path() / (model + "_solver.prototxt");
+  const bool has_own = path_status(own).exists();
+  const std::string& recipe = setup.record.options.recipe;
+  if (recipe == "photos") {
+    std::map<std::string, std::string> fields = options.solver_fields;
+    fields.emplace("weight_decay", "0.0005");
+    const std::string type = options.solver_type.empty() ? "Nesterov" : options.solver_type;
+    const bool has_decay = type == "SGD" || type == "Nesterov";
+    setup.solver = default_solver(type, has_decay ? fields : options.solver_fields);
+  } else if (recipe == "caffe" && has_own && options.solver_type.empty()) {
+    setup.solver = read_solver(own, options.solver_fields);
+  } else {
+    const std::string type = options.solver_type.empty() ? "SGD" : options.solver_type;
+    setup.solver = default_solver(type, options.solver_fields);
+  }
+}
+
+// Caffe's `weights`: several files, or their names with commas between them. Those of the command
+// line are not searched for.
+void find_weights(const TrainOptions& options, SolverDefinition& solver) {
+  const bool is_option = options.solver_fields.count("weights") > 0;
+  std::vector<std::string> files;
+  for (const std::string& written : solver.weights) {
+    for (const std::string& one : split(written, ',')) {
+      if (is_option && !path_status(one).is_file()) {
+        if (path_status(one).is_folder()) {
+          throw error(
+              "--weights '{}' names the folder '{}' in a list: a run folder or a folder of timm's "
+              "must be given alone; only .caffemodel and .safetensors files can be several",
+              written, one);
+        }
+        if (path_status(one).exists()) {
+          throw error("--weights '{}' cannot be read: it is not a regular file", one);
+        }
+        throw error(
+            "--weights '{}' does not exist: a .caffemodel or .safetensors file, a run folder or a "
+            "folder of timm's is needed",
+            one);
+      }
+      files.push_back(
+          file_of_solver(solver, one, "weights", "give the file's path from here").string());
+    }
+  }
+  solver.weights = files;
+}
+
+// Whether the rate follows the length of the run by itself, or never changes.
+bool has_no_steps(const SolverDefinition& solver) {
+  const std::string& policy = solver.rate_policy;
+  return policy == "fixed" || policy == "poly" || policy == "cosine";
+}
+
+template <class Value>
+void note_change(const char* field, Value written, Value chosen, std::string& text) {
+  if (written <= 0 || written == chosen) return;
+  text += fmt::format("{}{} {} instead of {}", text.empty() ? "" : ", ", field, chosen, written);
+}
+
+}  // namespace
+
+bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
+  if (!options.solver.empty()) setup.solver = read_solver(options.solver, changes_of(options));
+  if (options.image_size < 0) {
+    throw error("--image-size {}: images have at least 1 pixel", options.image_size);
+  }
+  find_published_weights(options, setup);
+  std::string model;
+  bool is_model = false;
+  read_net_of_run(options, setup, &model, &is_model);
+  choose_recipe(options, model, setup);
+  if (options.solver.empty()) read_model_solver(options, setup, model);
+  constexpr double largest_rate = std::numeric_limits<float>::max();
+  if (options.rate && !(*options.rate >= 0 && *options.rate <= largest_rate)) {
+    throw error("--lr {}: the learning rate must be a finite number of at least 0, at most 3.4e38",
+                *options.rate);
+  }
+  choose_states(options, setup);
+  if (setup.published) setup.solver.weights = {setup.published->file.string()};
+  find_weights(options, setup.solver);
+  for (const std::string& note : setup.solver.notes) setup.messages.push_back(note);
+  return is_model;
+}
+
+void fit_recipe(const TrainOptions& options, TrainSetup& setup) {
+  SolverDefinition& solver = setup.solver;
+  const bool is_recipe = options.solver.empty() && !solver.file.empty() && !options.resume;
+  if (!is_recipe) return;
+  const int64_t steps = setup.record.options.steps;
+  const int64_t recipe_steps = read_solver(solver.file).max_steps;
+  const auto& given = options.solver_fields;
+  if (!given.contains("test_interval")) solver.test_interval = 0;
+  const bool is_fitted = recipe_steps == 0 || recipe_steps == steps || has_no_steps(solver);
+  const bool is_chosen = given.contains("lr_policy") || given.contains("gamma") ||
+                         given.contains("stepsize") || given.contains("stepvalue");
+  if (is_fitted || is_chosen) return;
+  const double share = static_cast<double>(steps) / static_cast<double>(recipe_steps);
+  const auto scaled = [share](int64_t at) {
+    return std::max<int64_t>(1, std::llround(static_cast<double>(at) * share));
+  };
+  if (solver.step_size > 0) solver.step_size = scaled(solver.step_size);
+  int64_t before = 0;
+  for (int64_t& at : solver.step_values) before = at = std::max(before + 1, scaled(at));
+  if (solver.rate_policy == "inv") solver.gamma /= share;
+  if (solver.rate_policy == "exp") solver.gamma = std::pow(solver.gamma, 1 / share);
+  setup.messages.push_back(
+      fmt::format("learning rate: the model's schedule of {} steps is fitted to the {} of this run "
+                  "(a file given with --solver is taken as it is)",
+                  recipe_steps, steps));
+}
+
+void note_changes(const TrainOptions& options, TrainSetup& setup) {
+  SolverDefinition& solver = setup.solver;
+  const TrainOptions& chosen = setup.record.options;
+  std::string text;
+  const std::string written = solver.net.empty() ? solver.train_net : solver.net;
+  if (!options.net.empty() && !written.empty() && written != options.net) {
+    text = fmt::format("net '{}' instead of '{}'", options.net, written);
+  }
+  if (options.rate) {
+    note_change("base_lr", solver.base_rate, *options.rate, text);
+    solver.base_rate = *options.rate;
+  }
+  note_change("max_iter", solver.max_steps, chosen.steps, text);
+  if (options.test_interval > 0) {
+    note_change("test_interval", solver.test_interval, options.test_interval, text);
+  }
+  if (options.display > 0) note_change("display", solver.display, options.display, text);
+  if (options.snapshot > 0) note_change("snapshot", solver.snapshot, options.snapshot, text);
+  if (options.seed && solver.seed) note_change("random_seed", *solver.seed, *options.seed, text);
+  for (const auto& [name, value] : options.solver_fields) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
+  }
+  if (!text.empty() && !options.solver.empty() && !options.resume) {
+    setup.messages.push_back(
+        fmt::format("the command line changes solver '{}': {}", solver.file, text));
+  }
+}
+
+void resolve_tests(TrainSetup& setup) {
+  SolverDefinition& solver = setup.solver;
+  const TrainOptions& chosen = setup.record.options;
+  if (setup.validation_data != nullptr && solver.test_steps > 0) {
+    const int64_t batch = setup.net.batch_size(TANDEM_TEST).value_or(chosen.batch);
+    const int64_t size = setup.validation_data->size();
+    setup.test_samples = std::min(size, solver.test_steps * batch);
+    if (setup.test_samples < size) {
+      setup.messages.push_back(
+          fmt::format("test_iter {} of batch {}: every test during training takes the same {} of "
+                      "the {} validation images",
+                      solver.test_steps, batch, setup.test_samples, size));
+    }
+  }
+  const fs::path prefix = solver.snapshot_prefix;
+  std::string name = prefix.filename().string();
+  if (name.empty()) name = fs::path(solver.file).stem().string();
+  if (name.empty()) name = setup.net.name.empty() ? "snapshot" : as_file_name(setup.net.name);
+  const int64_t interval = chosen.snapshot > 0 ? chosen.snapshot : solver.snapshot;
+  if (interval > 0 && prefix.has_parent_path()) {
+    setup.messages.push_back(
+        fmt::format("snapshots are '{}_iter_<step>.safetensors' in the run folder, not in '{}'",
+                    name, prefix.parent_path().string()));
+  }
+  solver.snapshot_prefix = name;
+}
+
+}  // namespace tandem

@@ -1,0 +1,368 @@
+#include "core/run/trainer.h"
+
+#include <optional>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/files/files.h"
+#include "core/data/fingerprint.h"
+#include "core/data/loader.h"
+#include "core/data/splits.h"
+#include "core/device/parse.h"
+#include "core/formats/event_file.h"
+#include "core/ranks/ranks.h"
+#include "core/report/run_page.h"
+#include "core/run/folder/first_state.h"
+#include "core/run/setup/rank_setup.h"
+#include "core/run/setup/resume.h"
+#include "core/run/setup/run_options.h"
+#include "core/run/training_run.h"
+#include "core/schedule/kernels/guarded_pass.h"
+
+namespace tandem {
+namespace {
+
+// Records what the machine and the strategy have chosen, so that a resumed run has the same.
+void record_choices(RunRecord& record, Session& session) {
+  record.options.strategy_options = session.training().whole_plan().options;
+  const SessionOptions& options = session.options();
+  record.machine.topology =
+      options.ranks == nullptr ? options.machine.topology : options.rank_topology;
+  record.algorithms = session.options().tuning.choices;
+  int threads = 0;
+  for (int device = 0; device < session.machine().device_count(); ++device) {
+    threads += session.machine().device_info(device).threads;
+  }
+  record.machine.threads = threads;
+}
+
+// Writes which images were held out, so that another run can have the same split.
+void keep_split(TrainSetup& setup, const RunFolder& folder) {
+  if (setup.validation_data == nullptr || !setup.training_data->split_is_drawn()) return;
+  const std::string list = split_list(*setup.training_data, *setup.validation_data);
+  if (list.empty()) return;
+  const std::string file = (folder.path() / "split.csv").string();
+  write_text_file(file, list);
+  setup.messages.push_back(fmt::format("the split is kept: --data {} gives it again", file));
+}
+
+// Records what the data look like. Says of a resumed run whether they are others than before.
+void recognize_data(TrainSetup& setup) {
+  struct Split {
+    const char* name;
+    const Dataset* dataset;
+    std::vector<FileState>& files;
+  };
+  const Split splits[] = {{"train", setup.training_data.get(), setup.training_files},
+                          {"val", setup.validation_data.get(), setup.validation_files}};
+  std::map<std::string, Fingerprint>& known = setup.record.fingerprints;
+  for (const auto& [split, dataset, files] : splits) {
+    if (dataset == nullptr) continue;
+    files = file_states(*dataset);
+    Fingerprint now = fingerprint_of(*dataset, files);
+    const auto before = known.find(split);
+    const std::string differs =
+        before == known.end() ? "" : difference(before->second, now, *dataset);
+    if (!differs.empty()) {
+      setup.messages.push_back(fmt::format(
+          "note: the {} images in '{}' are not those that the run has read so far ({}); it goes on "
+          "with these",
+          *split == 't' ? "training" : "validation", setup.record.options.data, differs));
+    }
+    known[split] = std::move(now);
+  }
+}
+
+// Removes what is written before the first step, and the folder that was made for it if nothing
+// else is in it.
+void remove_unbegun(const RunFolder& folder) {
+  const std::filesystem::path& run = folder.path();
+  std::error_code ignored;
+  for (const char* file : {"run.json", "net.prototxt", "untuned_net.prototxt", "solver.prototxt",
+                           "plan.txt", "metrics.csv", "log.txt", "timeline.json", "classes.txt",
+                           "split.csv", "skipped.txt", report_file}) {
+    std::filesystem::remove(run / file, ignored);
+  }
+  for (const std::filesystem::path& entry : entries_of(run, ignored)) {
+    const std::string name = entry.filename().string();
+    if (name.starts_with(event_file_prefix)) std::filesystem::remove(entry, ignored);
+  }
+  if (folder.was_there()) return;         // it may be a link, or have rights of its own
+  std::filesystem::remove(run, ignored);  // fails where something is left in it
+}
+
+// The folder of a new run until its first step is done: a failure before removes it, so that the
+// same command can be given again. A list of damaged images, which the failure names, stays.
+class FolderUntilBegun {
+ public:
+  explicit FolderUntilBegun(const RunFolder& folder) : folder_(folder) {}
+  FolderUntilBegun(const FolderUntilBegun&) = delete;
+  FolderUntilBegun& operator=(const FolderUntilBegun&) = delete;
+  ~FolderUntilBegun() {
+    std::error_code ignored;
+    const bool keeps_list = std::filesystem::exists(folder_.skipped_file(), ignored);
+    if (!is_begun_ && !keeps_list && folder_.is_in_place()) remove_unbegun(folder_);
+  }
+  void begin() { is_begun_ = true; }
+
+ private:
+  const RunFolder& folder_;
+  bool is_begun_ = false;
+};
+
+// Gives each rank its share of the cores, unless the user has. Returns where the ranks are.
+std::string divide_cores(const Communicator& ranks, TrainSetup& setup) {
+  if (setup.record.machine.threads == 0)
+    setup.record.machine.threads = threads_of_rank(ranks.hosts());
+  return ranks.hosts().text();
+}
+
+// "cpu:2", or "2 ranks of cpu:2 (2 ranks on host1)"
+std::string devices_text(const TrainOptions& chosen, const std::string& hosts) {
+  if (hosts.empty()) return chosen.devices;
+  return fmt::format("{} ranks of {} ({})", chosen.ranks, chosen.devices, hosts);
+}
+
+// With guards around third parties' kernels, if the user asks for them.
+SessionOptions checked_options(Registry& registry, const TrainOptions& options, TrainSetup& setup,
+                               const Communicator* ranks, PluginGuards& guards) {
+  SessionOptions result = session_options(registry, setup, ranks);
+  if (!options.check_plugins) return result;
+  const std::string kind = parse_devices(setup.record.options.devices, registry).kind;
+  if (!is_host_addressable(registry.backend(kind))) {
+    throw error(
+        "--check-plugins needs devices whose memory the host reaches, and not '{0}': use cpu, or "
+        "'tandem plugin check NAME --device {0}'",
+        kind);
+  }
+  result.executor.guards = &guards;
+  return result;
+}
+
+// Of a run that is continued: its last checkpoint.
+Checkpoint continue_in(const RunFolder& folder, TrainSetup& setup, Session& session) {
+  complete_pairs(folder.path());
+  if (!has_checkpoint(folder.path(), "last")) {
+    throw error(
+        "run '{}' has no checkpoint to resume from: it stopped before its first one. Remove the "
+        "folder, or name another with --out, and begin again",
+        folder.path().string());
+  }
+  Checkpoint checkpoint = read_checkpoint(folder.path(), "last", session.net(), true);
+  folder.remove_unfinished();
+  record_choices(setup.record, session);
+  folder.write(setup.record, setup.net, setup.solver);
+  return checkpoint;
+}
+
+// A new run: its first weights in the session, and its folder.
+RunFolder begin_run(TrainSetup& setup, Session& session) {
+  TrainOptions& chosen = setup.record.options;
+  if (setup.first_weights.empty()) {
+    session.set_initial_weights(*chosen.seed);
+  } else {
+    session.set_weights(setup.first_weights);
+  }
+  record_choices(setup.record, session);
+  if (chosen.out.empty()) chosen.out = RunFolder::free_name(setup.record.net_name);
+  return RunFolder::create(chosen.out);
+}
+
+void write_first_files(TrainSetup& setup, const RunFolder& folder) {
+  folder.write_net_before_tuning(setup.record, setup.untuned_net);
+  folder.write(setup.record, setup.net, setup.solver);
+  keep_split(setup, folder);
+}
+
+// What is trained, on what, and what was chosen.
+void introduce(const TrainSetup& setup, Session& session, const RunFolder& folder,
+               const std::string& hosts, bool is_continued, Observer& observer) {
+  const TrainOptions& chosen = setup.record.options;
+  observer.on_message(
+      fmt::format("{} net '{}' on {}: {} training images, {} classes, batch {}, {} steps, strategy "
+                  "{} on {}, seed {}",
+                  is_continued ? "continuing" : "training", setup.record.net_name, chosen.data,
+                  setup.record.training_samples, setup.record.class_names.size(), chosen.batch,
+                  chosen.steps, chosen.strategy, devices_text(chosen, hosts), *chosen.seed));
+  if (const std::string path = session.message_path(); !path.empty()) observer.on_message(path);
+  for (const std::string& message : setup.messages) observer.on_message(message);
+  const std::string kernels = session.machine().device_info(0).kernels;
+  if (parse_precision(chosen.precision) != TANDEM_FLOAT32 && !kernels.empty()) {
+    observer.on_message(fmt::format("{}: {}", chosen.precision, kernels));
+  }
+  // With one device nothing travels, and how the work is split has no effect. plan.txt has the
+  // notes.
+  const Plan& plan = session.training().whole_plan();
+  if (plan.devices > 1) {
+    for (const std::string& note : plan.notes) observer.on_message(note);
+  }
+  if (!plan.recomputation.empty()) observer.on_message(plan.recomputation);
+  observer.on_message("memory: " + session.memory_forecast());
+  observer.on_message("run folder: " + folder.path().string());
+}
+
+// The report is written after the last checkpoint; a run that ended in between has none of its end.
+std::string missing_report(const RunFolder& folder, int64_t step) {
+  const std::filesystem::path file = folder.path() / report_file;
+  std::error_code code;
+  const bool is_there = std::filesystem::is_regular_file(file, code);
+  if (is_there && read_text_file(file).find(last_step_mark(step)) != std::string::npos) return "";
+  return fmt::format("; {} is {}: tandem test --run {} writes it", report_file,
+                     is_there ? "older" : "missing", folder.path().string());
+}
+
+// Error if the run is complete.
+void start_from(const Checkpoint& checkpoint, const TrainOptions& chosen, const RunFolder& folder,
+                TrainingRun& run, Observer& observer) {
+  run.start_from(checkpoint);
+  run.complete_names(checkpoint);
+  const auto due = checkpoint.metadata.find("test_due");
+  const bool test_due = due != checkpoint.metadata.end() && due->second == "1";
+  if (checkpoint.step >= chosen.steps && !test_due) {
+    throw error(
+        "run '{}' is complete: it has done {} of {} steps; ask for more with --steps or --epochs{}",
+        folder.path().string(), checkpoint.step, chosen.steps,
+        missing_report(folder, checkpoint.step));
+  }
+  observer.on_message(fmt::format("resumed after step {}", checkpoint.step));
+  if (!checkpoint.note.empty()) observer.on_message(checkpoint.note);
+}
+
+// Sends the setup to the other ranks. Returns the text of their hosts.
+std::string invite(const Communicator& ranks, Registry& registry, const TrainOptions& options,
+                   TrainSetup& setup) {
+  TrainOptions given = options;
+  given.devices = setup.record.options.devices;
+  given.strategy = setup.record.options.strategy;
+  require_supported_by_ranks(registry, given);
+  send_setup(ranks, setup);
+  return divide_cores(ranks, setup);
+}
+
+// Says how the run ended. A run that has not begun leaves nothing.
+void conclude(TrainResult& result, bool is_new, const RunFolder& folder, Observer& observer) {
+  if (!folder.is_in_place()) {
+    observer.on_message(fmt::format(
+        "run folder '{}' was moved, replaced or removed after step {}: the run is where "
+        "the folder is now{}",
+        folder.path().string(), result.steps,
+        result.stopped && result.steps > 0 ? ", and goes on there with --resume" : ""));
+    result.run.clear();
+  } else if (is_new && result.steps == 0) {
+    observer.on_message("stopped before the first step: nothing is kept");
+    remove_unbegun(folder);
+    result.run.clear();
+  } else if (result.stopped) {
+    observer.on_message(
+        fmt::format("stopped after step {} and saved; go on with: tandem train --out {} --resume",
+                    result.steps, folder.path().string()));
+  }
+}
+
+// The only process, or rank 0 of several.
+TrainResult lead(Registry& registry, const TrainOptions& options, Observer& observer,
+                 const Strategies& strategies, const Communicator* ranks) {
+  // Reading data and making kernels ready may take a while.
+  if (options.resume) {
+    observer.on_message(fmt::format("reading run '{}'", options.out.string()));
+  } else if (!options.data.empty()) {  // else it is refused
+    observer.on_message(fmt::format("reading data '{}'", options.data));
+  }
+  std::optional<RunFolder> folder;
+  if (options.resume) {
+    folder.emplace(RunFolder::open(options.out));
+    folder->lock();
+  }
+  TrainSetup setup = folder ? resolve_resumed(registry, options, *folder, strategies)
+                            : resolve(registry, options, strategies);
+  recognize_data(setup);
+  const TrainOptions& chosen = setup.record.options;
+  require_computing(registry, chosen.devices);
+  const std::string hosts = ranks != nullptr ? invite(*ranks, registry, options, setup) : "";
+  const KernelChoices known = setup.record.algorithms;
+  PluginGuards guards;
+  Session session(registry, setup.net, checked_options(registry, options, setup, ranks, guards));
+  if (chosen.tune) {
+    setup.messages.push_back(
+        tuning_text(session.options().tuning, known, session.machine().kind()));
+  }
+  std::optional<Checkpoint> checkpoint;
+  std::optional<FolderUntilBegun> until_begun;
+  if (folder) {
+    checkpoint = continue_in(*folder, setup, session);
+  } else {
+    folder.emplace(begin_run(setup, session));
+    until_begun.emplace(*folder);
+    write_first_files(setup, *folder);
+  }
+  const int64_t first_step = checkpoint ? checkpoint->step : 0;
+  Recorder recorder(*folder, observer, chosen.display, first_step,
+                    first_step * chosen.batch * setup.solver.micro_batches_per_step /
+                        setup.record.training_samples);
+  write_text_file(folder->plan_file(), to_text(session.training().whole_plan()));
+  introduce(setup, session, *folder, hosts, checkpoint.has_value(), recorder);
+
+  TrainingRun run(registry, setup, &*folder, session, recorder);
+  if (checkpoint) start_from(*checkpoint, chosen, *folder, run, recorder);
+  if (ranks != nullptr) {
+    FirstState first;
+    first.is_resumed = checkpoint.has_value();
+    if (checkpoint) first.checkpoint = *checkpoint;
+    if (!checkpoint) first.checkpoint.weights = std::move(setup.first_weights);
+    share_first_state(*ranks, first);
+  }
+  TrainResult result;
+  try {
+    result = run.go();
+  } catch (...) {
+    if (until_begun && run.steps_done() > 0) until_begun->begin();
+    throw;
+  }
+  if (until_begun) until_begun->begin();
+  if (options.check_plugins) recorder.on_message(guards.text());
+  conclude(result, !checkpoint, *folder, recorder);
+  return result;
+}
+
+// A rank other than 0. It has no folder and says nothing but why it fails.
+TrainResult follow(Registry& registry, const TrainOptions& options, const Strategies& strategies,
+                   const Communicator& ranks) {
+  TrainSetup setup = receive_setup(ranks, registry, options, strategies);
+  static_cast<void>(divide_cores(ranks, setup));
+  PluginGuards guards;
+  Session session(registry, setup.net, checked_options(registry, options, setup, &ranks, guards));
+  FirstState first;
+  share_first_state(ranks, first);
+  if (!first.is_resumed && first.checkpoint.weights.empty()) {
+    session.set_initial_weights(*setup.record.options.seed);
+  } else if (!first.is_resumed) {
+    session.set_weights(first.checkpoint.weights);
+  }
+  Observer silent;
+  TrainingRun run(registry, setup, nullptr, session, silent);
+  if (first.is_resumed) run.start_from(first.checkpoint);
+  TrainResult result = run.go();
+  result.rank = ranks.rank();
+  return result;
+}
+
+}  // namespace
+
+TrainResult train(const TrainOptions& options, Observer& observer) {
+  return train(options, observer, built_in_strategies());
+}
+
+TrainResult train(const TrainOptions& options, Observer& observer, const Strategies& strategies) {
+  Registry registry = Registry::with_defaults();
+  const std::unique_ptr<Communicator> ranks =
+      open_ranks(registry, options.ranks, options.watchdog_seconds, options.given);
+  return as_rank(ranks.get(), [&] {
+    require_decode_threads(options.decode_threads);  // before there is a run folder
+    TrainOptions present = options;
+    present.ranks = ranks == nullptr ? 1 : ranks->size();
+    if (ranks != nullptr && ranks->rank() > 0) return follow(registry, present, strategies, *ranks);
+    return lead(registry, present, observer, strategies, ranks.get());
+  });
+}
+
+}  // namespace tandem

@@ -1,0 +1,39 @@
+// How the arrays of a published weight file are called in a net here, read from a file beside the
+// model (torch.names): a rule for names, or a setting of the architecture, in each line.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/formats/safetensors.h"
+
+namespace tandem {
+
+constexpr int64_t largest_image = 16384;  // a side, in pixels
+
+// A rule for names: one '*' on each side stands for the same text.
+struct NameRule {
+  std::string from, to;
+};
+struct NameRules {
+  std::vector<NameRule> rules;
+  std::string net;  // of an architecture under another name, by the line "net NAME"
+  // How torchvision prepares the images of a file alone, by the lines "resize SIDE" and
+  // "interpolation NAME"; 0 and "": as of most architectures.
+  int64_t resize = 0;
+  std::string interpolation;
+  double eps = 0;  // of each BatchNorm, by the line "eps X"; 0: the net's
+};
+
+// Throws Error with file and line for a line that is neither.
+[[nodiscard]] NameRules read_name_rules(const std::filesystem::path& file);
+
+// The file's arrays under the names that they have here, without those that have the rule "NAME -".
+// The first rule that fits counts. Throws Error for two arrays of one name, which names `path`.
+[[nodiscard]] SafetensorsFile with_names_of_net(const std::filesystem::path& path,
+                                                SafetensorsFile file,
+                                                const std::vector<NameRule>& rules);
+
+}  // namespace tandem

@@ -1,0 +1,285 @@
+#include "core/run/weights/pretrained.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/base/error.h"
+#include "core/base/files/files.h"
+#include "core/formats/caffemodel.h"
+#include "core/formats/safetensors.h"
+#include "core/model/file/batch_norm.h"
+#include "core/plugin/registry.h"
+#include "core/run/folder/checkpoint.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One array of a file: its layer, and its name there.
+struct Source {
+  std::string layer, name;
+  const std::vector<int64_t>* shape;
+  const std::vector<float>* values;
+};
+
+// safetensors begins with the length of its JSON header, which begins with a brace.
+bool is_safetensors(const fs::path& path) {
+  char head[9] = {};
+  (void)InputFile(path, "weight file").read(0, head, sizeof(head));
+  return head[8] == '{' || path.extension() == ".safetensors";
+}
+
+// Old files write every array with four sizes, leading ones first; ours may have trailing ones. The
+// input of an InnerProduct may be flattened in one file and not in the other: then the number of
+// sizes differs, and the first size and the count must agree.
+bool fits(const std::vector<int64_t>& there, const Shape& here) {
+  const auto without_ones = [](std::vector<int64_t> sizes) {
+    std::erase(sizes, 1);
+    return sizes;
+  };
+  const auto count = [](const std::vector<int64_t>& sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+  };
+  const std::vector<int64_t> a = without_ones(there);
+  const std::vector<int64_t> b = without_ones({here.n, here.c, here.h, here.w});
+  if (a.size() == b.size()) return a == b;
+  return !a.empty() && !b.empty() && a.front() == b.front() && count(a) == count(b);
+}
+
+// Whether `scale` is the Scale of the BatchNorm that is directly before it in the file.
+bool belong_together(const CaffeLayer& norm, const CaffeLayer& scale) {
+  if (norm.type != "BatchNorm" || scale.type != "Scale") return false;
+  if (scale.position != norm.position + 1) return false;
+  if (norm.blobs.size() != 3 || scale.blobs.empty() || scale.blobs.size() > 2) return false;
+  const bool is_fed = norm.top.empty() || scale.bottom.empty() || norm.top == scale.bottom;
+  return is_fed && norm.blobs[0].values.size() == scale.blobs[0].values.size();
+}
+
+// Files for nets with a BatchNorm and a Scale, where the net has one layer of the BatchNorm's name
+// that is both: the Scale's arrays become those of that layer.
+std::vector<CaffeLayer> with_joined_scales(const Net& net, std::vector<CaffeLayer> layers) {
+  std::unordered_map<std::string_view, const Layer*> own;
+  for (const Layer& layer : net.layers) own.emplace(layer.name, &layer);
+  std::vector<CaffeLayer> result;
+  for (CaffeLayer& layer : layers) {
+    const auto norm = result.empty() ? own.end() : own.find(result.back().name);
+    const bool joins = norm != own.end() && is_batch_norm_scale(norm->second->type->name) &&
+                       belong_together(result.back(), layer) && !own.contains(layer.name);
+    if (!joins) {
+      result.push_back(std::move(layer));
+      continue;
+    }
+    if (layer.blobs.size() == 1) {  // without a bias
+      layer.blobs.push_back(layer.blobs[0]);
+      std::fill(layer.blobs[1].values.begin(), layer.blobs[1].values.end(), 0.0F);
+    }
+    for (CaffeBlob& blob : layer.blobs) result.back().blobs.push_back(std::move(blob));
+  }
+  return result;
+}
+
+std::vector<Source> sources_of(const std::vector<CaffeLayer>& layers) {
+  std::vector<Source> sources;
+  for (const CaffeLayer& layer : layers) {
+    for (size_t i = 0; i < layer.blobs.size(); ++i) {
+      sources.push_back({layer.name, fmt::format("{}[{}]", layer.name, i), &layer.blobs[i].shape,
+                         &layer.blobs[i].values});
+    }
+  }
+  return sources;
+}
+
+// Arrays of safetensors are named layer.array; they come in the order of the net's arrays.
+std::vector<Source> sources_of(const SafetensorsFile& file, const Net& net) {
+  std::vector<Source> sources;
+  std::set<std::string> taken;
+  for (const WeightArray& weight : net.weights) {
+    const auto found = file.arrays.find(weight.name);
+    if (found == file.arrays.end()) continue;
+    taken.insert(weight.name);
+    sources.push_back({weight.name.substr(0, weight.name.rfind('.')), weight.name,
+                       &found->second.shape, &found->second.values});
+  }
+  for (const auto& [name, array] : file.arrays) {
+    if (taken.count(name) == 0) {
+      sources.push_back({name.substr(0, name.rfind('.')), name, &array.shape, &array.values});
+    }
+  }
+  return sources;
+}
+
+// The arrays of a file by what a net looks them up with: a caffemodel has a layer's arrays one
+// after the other; a safetensors file has each under its own name, and one that several layers
+// share only once.
+class SourceIndex {
+ public:
+  SourceIndex(const std::vector<Source>& sources, bool by_name) : by_name_(by_name) {
+    for (const Source& source : sources) {
+      sources_[by_name ? source.name : source.layer].push_back(&source);
+    }
+  }
+
+  [[nodiscard]] std::vector<const Source*> find(const Layer& layer, const Net& net) const {
+    std::vector<const Source*> found;
+    if (!by_name_) add(layer.name, &found);
+    for (size_t i = 0; by_name_ && i < layer.weights.size(); ++i) {
+      add(net.weights[static_cast<size_t>(layer.weights[i])].name, &found);
+    }
+    return found;
+  }
+
+ private:
+  void add(const std::string& key, std::vector<const Source*>* found) const {
+    const auto here = sources_.find(key);
+    if (here == sources_.end()) return;
+    found->insert(found->end(), here->second.begin(), here->second.end());
+  }
+
+  bool by_name_;
+  std::unordered_map<std::string_view, std::vector<const Source*>> sources_;
+};
+
+void require_shape(const fs::path& path, const Net& net, const Layer& layer, size_t i,
+                   const std::string& name, const std::vector<int64_t>& shape) {
+  const WeightArray& weight = net.weights[static_cast<size_t>(layer.weights[i])];
+  if (fits(shape, weight.shape)) return;
+  throw error(
+      "weight file '{}' does not fit net '{}': '{}' is {}, {} needs {}; to train this layer "
+      "from initial weights, give it another name",
+      path.string(), net.name, name, fmt::join(shape, "x"), layer.title(),
+      fmt::join(caffe_shape(net, layer, i), "x"));
+}
+
+void require_fit(const fs::path& path, const Net& net, const Layer& layer,
+                 const std::vector<const Source*>& found) {
+  if (found.size() != layer.weights.size()) {
+    throw error("weight file '{}' does not fit net '{}': it has {} arrays for {}, which needs {}{}",
+                path.string(), net.name, found.size(), layer.title(), layer.weights.size(),
+                is_batch_norm_scale(layer.type->name)
+                    ? ": the file is for a net with a BatchNorm and a Scale instead of this layer; "
+                      "a .caffemodel of it (tandem export) fits if the Scale comes directly after "
+                      "the BatchNorm"
+                    : "");
+  }
+  for (const Source* source : found) {
+    const auto is_finite = [](float value) { return std::isfinite(value); };
+    if (std::all_of(source->values->begin(), source->values->end(), is_finite)) continue;
+    throw error("weight file '{}': '{}' holds values that are not finite numbers", path.string(),
+                source->name);
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    require_shape(path, net, layer, i, found[i]->name, *found[i]->shape);
+  }
+}
+
+// For messages: a hostile file has any number of names.
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr size_t most = 50;
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size()));
+  std::string text = fmt::format("{}", fmt::join(names.begin(), end, ", "));
+  if (names.size() > most) text += fmt::format(" and {} more", names.size() - most);
+  return text;
+}
+
+Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const Net& net,
+                bool by_name, std::vector<float>* values) {
+  Pretrained report;
+  std::set<std::string> names;
+  std::vector<float> filled = *values;
+  const SourceIndex index(sources, by_name);
+  for (const Layer& layer : net.layers) {
+    if (layer.weights.empty()) continue;
+    names.insert(layer.name);
+    const std::vector<const Source*> found = index.find(layer, net);
+    if (found.empty()) {
+      report.missing.push_back(layer.name);
+      continue;
+    }
+    require_fit(path, net, layer, found);
+    for (size_t i = 0; i < found.size(); ++i) {
+      const WeightArray& weight = net.weights[static_cast<size_t>(layer.weights[i])];
+      std::copy(found[i]->values->begin(), found[i]->values->end(), filled.begin() + weight.offset);
+    }
+    report.copied.push_back(layer.name);
+  }
+  for (const Source& source : sources) {
+    if (names.insert(source.layer).second) report.unused.push_back(source.layer);
+  }
+  if (report.copied.empty()) {
+    throw error(
+        "weight file '{}' is of another net: none of its layers ({}) is one of net '{}' ({})",
+        path.string(), list_of(report.unused), net.name, list_of(report.missing));
+  }
+  *values = std::move(filled);
+  return report;
+}
+
+// The optimizer's state of a checkpoint, which is beside the weights.
+void refuse_state(const SafetensorsFile& file, const fs::path& path, const Net& net) {
+  constexpr std::string_view ending = ".state.safetensors";
+  const std::string name = path.filename().string();
+  const bool has_weights =
+      std::any_of(net.weights.begin(), net.weights.end(),
+                  [&](const WeightArray& weight) { return file.arrays.contains(weight.name); });
+  if (!name.ends_with(ending) || has_weights) return;
+  const std::string weights = name.substr(0, name.size() - ending.size()) + ".safetensors";
+  throw error(
+      "weight file '{}' holds the state of a run's optimizer and no weights: those are in '{}'",
+      path.string(), (path.parent_path() / weights).string());
+}
+
+}  // namespace
+
+void read_values(const SafetensorsReader& reader, const fs::path& path, const Net& net,
+                 SafetensorsFile* file) {
+  std::set<SafetensorsFile::Array*> wanted;
+  for (const Layer& layer : net.layers) {
+    for (size_t i = 0; i < layer.weights.size(); ++i) {
+      const auto found = file->arrays.find(net.weights[static_cast<size_t>(layer.weights[i])].name);
+      if (found == file->arrays.end()) continue;
+      require_shape(path, net, layer, i, found->second.name, found->second.shape);
+      wanted.insert(&found->second);
+    }
+  }
+  for (SafetensorsFile::Array* array : wanted) array->values = reader.values(*array);
+}
+
+Pretrained copy_arrays(const SafetensorsFile& file, const fs::path& path, const Net& net,
+                       std::vector<float>* values) {
+  refuse_state(file, path, net);
+  Pretrained report = copy(sources_of(file, net), path, net, true, values);
+  report.note = note_of_checksums(file, path);
+  return report;
+}
+
+Pretrained read_pretrained(const fs::path& path, const Net& net, std::vector<float>* values) {
+  if (is_safetensors(path)) {
+    const SafetensorsReader reader(path);
+    SafetensorsFile file = reader.contents();
+    read_values(reader, path, net, &file);
+    return copy_arrays(file, path, net, values);
+  }
+  const std::vector<CaffeLayer> layers = with_joined_scales(net, read_caffemodel(path));
+  return copy(sources_of(layers), path, net, false, values);
+}
+
+std::string to_text(const Pretrained& report, const fs::path& path) {
+  std::string text =
+      fmt::format("weights of {} layers from {}", report.copied.size(), path.string());
+  if (!report.missing.empty()) {
+    text += fmt::format("\nnot in it, so with initial values: {}", list_of(report.missing));
+  }
+  if (!report.unused.empty()) {
+    text += fmt::format("\nin it, but not in the net: {}", list_of(report.unused));
+  }
+  if (!report.note.empty()) text += "\nnote: " + report.note;
+  return text;
+}
+
+}  // namespace tandem

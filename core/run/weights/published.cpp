@@ -1,0 +1,371 @@
+#include "core/run/weights/published.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/files/files.h"
+#include "core/base/text/strings.h"
+#include "core/formats/json_text.h"
+#include "core/formats/safetensors.h"
+#include "core/model/file/adapted.h"
+#include "core/model/file/batch_norm.h"
+#include "core/model/file/definition.h"
+#include "core/model/file/models.h"
+#include "core/run/folder/checkpoint.h"
+#include "core/run/folder/run_folder.h"
+#include "core/run/weights/name_rules.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* names_file = "torch.names";
+
+// BatchNorm keeps sums over the steps and the sum of their weights. In the long run that is
+// 1 / (1 - fraction), with which the next step counts as much as in PyTorch.
+void add_sums_of_statistics(const Net& net, SafetensorsFile& file) {
+  for (const Layer& layer : net.layers) {
+    if (!is_batch_norm(layer.type->name)) continue;
+    const auto mean = file.arrays.find(layer.name + ".mean");
+    const auto variance = file.arrays.find(layer.name + ".variance");
+    if (mean == file.arrays.end() || variance == file.arrays.end()) continue;
+    const auto sum = static_cast<float>(
+        1 / (1 - std::min(0.9999, layer.attributes->number("moving_average_fraction"))));
+    for (float& value : mean->second.values) value *= sum;
+    for (float& value : variance->second.values) value *= sum;
+    SafetensorsFile::Array& factor = file.arrays[layer.name + ".scale_factor"] = {};
+    factor.shape = {1};
+    factor.values = {sum};
+  }
+}
+
+std::string without_tag(const std::string& name) {
+  return name.substr(0, name.find('.'));
+}
+
+// "" if there is none.
+fs::path find_net_of(const std::string& architecture) {
+  const fs::path names = find_pretrained_names(architecture);
+  const std::string other = names.empty() ? "" : read_name_rules(names).net;
+  return find_pretrained_net(other.empty() ? architecture : other);
+}
+
+fs::path net_of_architecture(const std::string& architecture, const fs::path& where) {
+  const fs::path net = find_net_of(architecture);
+  if (!net.empty()) return net;
+  const std::vector<std::string> known = pretrained_net_names();
+  throw error(
+      "weights '{}' are of architecture '{}', and no net of it is installed{}; installed are {}",
+      where.string(), architecture, did_you_mean(architecture, known), fmt::join(known, ", "));
+}
+
+constexpr double least_crop = 0.1, least_deviation = 1e-6;
+
+// The fields of a config.json. timm writes them beside each other or in "pretrained_cfg".
+class TimmFields {
+ public:
+  TimmFields(const json& tree, const fs::path& file) : tree_(tree), file_(file) {}
+
+  // Null if there is no such field.
+  [[nodiscard]] const json* find(const char* name) const {
+    const auto found = tree_.find(name);
+    return found == tree_.end() ? nullptr : &*found;
+  }
+
+  void read_colors(const char* name, double least, double most, std::array<double, 3>& values) {
+    const json* field = find(name);
+    if (field == nullptr) return;
+    const auto fits = [&](const json& value) {
+      return value.is_number() && value.get<double>() >= least && value.get<double>() <= most;
+    };
+    require(name,
+            field->is_array() && field->size() == 3 && fits(field->at(0)) && fits(field->at(1)) &&
+                fits(field->at(2)),
+            fmt::format("three numbers from {:g} to {:g}, of red, green and blue", least, most));
+    field->get_to(values);
+  }
+
+  void read_number(const char* name, double least, double most, double& value) {
+    const json* field = find(name);
+    if (field == nullptr) return;
+    require(name,
+            field->is_number() && field->get<double>() >= least && field->get<double>() <= most,
+            fmt::format("a number from {:g} to {:g}", least, most));
+    field->get_to(value);
+  }
+
+  void read_integer(const char* name, int64_t least, int64_t most, int64_t& value) {
+    const json* field = find(name);
+    if (field == nullptr) return;
+    require(name, is_integer(*field, least, most),
+            fmt::format("an integer from {} to {}", least, most));
+    field->get_to(value);
+  }
+
+  void read_image_size(const char* name, int64_t& size) {
+    const json* field = find(name);
+    if (field == nullptr) return;
+    const bool is_shape =
+        field->is_array() && field->size() == 3 && is_integer(field->at(0), 3, 3) &&
+        is_integer(field->at(1), 1, largest_image) && is_integer(field->at(2), 1, largest_image);
+    require(
+        name, is_shape && field->at(1) == field->at(2),
+        fmt::format("[3, size, size] of square color images, of 1 to {} pixels", largest_image));
+    field->at(1).get_to(size);
+  }
+
+  void read_line(const char* name, std::string& text) {
+    const json* field = find(name);
+    if (field == nullptr) return;
+    require(name, field->is_string() && is_line(field->get<std::string>()), "a line of text");
+    field->get_to(text);
+  }
+
+  void require(const char* name, bool fits, const std::string& right) const {
+    if (fits) return;
+    constexpr size_t longest = 60;
+    const json* field = find(name);
+    std::string value = field == nullptr ? "is missing" : field->dump();
+    if (value.size() > longest) value = value.substr(0, longest) + "...";
+    throw error("'{}': '{}' {}: it must be {}", file_.string(), name, value, right);
+  }
+
+ private:
+  static bool is_integer(const json& value, int64_t least, int64_t most) {
+    if (!value.is_number_integer()) return false;
+    const auto number = value.get<double>();  // also of what int64_t cannot hold
+    return number >= static_cast<double>(least) && number <= static_cast<double>(most);
+  }
+  static bool is_line(const std::string& text) {
+    return std::none_of(text.begin(), text.end(),
+                        [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  }
+
+  const json& tree_;
+  const fs::path& file_;
+};
+
+void read_preparation(TimmFields fields, PublishedWeights& published) {
+  constexpr int64_t most_classes = 10'000'000;  // the classifier's size is the exact test
+  fields.read_colors("mean", 0, 1, published.mean);
+  fields.read_colors("std", least_deviation, 1, published.std);
+  fields.read_number("crop_pct", least_crop, 1, published.crop_side);
+  fields.read_image_size("input_size", published.image_size);
+  fields.read_integer("num_classes", 1, most_classes, published.classes);
+  fields.read_line("interpolation", published.interpolation);
+  const json* license = fields.find("license");
+  if (license != nullptr && !license->is_null()) fields.read_line("license", published.license);
+  std::string crop_mode = "center";
+  fields.read_line("crop_mode", crop_mode);
+  fields.require("crop_mode", crop_mode == "center",
+                 "\"center\": other ways to crop are not supported");
+}
+
+// What would make another net of the architecture. Its arrays may have the same names and shapes,
+// so that only the config tells.
+void require_plain_architecture(const TimmFields& fields) {
+  const json* pool = fields.find("global_pool");
+  fields.require("global_pool", pool == nullptr || *pool == "avg" || *pool == "",
+                 "\"avg\": other pooling before the classifier is not supported");
+  const json* arguments = fields.find("model_args");
+  if (arguments == nullptr || arguments->is_null()) return;
+  fields.require("model_args", arguments->is_object(), "an object");
+  static const std::set<std::string> harmless{"drop_path_rate", "drop_rate", "img_size",
+                                              "num_classes"};
+  for (const auto& [name, value] : arguments->items()) {
+    const bool is_plain = harmless.contains(name) || (name == "global_pool" && value == "avg") ||
+                          (name == "in_chans" && value == 3);
+    fields.require(
+        "model_args", is_plain,
+        fmt::format("without '{}', which makes another net than the installed one", name));
+  }
+}
+
+// The file's arrays under the net's names, without their values.
+SafetensorsFile arrays_of(const PublishedWeights& published, const SafetensorsReader& reader) {
+  SafetensorsFile file = reader.contents();
+  const fs::path own = find_pretrained_names(published.architecture);
+  for (const fs::path& names : {own, published.net.parent_path() / names_file}) {
+    if (names.empty()) continue;
+    file = with_names_of_net(published.file, std::move(file), read_name_rules(names).rules);
+  }
+  return file;
+}
+
+// A run's weights and how its images were prepared.
+PublishedWeights read_run_folder(const fs::path& folder) {
+  const RunFolder run = RunFolder::open(folder);
+  const RunRecord record = run.record();
+  const std::string name = has_checkpoint(folder, "best") ? "best" : "last";
+  if (!has_checkpoint(folder, name)) throw error("run '{}' has no checkpoint yet", folder.string());
+  PublishedWeights published;
+  published.is_run = true;
+  published.file = folder / (name + ".safetensors");
+  published.architecture = record.net_name;
+  published.net = run.net_before_tuning(record);
+  published.image_size = record.data.h;
+  published.image_width = record.data.w;
+  published.run_parameters = preparation_of(record);
+  published.run_parameters.erase("resize");
+  double resize = 0;
+  const auto found = record.data_parameters.find("resize");
+  published.resizes =
+      found != record.data_parameters.end() && parse_number(found->second, &resize) && resize > 0;
+  if (published.resizes) {
+    published.crop_side =
+        static_cast<double>(std::max<int64_t>(1, std::min(record.data.h, record.data.w)));
+    published.resized_side = std::min<double>(resize, largest_image);
+  }
+  return published;
+}
+
+PublishedWeights read_timm_folder(const fs::path& folder) {
+  PublishedWeights published;
+  const fs::path config = folder / "config.json";
+  published.file = folder / "model.safetensors";
+  for (const fs::path& file : {config, published.file}) {
+    if (path_status(file).is_file()) continue;
+    throw error(
+        "weights '{}' is a folder without {}: a folder of timm's has config.json and "
+        "model.safetensors; else give a .caffemodel or .safetensors file",
+        folder.string(), file.filename().string());
+  }
+  json tree;
+  try {
+    tree = parse_json(read_text_file(config));
+  } catch (const JsonMistake& mistake) {
+    throw error("'{}' is not a config.json of timm's: {}", config.string(), mistake.what());
+  }
+  if (!tree.is_object()) {
+    throw error("'{}' is not a config.json of timm's: it must be an object", config.string());
+  }
+  TimmFields fields(tree, config);
+  std::string architecture;
+  fields.read_line("architecture", architecture);
+  fields.require("architecture", !architecture.empty(), "the name of a net, as \"resnet50\"");
+  published.architecture = without_tag(architecture);
+  require_plain_architecture(fields);
+  read_preparation(fields, published);
+  if (const json* own = fields.find("pretrained_cfg")) {
+    fields.require("pretrained_cfg", own->is_object(), "an object with 'mean', 'std' and others");
+    read_preparation(TimmFields(*own, config), published);
+  }
+  published.net = net_of_architecture(published.architecture, folder);
+  return published;
+}
+
+}  // namespace
+
+int64_t PublishedWeights::resize_for(int64_t crop) const {
+  return std::max(crop, static_cast<int64_t>(static_cast<double>(crop) * resized_side / crop_side));
+}
+
+std::map<std::string, std::string> PublishedWeights::data_parameters() const {
+  if (is_run) return run_parameters;
+  std::map<std::string, std::string> parameters{
+      {"mean", fmt::format("{:.9g},{:.9g},{:.9g}", 255 * mean[2], 255 * mean[1], 255 * mean[0])},
+      {"scale", fmt::format("{:.9g}", 1.0 / 255)},
+      {"color", "rgb"},
+      {"resampling", "pillow"}};
+  if (interpolation == "bicubic") parameters["interpolation"] = interpolation;
+  return parameters;
+}
+
+std::optional<PublishedWeights> find_published(const fs::path& path, const std::string& model) {
+  if (path_status(path).is_folder()) {
+    return RunFolder::holds_run(path) ? read_run_folder(path) : read_timm_folder(path);
+  }
+  if (path.extension() != ".safetensors" || !path_status(path).is_file()) return std::nullopt;
+  const fs::path net = find_net_of(model);
+  if (net.empty()) return std::nullopt;
+  const auto metadata = read_safetensors_metadata(path);
+  const auto format = metadata.find("format");
+  if (format != metadata.end() && format->second == "tandem") return std::nullopt;
+  PublishedWeights published;
+  published.file = path;
+  published.architecture = model;
+  published.net = net;
+  published.image_size = read_net(net).input_shape().h;
+  const fs::path names = find_pretrained_names(model);
+  if (names.empty()) return published;
+  const NameRules rules = read_name_rules(names);
+  if (!rules.interpolation.empty()) published.interpolation = rules.interpolation;
+  if (rules.resize > 0 && rules.resize < published.image_size) {
+    throw error("{}: resize {} is less than the side of the net's images, {}", names.string(),
+                rules.resize, published.image_size);
+  }
+  if (rules.resize > 0) {
+    published.crop_side = static_cast<double>(published.image_size);
+    published.resized_side = static_cast<double>(rules.resize);
+  }
+  return published;
+}
+
+NetDefinition net_of(const PublishedWeights& published) {
+  NetDefinition net = read_net(published.net);
+  // A run's net may have a size of its own, which need not be square.
+  const bool is_square = !published.is_run || published.image_size == published.image_width;
+  if (is_square) net = with_image_size(net, published.image_size);
+  const fs::path names = published.is_run ? "" : find_pretrained_names(published.architecture);
+  if (names.empty()) return net;
+  const double eps = read_name_rules(names).eps;
+  return eps > 0 ? with_batch_norm_eps(net, eps) : net;
+}
+
+void require_classes(const PublishedWeights& published, const std::string& classifier) {
+  const SafetensorsReader reader(published.file, Integers::left_out);
+  const SafetensorsFile file = arrays_of(published, reader);
+  const auto found = file.arrays.find(classifier + ".weight");
+  if (found == file.arrays.end() || found->second.shape.empty()) {
+    throw error("'{}' has no weights for the classifier '{}'", published.file.string(), classifier);
+  }
+  if (found->second.shape.front() == published.classes) return;
+  throw error("'{}': 'num_classes' {}, but the classifier '{}' of '{}' has {} outputs",
+              (published.file.parent_path() / "config.json").string(), published.classes,
+              classifier, published.file.string(), found->second.shape.front());
+}
+
+Pretrained read_published(const PublishedWeights& published, const Net& net,
+                          std::vector<float>* values) {
+  if (published.is_run) return read_pretrained(published.file, net, values);
+  const SafetensorsReader reader(published.file, Integers::left_out);
+  SafetensorsFile file = arrays_of(published, reader);
+  read_values(reader, published.file, net, &file);
+  SafetensorsFile::Array& deviations = file.arrays["std.weight"] = {};
+  deviations.shape = {3};
+  for (const double value : published.std) {
+    deviations.values.push_back(static_cast<float>(1 / value));
+  }
+  add_sums_of_statistics(net, file);
+  return copy_arrays(file, published.file, net, values);
+}
+
+std::string to_text(const PublishedWeights& published) {
+  if (published.is_run) {
+    const int64_t h = published.image_size, w = published.image_width;
+    const std::string resized =
+        published.resizes ? fmt::format("resized to {} and ", published.resize_for(std::min(h, w)))
+                          : "";
+    return fmt::format("net '{}' and weights of run '{}', its images {}cropped to {}",
+                       published.architecture, published.file.parent_path().string(), resized,
+                       h == w ? fmt::format("{}", h) : fmt::format("{}x{}", h, w));
+  }
+  std::string text = fmt::format(
+      "{} of '{}'{}: mean {:.4g}, std {:.4g}, color rgb, resized to {} ({}) and cropped to {}",
+      published.architecture, published.file.string(),
+      published.license.empty() ? "" : fmt::format(", license {}", published.license),
+      fmt::join(published.mean, " "), fmt::join(published.std, " "),
+      published.resize_for(published.image_size),
+      published.interpolation == "bicubic" ? "bicubic" : "bilinear", published.image_size);
+  if (published.interpolation != "bilinear" && published.interpolation != "bicubic") {
+    text += fmt::format("; the weights were trained with {} resizing, which is not supported",
+                        published.interpolation);
+  }
+  return text;
+}
+
+}  // namespace tandem

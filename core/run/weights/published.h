@@ -1,0 +1,61 @@
+// Weights as torchvision and timm publish them: a .safetensors file with PyTorch's names of arrays,
+// alone or in a folder with timm's config.json. The net of each architecture and the rules for the
+// names are files beside the models (examples/models/pretrained): torch.names for all nets, and
+// NAME.names for an architecture whose arrays are called otherwise. A run folder is read in the
+// same way: its net, its weights and how its images were prepared.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/model/file/definition.h"
+#include "core/run/weights/pretrained.h"
+
+namespace tandem {
+
+struct PublishedWeights {
+  std::filesystem::path file;
+  std::string architecture;   // "resnet18", "mobilenetv2_100"
+  std::filesystem::path net;  // of that architecture
+  // How images were prepared; a file alone has the values of ImageNet. Of R, G, B from 0 to 1.
+  std::array<double, 3> mean{0.485, 0.456, 0.406}, std{0.229, 0.224, 0.225};
+  double crop_side = 0.875, resized_side = 1;  // of the crop and of the resized image; any unit
+  int64_t image_size = 224, classes = 0;       // 0: those of the net
+  int64_t image_width = 0;                     // of a run, whose images need not be square
+  std::string interpolation = "bilinear", license;
+  // Of a run folder: its data set's parameters for preparing images; else empty.
+  bool is_run = false;
+  bool resizes = true;  // whether its images were resized before they were cropped
+  std::map<std::string, std::string> run_parameters;
+
+  // The shorter side of the resized image for a crop of this size.
+  [[nodiscard]] int64_t resize_for(int64_t crop) const;
+  // "mean", "scale", "color", "interpolation", "resampling" for the data set; the net divides by
+  // `std`.
+  [[nodiscard]] std::map<std::string, std::string> data_parameters() const;
+};
+
+// What `path` of --weights holds; nullopt for a file that is none of these. `model`: --model, which
+// names the architecture of a file alone. Error for a folder that cannot be used, and for an
+// architecture without a net here.
+[[nodiscard]] std::optional<PublishedWeights> find_published(const std::filesystem::path& path,
+                                                             const std::string& model);
+
+// The net of the architecture, with the images and the `eps` of BatchNorm that the weights had.
+[[nodiscard]] NetDefinition net_of(const PublishedWeights& published);
+
+// Error if the file's classifier has another number of outputs than `classes`. Reads no values.
+void require_classes(const PublishedWeights& published, const std::string& classifier);
+
+// As read_pretrained(). The net's layer "std" and the running statistics are set, too.
+[[nodiscard]] Pretrained read_published(const PublishedWeights& published, const Net& net,
+                                        std::vector<float>* values);
+
+// "resnet18 of DIR/model.safetensors, license apache-2.0: mean ..., std ..., color rgb (...)"
+[[nodiscard]] std::string to_text(const PublishedWeights& published);
+
+}  // namespace tandem

@@ -1,0 +1,21 @@
+// `--strategy auto`: forecasts every strategy for the session to be made and writes the fastest
+// that fits into its options, and a table for the user.
+#pragma once
+
+#include <string>
+
+#include "core/session/forecast.h"
+
+namespace tandem {
+
+// Whether the session's strategy is still to be chosen.
+[[nodiscard]] bool is_auto(const SessionOptions& options);
+
+// With measured costs in `options` (and a link or topology) nothing runs; else a few steps of
+// `sequential` are measured first on the session's own devices, and the link from their copies.
+// Replaces strategy, strategy_options and costs. `own_devices`: those of this process, if the
+// session's are of several. Returns the table and the choice, as text.
+std::string choose_strategy(Registry& registry, const NetDefinition& definition,
+                            SessionOptions& options, const std::string& own_devices = "");
+
+}  // namespace tandem

@@ -1,0 +1,130 @@
+#include "core/session/diagnose.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/device/machine.h"
+#include "core/model/net/loss_scale.h"
+#include "core/model/passes/build_net.h"
+#include "core/schedule/execution/executor.h"
+#include "core/schedule/kernels/kernels.h"
+#include "core/schedule/kernels/runtime.h"
+#include "core/schedule/plan/buffers.h"
+#include "core/schedule/strategies/testing_plan.h"
+
+namespace tandem {
+namespace {
+
+// The values of a tensor; of float16 only whether each is finite. bfloat16 is the upper half of a
+// float32.
+std::vector<float> as_floats(const std::vector<uint8_t>& bytes, int32_t dtype) {
+  const size_t width = static_cast<size_t>(dtype_bytes(dtype));
+  std::vector<float> values(bytes.size() / width);
+  auto* target = reinterpret_cast<uint8_t*>(values.data()) + sizeof(float) - width;
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::memcpy(target + i * sizeof(float), bytes.data() + i * width, width);
+    if (dtype != TANDEM_FLOAT16) continue;
+    uint16_t half = 0;
+    std::memcpy(&half, bytes.data() + i * width, width);
+    values[i] = (half & 0x7c00) == 0x7c00 ? NAN : 0.0F;
+  }
+  return values;
+}
+
+bool all_finite(const std::vector<float>& values, int64_t begin, int64_t count) {
+  for (int64_t i = begin; i < begin + count; ++i) {
+    if (!std::isfinite(values[static_cast<size_t>(i)])) return false;
+  }
+  return true;
+}
+
+std::string first_in_outputs(const Net& net, const Plan& plan, const Executor& executor,
+                             Runtime& runtime) {
+  const Stream& stream = runtime.stream({0, StreamKind::copy});
+  for (const PlanBinding& binding : plan.bindings) {
+    const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
+    for (const Region& output : binding.outputs) {
+      if (output.buffer < 0) continue;
+      const int64_t bytes = plan.bytes(output);
+      std::vector<uint8_t> memory(static_cast<size_t>(bytes));
+      stream.copy("look", TANDEM_HOST, memory.data(), 0, executor.address(output, 0), bytes);
+      stream.synchronize();
+      const std::vector<float> values = as_floats(memory, layer.dtype);
+      if (!all_finite(values, 0, static_cast<int64_t>(values.size()))) return layer.title();
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string first_not_finite(Registry& registry, const NetDefinition& definition,
+                             const std::vector<float>& weights, const DiagnoseInputs& inputs) {
+  NetOptions net_options{TANDEM_TRAIN, inputs.loading.batch, inputs.data, inputs.device_kind,
+                         inputs.precision};
+  Net net = build_net(definition, registry, net_options);
+  for (const WeightArray& weight : net.weights) {
+    // The state that a layer keeps includes the failed step, but its cause is wanted.
+    if (weight.kind == TANDEM_STATE) continue;
+    if (!all_finite(weights, weight.offset, weight.count))
+      return fmt::format("the weights '{}'", weight.name);
+  }
+  // Nothing may run in place or share memory, so that every output can be examined afterwards.
+  net.separate_fusions();
+  for (Layer& layer : net.layers) layer.runs_in_place = false;
+  for (Tensor& tensor : net.tensors)
+    tensor.alias_of = tensor.view_of = tensor.gradient_view_of = -1;
+
+  Machine machine(registry.backend(inputs.device_kind), DeviceSpec{inputs.device_kind, {0}},
+                  MachineOptions{});
+  Runtime runtime(machine);
+  const CostTable costs;
+  StrategyInputs strategy;
+  strategy.net = &net;
+  strategy.costs = &costs;
+  Plan plan = build_testing_plan(strategy);
+  Kernels kernels(plan, net, registry, runtime);
+  const MemoryPlan memory = plan_memory(plan, false);
+  runtime.reserve(plan, memory, inputs.loading.batch);
+  Executor executor(plan, memory, net, runtime, &kernels, &costs, UpdateRule{}, ExecutorOptions{});
+  runtime.write_persistent(buffers::weights, 0, weights.data(),
+                           static_cast<int64_t>(weights.size()) * buffers::float_bytes);
+
+  LoaderOptions loading = inputs.loading;
+  loading.first_batch = inputs.number;
+  loading.batch_count = 1;
+  loading.slots = 1;
+  if (loading.pixels == PixelForm::bytes) loading.pixels = PixelForm::rounded;  // as the plan is
+  Loader loader(*inputs.dataset, loading,
+                {[](int64_t bytes) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); },
+                 [](void* address) { std::free(address); }});
+  const Batch batch = loader.next();
+  const tandem_step step{loading.seed, inputs.step, 0.0F, static_cast<float>(batch.samples), 0, 0};
+  std::memcpy(batch.memory, &step, sizeof(step));
+  executor.issue(0, {{plan.find_buffer(buffers::batch, TANDEM_HOST), batch.memory}});
+  executor.drain();
+  return first_in_outputs(net, plan, executor, runtime);
+}
+
+std::string advice_after_not_finite(const Net& net, bool weights, double learning_rate,
+                                    const std::string& last_good_run) {
+  const std::string stop =
+      last_good_run.empty()
+          ? "and the run stops."
+          : fmt::format("and the run stops; the last good checkpoint is in '{}'.", last_good_run);
+  if (!weights || !computes_in_float16(net)) {
+    return fmt::format("{} Try a smaller learning rate (--lr, here {:.3g})", stop, learning_rate);
+  }
+  constexpr double largest_float16 = 65504;
+  const double scale = loss_scale(net);
+  return fmt::format(
+      "{} Gradients above {:.0f} overflow float16, as they are times {:.0f}: {} {}--precision "
+      "bfloat16, or begin with a smaller learning rate (--lr, here {:.3g}) if float32 fails, too",
+      stop, largest_float16 / scale, scale,
+      last_good_run.empty() ? "begin again with" : "go on with --resume and",
+      scale > 1 ? "a smaller --loss-scale or " : "", learning_rate);
+}
+
+}  // namespace tandem

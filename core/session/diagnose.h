@@ -1,0 +1,37 @@
+// Finds the first layer whose output is not finite: one forward pass on one device, whose outputs
+// are all examined. Says what the user can do about it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/data/loader.h"
+#include "core/model/file/definition.h"
+#include "core/model/net/net.h"
+#include "core/plugin/registry.h"
+
+namespace tandem {
+
+struct DiagnoseInputs {
+  std::string device_kind;  // of the run; the pass runs on one such device
+  int32_t precision = TANDEM_FLOAT32;
+  Shape data;
+  LoaderOptions loading;  // the run's
+  uint64_t step = 0;
+  int64_t number = 0;  // of the batch
+  const Dataset* dataset = nullptr;
+};
+
+// "the weights 'conv1.weight'", "layer 'fc6' (InnerProduct)", or "" if every output is finite.
+[[nodiscard]] std::string first_not_finite(Registry& registry, const NetDefinition& definition,
+                                           const std::vector<float>& weights,
+                                           const DiagnoseInputs& inputs);
+
+// How the message about a value that is not finite ends: "and the run stops", where the last good
+// checkpoint is (`last_good_run`: the run folder; "" if it has none), and what to try next.
+// `weights`: trained weights were the first such values.
+[[nodiscard]] std::string advice_after_not_finite(const Net& net, bool weights,
+                                                  double learning_rate,
+                                                  const std::string& last_good_run);
+
+}  // namespace tandem

@@ -1,0 +1,35 @@
+// Evaluation: one pass over a data set with the testing plan, exact with a partial last batch.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "core/data/loader.h"
+#include "core/ranks/agreement.h"
+#include "core/session/session.h"
+#include "include/tandem/observer.h"
+
+namespace tandem {
+
+struct EvaluateOptions {
+  int decode_threads = 0;
+  bool allow_none = false;                  // no Error if every image is damaged
+  const std::atomic<bool>* stop = nullptr;  // becomes true: end early, with the samples so far
+  BatchAgreement* agreement = nullptr;      // of several ranks; it has the stop then
+  int64_t sample_limit = 0;  // 0: all; else this number, always the same ones, drawn with `seed`
+  uint64_t seed = 1;
+};
+
+// Error unless a batch's samples have the shape that the net was built for.
+void require_sample(const Net& net, const Shape& sample);
+
+// Called for every sample in order (drawn samples: in the order drawn) with its index in the data
+// set and its class scores.
+using PredictionSink =
+    std::function<void(int64_t index, int64_t label, const float* scores, int64_t classes)>;
+
+[[nodiscard]] Evaluation evaluate(Session& session, const Dataset& dataset,
+                                  const EvaluateOptions& options, const PredictionSink& sink = {});
+
+}  // namespace tandem

@@ -1,0 +1,251 @@
+#include <optional>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/files/files.h"
+#include "core/base/text/strings.h"
+#include "core/device/parse.h"
+#include "core/model/file/adapted.h"
+#include "core/model/file/classes.h"
+#include "core/model/file/models.h"
+#include "core/model/net/initial_weights.h"
+#include "core/model/passes/build_net.h"
+#include "core/plugin/registry.h"
+#include "core/run/folder/checkpoint.h"
+#include "core/run/folder/run_folder.h"
+#include "core/run/setup/setup.h"
+#include "core/run/setup/setup_data.h"
+#include "core/run/weights/published.h"
+#include "core/schedule/strategies/strategies.h"
+#include "include/tandem/predict.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The net with another number of classes under its own names, for a file that has them so.
+NetDefinition with_outputs(const NetDefinition& net, int64_t classes) {
+  const std::vector<std::string> names = classifier_names(net);
+  NetDefinition result = with_class_count(net, classes);
+  const std::vector<std::string> adapted = classifier_names(result);
+  for (LayerDefinition& layer : result.layers) {
+    for (size_t i = 0; i < adapted.size(); ++i) {
+      if (layer.name == adapted[i]) layer.name = names[i];
+    }
+  }
+  return result;
+}
+
+// As of a data set's classes: they are written to files with a name on each line, and printed.
+void require_class_name(const fs::path& file, const std::string& name) {
+  if (!is_utf8(name)) throw error("--classes '{}': a name in it is not UTF-8", file.string());
+  for (const char c : name) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) continue;
+    throw error("--classes '{}': class '{}' has a control character", file.string(), name);
+  }
+}
+
+std::vector<std::string> read_class_names(const fs::path& file) {
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  for (const std::string& line : split(read_text_file(file, "file of class names"), '\n')) {
+    const std::string name = line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+    if (name.empty()) continue;
+    require_class_name(file, name);
+    if (!seen.insert(name).second) {
+      throw error("--classes '{}': class '{}' is there twice", file.string(), name);
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<std::string> names_of_classes(const ImportOptions& options, int64_t count) {
+  std::vector<std::string> names;
+  if (!options.classes.empty()) names = read_class_names(options.classes);
+  if (!options.classes.empty() && static_cast<int64_t>(names.size()) != count) {
+    throw error("--classes '{}' has {} names, the net has {} classes", options.classes.string(),
+                names.size(), count);
+  }
+  for (int64_t i = 0; options.classes.empty() && i < count; ++i) {
+    names.push_back(fmt::format("class {}", i));
+  }
+  return names;
+}
+
+TransformDefinition transform_of(const NetDefinition& net) {
+  for (const int32_t phase : {TANDEM_TRAIN, TANDEM_TEST}) {
+    if (const auto transform = net.transform(phase)) return *transform;
+  }
+  return {};
+}
+
+// The record of the run whose net this file is; its transform_param does not have all of how the
+// run prepares images.
+std::optional<RunRecord> record_beside(const fs::path& net) {
+  const std::string name = net.filename().string();
+  if (name != "net.prototxt" && name != "untuned_net.prototxt") return std::nullopt;
+  const fs::path folder = net.has_parent_path() ? net.parent_path() : fs::path(".");
+  if (!RunFolder::holds_run(folder)) return std::nullopt;
+  return RunFolder::open(folder).record();
+}
+
+// `beside`: the run in whose folder the net is, if it is in one.
+RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
+                    const std::optional<PublishedWeights>& published,
+                    const std::optional<RunRecord>& beside) {
+  RunRecord record;
+  record.options.net = published ? published->architecture : options.net;
+  record.options.devices = default_kind;
+  record.options.precision = "float32";
+  record.options.pixels = "floats";
+  record.options.strategy = "two_phase";
+  record.options.batch = 32;
+  record.options.seed = 1;
+  std::error_code ignored;
+  record.folder = fs::current_path(ignored);
+  record.net_name = net.name;
+  record.data = net.input_shape();
+  record.data.n = 1;
+  if (record.data.c == 0) record.data.c = 3;
+  if (published) {
+    record.data_parameters = published->data_parameters();
+    record.data_parameters["resize"] = fmt::format("{}", published->resize_for(record.data.h));
+  } else if (beside) {
+    record.data_parameters = preparation_of(*beside);
+    if (record.data.h == 0) record.data = beside->data;
+  } else {
+    record.data_parameters = image_parameters(transform_of(net));
+  }
+  return record;
+}
+
+// How the run's images are prepared, and what says so.
+std::string preparation_text(const NetDefinition& net, const RunRecord& record, bool is_of_run) {
+  const TransformDefinition transform = transform_of(net);
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : preparation_of(record)) {
+    parts.push_back(fmt::format("{} {}", name, value));
+  }
+  if (transform.crop_size > 0) parts.push_back(fmt::format("crop {}", transform.crop_size));
+  const std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  if (is_of_run) {
+    return fmt::format("images: {} (of the run in whose folder the net is)",
+                       text.empty() ? "pixels as they are, from 0 to 255" : text);
+  }
+  if (transform.has_mean_file) {
+    return fmt::format(
+        "images: {}; the net's mean_file is not read: write its channel means as mean_value in the "
+        "prototxt file, or predictions are wrong",
+        text.empty() ? "no transform_param" : text);
+  }
+  if (text.empty()) {
+    return "images: unknown preparation: the net has no transform_param, so pixels are taken as "
+           "they are, from 0 to 255";
+  }
+  return fmt::format("images: {} (the net's transform_param{})", text,
+                     record.data_parameters.contains("mean")
+                         ? ""
+                         : "; it has no mean_value, so no mean is subtracted");
+}
+
+void require_weights_and_net(const ImportOptions& options) {
+  if (!path_status(options.weights).exists()) {
+    throw error("weights '{}' do not exist", options.weights.string());
+  }
+  if (options.net.empty()) {
+    throw error(
+        "--model is missing: '{}' does not say of which net it is. Name a model or a prototxt file",
+        options.weights.string());
+  }
+  if (is_model_name(options.net) || path_status(options.net).exists()) return;
+  const std::vector<std::string> known = pretrained_net_names();
+  throw error(
+      "--model {}: neither a file nor a model's name nor an architecture of published weights{}; "
+      "of published weights there are {}",
+      options.net, did_you_mean(options.net, known), fmt::join(known, ", "));
+}
+
+void require_all_weights(const Pretrained& report, const ImportOptions& options, const Net& net) {
+  if (report.missing.empty()) return;
+  constexpr size_t shown = 5;
+  std::vector<std::string> names = report.missing;
+  const size_t more = names.size() > shown ? names.size() - shown : 0;
+  names.resize(names.size() - more);
+  throw error("'{}' has no weights for {}{} of net '{}'", options.weights.string(),
+              fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more layers", more) : "",
+              net.name);
+}
+
+// A deploy net has no loss: only its testing net can be built.
+Net build_for_weights(const NetDefinition& definition, const Registry& registry,
+                      NetOptions options) {
+  try {
+    return build_net(definition, registry, options);
+  } catch (const Error&) {  // of a net that only tests, the reason is the same again
+    options.phase = TANDEM_TEST;
+    return build_net(definition, registry, options);
+  }
+}
+
+// What an import that failed has left in its folder.
+void remove_contents(const RunFolder& folder) {
+  std::error_code ignored;
+  for (const fs::path& entry : entries_of(folder.path(), ignored)) {
+    const fs::path name = entry.filename();
+    if (name != "find_lr.csv" && name != "find_lr.svg") fs::remove(entry, ignored);
+  }
+  if (!folder.was_there()) fs::remove(folder.path(), ignored);
+}
+
+}  // namespace
+
+ImportResult import_weights(const ImportOptions& options) {
+  const std::optional<PublishedWeights> published = find_published(options.weights, options.net);
+  if (published && published->is_run) {
+    throw error(
+        "'{}' is a run folder already: 'tandem train --weights' and others take it as it is",
+        options.weights.string());
+  }
+  if (!published) require_weights_and_net(options);
+  NetDefinition definition = published ? net_of(*published) : read_net(find_net(options.net));
+  if (published) {
+    if (published->classes > 0 && published->classes != class_count(definition)) {
+      require_classes(*published, classifier_names(definition).back());
+      definition = with_outputs(definition, published->classes);
+    }
+  }
+  const std::optional<RunRecord> beside = published ? std::nullopt : record_beside(options.net);
+  RunRecord record = record_of(options, definition, published, beside);
+  record.class_names = names_of_classes(options, class_count(definition));
+  const Registry registry = Registry::with_defaults();
+  NetOptions net_options;
+  net_options.data = record.data;
+  net_options.device_kind = "";
+  const Net net = build_for_weights(definition, registry, net_options);
+  Checkpoint checkpoint;
+  checkpoint.weights = initial_weights(net, 1);
+  const Pretrained report = published ? read_published(*published, net, &checkpoint.weights)
+                                      : read_pretrained(options.weights, net, &checkpoint.weights);
+  require_all_weights(report, options, net);
+  const fs::path out = options.out.empty() ? RunFolder::free_name(net.name) : options.out;
+  const RunFolder folder = RunFolder::create(out);
+  try {
+    // The record last: a folder with it is a run.
+    write_checkpoint(folder.path(), "last", net, checkpoint, {"best"});
+    folder.write(record, definition, default_solver("SGD"));
+  } catch (...) {
+    remove_contents(folder);
+    throw;
+  }
+  ImportResult result;
+  result.run = folder.path();
+  result.notes = to_text(report, published ? published->file : options.weights);
+  result.notes =
+      (published ? to_text(*published) : preparation_text(definition, record, beside.has_value())) +
+      "\n" + result.notes;
+  return result;
+}
+
+}  // namespace tandem

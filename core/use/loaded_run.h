@@ -1,0 +1,54 @@
+// A run loaded for use: its record, its net, and once it is opened a session with its weights.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/data/dataset.h"
+#include "core/run/folder/run_folder.h"
+#include "core/session/session.h"
+
+namespace tandem {
+
+struct LoadedRun {
+  // `which`: "best" (else last) or "last" weights. Throws Error for a folder without them, and for
+  // devices that compute nothing.
+  // The registry outlives the run.
+  LoadedRun(Registry& registry, const std::filesystem::path& run, std::string on,
+            const std::string& which);
+
+  // Makes the session. precision: "" is the run's.
+  void open(int64_t batch, const std::string& precision, PixelForm pixels, const PixelScale& scale);
+  // The same for other options of a session that tests; `is_explicit`: the precision was given.
+  void open(const SessionOptions& options, bool is_explicit);
+  // The session's for the run's net and data.
+  [[nodiscard]] SessionOptions testing_options(int64_t batch, const std::string& precision,
+                                               PixelForm pixels, const PixelScale& scale) const;
+  // The form of the pixels; `given`: --pixels. Default: as the run was trained, if the data can be.
+  [[nodiscard]] PixelForm pixels_of(const Dataset& dataset, const std::string& given);
+  void add_note(const std::string& text) { note += (note.empty() ? "" : "\n") + text; }
+  // Whether pixels are rounded to bytes before the net reads them.
+  [[nodiscard]] bool rounds_pixels() const { return record.options.pixels == "bytes"; }
+  // Files and folders, one on each line, as the net's input.
+  [[nodiscard]] std::unique_ptr<Dataset> open_pictures(const std::string& paths);
+
+  Registry& registry;
+  RunFolder folder;
+  RunRecord record;
+  std::string devices;
+  std::string name, note;  // of the weights; what the user should know, or ""
+  std::optional<Session> session;
+
+ private:
+  // Where the devices cannot compute in the run's precision, float32 replaces it, unless it was
+  // given explicitly.
+  void open_session(SessionOptions options, bool is_explicit);
+};
+
+// One sample as floats that the net reads. A damaged one is skipped, with its reason.
+SampleStatus read_row(const Dataset& dataset, int64_t index, bool rounds_pixels, float* row,
+                      std::string* reason);
+
+}  // namespace tandem

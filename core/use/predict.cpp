@@ -1,0 +1,362 @@
+#include "include/tandem/predict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/files/files.h"
+#include "core/base/files/memory_file.h"
+#include "core/base/parallel.h"
+#include "core/report/class_map.h"
+#include "core/report/display.h"
+#include "core/report/findings.h"
+#include "core/report/page/png.h"
+#include "core/run/setup/setup.h"
+#include "core/session/evaluate.h"
+#include "core/session/net_runner.h"
+#include "core/use/loaded_run.h"
+#include "core/use/video.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Throws Error for a picture without data, or whose bytes are not those of its extents.
+void require_sense(const Picture& picture, size_t index) {
+  if (picture.data == nullptr) throw error("picture {} has no data", index);
+  if (picture.height == 0) return;
+  constexpr int64_t longest = 1 << 20;
+  const auto [data, bytes, height, width, channels] = picture;
+  if (height < 1 || width < 1 || height > longest || width > longest ||
+      (channels != 1 && channels != 3) || bytes != static_cast<size_t>(height * width * channels)) {
+    throw error(
+        "picture {} has {} bytes, but {} rows of {} pixels with {} channels: channels are 1 or 3, "
+        "and bytes rows times pixels times channels",
+        index, bytes, height, width, channels);
+  }
+}
+
+// The bytes as a file that the data set reads.
+MemoryFile as_file(const Picture& picture) {
+  if (picture.height == 0) return {picture.data, picture.bytes};
+  return MemoryFile::picture(static_cast<const uint8_t*>(picture.data), picture.height,
+                             picture.width, picture.channels);
+}
+
+// The absolute path of a file or folder. Throws Error if there is none, or if its path would be two
+// lines of a list or of what is printed.
+fs::path existing(const fs::path& path) {
+  if (path.empty()) throw Error("'' does not exist");
+  fs::path absolute = absolute_path(path);
+  if (!path_status(absolute).exists()) throw error("'{}' does not exist", path.string());
+  if (absolute.string().find_first_of("\n\r") != std::string::npos) {
+    throw error("the path '{}' contains a line break: rename it", absolute.string());
+  }
+  return absolute;
+}
+
+// A path that was given, and the absolute one that the data set reads.
+struct GivenPath {
+  std::string given, absolute;
+};
+
+// The names of samples begin with the path that was given, as in the messages of other commands.
+// `at`: the paths before it are done; samples are in the order of the paths.
+std::string as_given(const std::string& sample, const std::vector<GivenPath>& paths, size_t& at) {
+  const auto begins = [&](const GivenPath& path) {
+    return sample.starts_with(path.absolute) &&
+           (sample.size() == path.absolute.size() || path.absolute.ends_with('/') ||
+            sample[path.absolute.size()] == '/');
+  };
+  size_t found = at;
+  while (found < paths.size() && !begins(paths[found])) ++found;
+  if (found == paths.size()) return sample;
+  at = found;
+  return paths[at].given + sample.substr(paths[at].absolute.size());
+}
+
+// The classes of the largest values, the best first.
+std::vector<size_t> best_first(const std::vector<double>& values) {
+  std::vector<size_t> order(values.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return values[a] > values[b]; });
+  return order;
+}
+
+std::vector<Prediction::Score> scores_of(const std::vector<double>& values,
+                                         const std::vector<size_t>& order, int top,
+                                         const std::vector<std::string>& names) {
+  std::vector<Prediction::Score> scores;
+  for (size_t i = 0; i < order.size() && i < static_cast<size_t>(top); ++i) {
+    const size_t one = order[i];
+    scores.push_back({one < names.size() ? names[one] : fmt::format("class {}", one), values[one]});
+  }
+  return scores;
+}
+
+constexpr const char* not_finite =
+    "the net gives it scores that are not finite: the weights are of no use (training diverged?)";
+
+// When the frame after one at `seconds` is due: at the next whole multiple of `every`.
+double next_time(double seconds, double every) {
+  constexpr double tolerance = 1e-6, least = 1e-3;  // times of files are in milliseconds
+  return every >= least ? (std::floor(seconds / every + tolerance) + 1) * every : 0;
+}
+
+}  // namespace
+
+// Some frames of a video, in the order of their times.
+struct Predictor::Frames {
+  std::vector<std::vector<uint8_t>> pixels;
+  std::vector<Picture> pictures;
+  std::vector<double> seconds;
+  int64_t pixel_count = 0;
+
+  void add(const tandem_video_frame& frame) {
+    const auto bytes = static_cast<size_t>(3 * frame.height * frame.width);
+    pixels.emplace_back(frame.pixels, frame.pixels + bytes);
+    pictures.push_back({pixels.back().data(), bytes, frame.height, frame.width, 3});
+    seconds.push_back(frame.seconds);
+    pixel_count += frame.height * frame.width;
+  }
+};
+
+struct Predictor::State {
+  State(const fs::path& folder, const std::string& devices, const std::string& weights)
+      : registry(Registry::with_defaults()), run(registry, folder, devices, weights) {}
+  // What predictions say of the net's scores.
+  [[nodiscard]] std::vector<double> values_of(const float* scores, int64_t classes) const;
+  // Pictures [first, end), as Predictor::scores().
+  void predict(const std::vector<Picture>& pictures, size_t first, size_t end, float* results,
+               std::vector<std::string>& errors);
+
+  // Writes the picture of a sample and returns its path. Two images of one name get two pictures.
+  std::string explain(const std::vector<float>& pixels, const fs::path& image, int64_t label);
+
+  Registry registry;
+  LoadedRun run;
+  bool has_probabilities = learns_probabilities(run.folder.net());
+  std::optional<NetRunner> runner;
+  std::mutex opening;    // of data sets, for which the registry may load modules
+  std::mutex computing;  // one batch at a time
+  std::optional<ClassMapper> mapper;
+  fs::path explanations;  // the folder of the mapper's pictures
+  std::set<std::string> names;
+};
+
+std::vector<double> Predictor::State::values_of(const float* scores, int64_t classes) const {
+  const bool shown_as_they_are = !has_probabilities || gives_probabilities(run.session->net());
+  return probabilities(scores, classes, shown_as_they_are);
+}
+
+std::string Predictor::State::explain(const std::vector<float>& pixels, const fs::path& image,
+                                      int64_t label) {
+  const Display display(run.record.data_parameters, run.record.data);
+  const ClassMap map = mapper->map(pixels, label);
+  const DrawnPicture picture = explained_picture(display.picture(pixels.data()), map);
+  std::string name = image.stem().string();
+  for (int number = 2; !names.insert(name).second; ++number) {
+    name = fmt::format("{}-{}", image.stem().string(), number);
+  }
+  const fs::path file = explanations / (name + ".explained.png");
+  write_text_file(file, to_png(picture.width, picture.height, picture.pixels));
+  return file.string();
+}
+
+Predictor::Predictor(const fs::path& run, const std::string& devices, const std::string& weights,
+                     int64_t batch)
+    : state_(new State(run, devices, weights)) {
+  if (batch < 1) throw error("batch {}: a predictor computes at least 1 picture at a time", batch);
+  // The files are not known yet, so the loader converts bytes to floats, with the same bits.
+  state_->run.open(batch, dtype_name(TANDEM_FLOAT32),
+                   state_->run.rounds_pixels() ? PixelForm::rounded : PixelForm::floats, {});
+  state_->runner.emplace(*state_->run.session);
+}
+Predictor::~Predictor() = default;
+
+const std::vector<std::string>& Predictor::class_names() const {
+  return state_->run.record.class_names;
+}
+
+int64_t Predictor::class_count() const {
+  return state_->runner->classes();
+}
+
+bool Predictor::has_probabilities() const {
+  return state_->has_probabilities;
+}
+
+const std::string& Predictor::note() const {
+  return state_->run.note;
+}
+
+std::string Predictor::explain(const fs::path& folder) {
+  const std::scoped_lock lock(state_->opening, state_->computing);
+  LoadedRun& run = state_->run;
+  (void)Display(run.record.data_parameters, run.record.data);  // refuses what cannot be drawn
+  make_folders(folder);
+  state_->mapper.emplace(run.registry, run.folder.net(), run.record.data, run.session->weights(),
+                         true);
+  state_->explanations = folder;
+  return state_->mapper->method();
+}
+
+void Predictor::scores(const std::vector<Picture>& pictures, float* results,
+                       std::vector<std::string>* errors) {
+  // A picture takes a descriptor while it is read, and many threads may call this.
+  constexpr size_t at_once = 16;
+  for (size_t i = 0; i < pictures.size(); ++i) require_sense(pictures[i], i);
+  errors->assign(pictures.size(), "");
+  std::fill_n(results, pictures.size() * static_cast<size_t>(class_count()), 0.0F);
+  for (size_t first = 0; first < pictures.size(); first += at_once) {
+    const size_t end = std::min(first + at_once, pictures.size());
+    state_->predict(pictures, first, end, results, *errors);
+  }
+}
+
+void Predictor::State::predict(const std::vector<Picture>& pictures, size_t first, size_t end,
+                               float* results, std::vector<std::string>& errors) {
+  std::vector<MemoryFile> files;
+  std::string paths;
+  for (size_t i = first; i < end; ++i) {
+    files.push_back(as_file(pictures[i]));
+    paths += files.back().path() + "\n";
+  }
+  std::unique_lock open_lock(opening);
+  const auto dataset = run.open_pictures(paths);
+  open_lock.unlock();
+  const auto elements = static_cast<size_t>(runner->row_elements());
+  const auto classes = static_cast<size_t>(runner->classes());
+  const auto count = static_cast<int64_t>(end - first);
+  std::vector<float> rows((end - first) * elements), scores((end - first) * classes);
+  const auto threads = static_cast<int>(std::min<int64_t>(count, processor_count()));
+  parallel_for(count, threads, [&](int64_t i, int) {
+    const auto at = static_cast<size_t>(i);
+    (void)read_row(*dataset, i, run.rounds_pixels(), rows.data() + at * elements,
+                   &errors[first + at]);
+  });
+  files.clear();  // none is kept open while other calls compute
+  std::unique_lock compute_lock(computing);
+  runner->run(rows.data(), count, scores.data());
+  compute_lock.unlock();
+  for (size_t i = first; i < end; ++i) {
+    if (!errors[i].empty()) continue;
+    const float* mine = scores.data() + (i - first) * classes;
+    if (!are_usable(mine, runner->classes())) {
+      errors[i] = not_finite;
+      continue;
+    }
+    const auto values = values_of(mine, runner->classes());
+    std::copy(values.begin(), values.end(), results + i * classes);
+  }
+}
+
+std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, int top) {
+  LoadedRun& run = state_->run;
+  std::string source;
+  std::vector<GivenPath> given;
+  for (const fs::path& path : paths) {
+    given.push_back({path.string(), existing(path).string()});
+    source += given.back().absolute + "\n";
+  }
+  std::unique_lock opening(state_->opening);
+  const auto dataset = run.open_pictures(source);
+  opening.unlock();
+  std::vector<Prediction> result(static_cast<size_t>(dataset->size()));
+  std::vector<float> pixels(static_cast<size_t>(element_count(run.record.data)));
+  size_t at = 0;
+  for (size_t i = 0; i < result.size(); ++i)
+    result[i].path = as_given(dataset->sample_name(static_cast<int64_t>(i)), given, at);
+
+  std::vector<bool> seen(result.size(), false);
+  std::vector<int64_t> first(result.size());  // classes
+  const PredictionSink sink = [&](int64_t index, int64_t, const float* scores, int64_t classes) {
+    seen[static_cast<size_t>(index)] = true;
+    if (!are_usable(scores, classes)) {
+      result[static_cast<size_t>(index)].error = not_finite;
+      return;
+    }
+    const std::vector<double> values = state_->values_of(scores, classes);
+    const std::vector<size_t> order = best_first(values);
+    first[static_cast<size_t>(index)] = static_cast<int64_t>(order[0]);
+    result[static_cast<size_t>(index)].scores =
+        scores_of(values, order, top, run.record.class_names);
+  };
+  const std::lock_guard computing(state_->computing);
+  (void)evaluate(*run.session, *dataset, {0, true, nullptr}, sink);
+  for (size_t i = 0; i < result.size(); ++i) {
+    if (seen[i] && (!state_->mapper || !result[i].error.empty())) continue;
+    float label = 0;
+    dataset->get(static_cast<int64_t>(i), 0, pixels.data(), &label, &result[i].error);
+    if (seen[i] && result[i].error.empty()) {
+      result[i].explanation = state_->explain(pixels, result[i].path, first[i]);
+    } else if (result[i].error.empty()) {
+      result[i].error = "the image could not be used";
+    }
+  }
+  return result;
+}
+
+bool Predictor::is_video(const fs::path& path) {
+  return tandem::is_video(path);
+}
+
+void Predictor::predict_video(const fs::path& path, double every, int top,
+                              const std::function<void(const Prediction&)>& found) {
+  constexpr size_t at_once = 8;
+  constexpr int64_t pixels_at_once = 32'000'000;
+  const fs::path absolute = existing(path);
+  Prediction broken;
+  broken.path = path.string();
+  std::optional<Video> video;
+  try {
+    video.emplace(absolute);
+  } catch (const Error& unreadable) {
+    broken.error = unreadable.what();
+  }
+  double from = 0;
+  bool more = video.has_value();
+  while (more) {
+    Frames frames;
+    tandem_video_frame frame{};
+    try {
+      while (frames.pictures.size() < at_once && frames.pixel_count < pixels_at_once &&
+             (more = video->read(from, frame))) {
+        frames.add(frame);
+        from = next_time(frame.seconds, every);
+      }
+    } catch (const Error& damage) {
+      broken.error = damage.what();  // said after the frames before it
+      more = false;
+    }
+    predict_frames(frames, path, top, found);
+  }
+  if (!broken.error.empty()) found(broken);
+}
+
+void Predictor::predict_frames(const Frames& frames, const fs::path& path, int top,
+                               const std::function<void(const Prediction&)>& found) {
+  const auto classes = static_cast<size_t>(class_count());
+  std::vector<float> all(frames.pictures.size() * classes);
+  std::vector<std::string> errors;
+  scores(frames.pictures, all.data(), &errors);
+  for (size_t i = 0; i < frames.pictures.size(); ++i) {
+    Prediction one;
+    one.path = path.string();
+    one.seconds = frames.seconds[i];
+    one.error = errors[i];
+    if (one.error.empty()) {
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i * classes);
+      const std::vector<double> values(begin, begin + static_cast<std::ptrdiff_t>(classes));
+      one.scores = scores_of(values, best_first(values), top, class_names());
+    }
+    found(one);
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,271 @@
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/ranks/agreement.h"
+#include "core/ranks/ranks.h"
+#include "core/report/findings.h"
+#include "core/report/run_report.h"
+#include "core/run/setup/setup.h"
+#include "core/run/setup/setup_data.h"
+#include "core/session/evaluate.h"
+#include "core/use/loaded_run.h"
+#include "include/tandem/evaluate.h"
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t worst_mistakes = 20;
+
+// The run's training data, for the figures that the page has of them; null if they are not there
+// any more.
+std::unique_ptr<Dataset> training_data_of(LoadedRun& run) {
+  if (is_imported(run.record)) return nullptr;
+  try {
+    return open_dataset(run.registry, run.folder.net(), run.record, "", "train", TANDEM_TRAIN);
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+// The training images among those that the run has left out, whose list has both splits.
+std::vector<BadSample> left_out_of(const Dataset& training, const LoadedRun& run) {
+  // Names are from where the run began, or, as those of the data may be, from here.
+  const auto key = [&](const std::string& name) { return (run.record.folder / name).string(); };
+  std::map<std::string, BadSample> left_out;
+  for (BadSample& sample : run.folder.skipped()) left_out[key(sample.name)] = std::move(sample);
+  std::vector<BadSample> found;
+  for (int64_t i = 0; i < training.size() && !left_out.empty(); ++i) {
+    auto one = left_out.extract(key(training.sample_name(i)));
+    if (!one.empty()) found.push_back(std::move(one.mapped()));
+  }
+  return found;
+}
+
+// Writes the run's page again, with what the test has found in place of what the last validation
+// has. Whether it could.
+bool write_report(LoadedRun& run, const TestOptions& options, std::unique_ptr<Dataset> tested,
+                  Findings findings, const std::vector<BadSample>& bad, Observer& observer) {
+  if (findings.samples == 0) return false;
+  TrainSetup setup;
+  setup.record = run.record;
+  setup.net = run.folder.net();
+  setup.solver = run.folder.solver();
+  setup.training_data = training_data_of(run);
+  const std::string note = tested->notes();
+  setup.validation_data = std::move(tested);
+  const std::string source = options.data.empty() ? run.record.options.data : options.data;
+  RunFolder folder = run.folder;
+  try {
+    folder.lock();
+  } catch (const Error&) {
+    observer.on_message(fmt::format("{} was not written: another process trains or tests in '{}'",
+                                    report_file, run.folder.path().string()));
+    return false;
+  }
+  const std::string split = options.split == "train" ? "train, tested" : options.split;
+  RunReport report(run.registry, setup, folder, observer, split);
+  report.judge(std::move(findings),
+               fmt::format("test of the {} weights on the split '{}' of '{}'", run.name,
+                           options.split, source),
+               bad, note);
+  const std::vector<BadSample> training_bad =
+      setup.training_data ? left_out_of(*setup.training_data, run) : std::vector<BadSample>();
+  return report.write(run.session->weights(), training_bad, ReportMoment::end);
+}
+
+// What several ranks test, as rank 0 tells the others: what it has read, and how it was asked to.
+struct SharedTest {
+  RunRecord record;
+  NetDefinition net;
+  std::string source, split, devices;
+  int decode_threads = 0;
+  int64_t batch = 0, samples = 0;
+  int32_t precision = TANDEM_FLOAT32;
+  PixelForm pixels = PixelForm::floats;
+};
+
+constexpr const char* test_message = "the options and the net";
+
+void send(const Communicator& ranks, const SharedTest& test) {
+  const json tree = {{"record", to_json(test.record)},
+                     {"net", write_net(test.net)},
+                     {"source", test.source},
+                     {"split", test.split},
+                     {"devices", test.devices},
+                     {"decode_threads", test.decode_threads},
+                     {"batch", test.batch},
+                     {"samples", test.samples},
+                     {"precision", test.precision},
+                     {"pixels", static_cast<int>(test.pixels)}};
+  static_cast<void>(ranks.broadcast_text(tree.dump(), test_message));
+}
+
+SharedTest receive(const Communicator& ranks) {
+  const json tree = json::parse(ranks.broadcast_text("", test_message));
+  SharedTest test;
+  test.record = run_record_from_json(tree.at("record").get<std::string>(), "of rank 0");
+  test.net = read_net_text(tree.at("net").get<std::string>());
+  test.source = tree.at("source");
+  test.split = tree.at("split");
+  test.devices = tree.at("devices");
+  test.decode_threads = tree.at("decode_threads");
+  test.batch = tree.at("batch");
+  test.samples = tree.at("samples");
+  test.precision = tree.at("precision");
+  test.pixels = static_cast<PixelForm>(tree.at("pixels").get<int>());
+  return test;
+}
+
+// Adds what a rank needs besides the options of one process. Returns where the ranks are.
+std::string join(const Communicator& ranks, double watchdog_seconds, SessionOptions& options) {
+  options.ranks = &ranks;
+  options.machine.threads = threads_of_rank(ranks.hosts());
+  options.executor.watchdog_seconds = watchdog_seconds;
+  return ranks.hosts().text();
+}
+
+// Rank 0 then has the result of all.
+Evaluation evaluate_together(Session& session, const Dataset& dataset, int decode_threads,
+                             const PredictionSink& sink) {
+  const Communicator& ranks = *session.options().ranks;
+  auto weights = ranks.rank() == 0
+                     ? session.weights()
+                     : std::vector<float>(static_cast<size_t>(session.net().weight_floats));
+  ranks.broadcast(weights.data(), static_cast<int64_t>(weights.size() * sizeof(float)),
+                  "the weights");
+  if (ranks.rank() > 0) session.set_weights(weights);
+  BatchAgreement agreement(ranks, nullptr);
+  EvaluateOptions how;
+  how.decode_threads = decode_threads;
+  how.agreement = &agreement;
+  Evaluation result = evaluate(session, dataset, how, sink);
+  result.bad = gather_bad_samples(ranks, result.bad);
+  return result;
+}
+
+// A rank other than 0. It reads no run and says nothing but why it fails.
+TestResult follow(Registry& registry, const TestOptions& options, const Communicator& ranks) {
+  const SharedTest test = receive(ranks);
+  const auto dataset =
+      open_dataset(registry, test.net, test.record, test.source, test.split, TANDEM_TEST);
+  const std::string source = test.source.empty() ? test.record.options.data : test.source;
+  if (dataset->size() != test.samples) {
+    throw error("the data in '{}' are not those of rank 0: {} images here, {} there", source,
+                dataset->size(), test.samples);
+  }
+  require_same_samples(test.record.fingerprints.at(test.split), *dataset, source, test.split);
+  SessionOptions session_options;
+  session_options.devices = test.devices;
+  session_options.testing_pixels = test.pixels;
+  session_options.pixel_scale = dataset->pixel_scale();
+  session_options.batch = test.batch;
+  session_options.data = test.record.data;
+  session_options.precision = test.precision;
+  session_options.training = false;
+  static_cast<void>(join(ranks, options.watchdog_seconds, session_options));
+  Session session(registry, test.net, session_options);
+  static_cast<void>(evaluate_together(session, *dataset, test.decode_threads, {}));
+  TestResult result;
+  result.rank = ranks.rank();
+  return result;
+}
+
+// Makes the run's session, with the other ranks if there are any. `record`: what the data set was
+// opened with.
+void open(LoadedRun& run, const TestOptions& options, const RunRecord& record,
+          const Dataset& dataset, const Communicator* ranks, Observer& observer) {
+  SessionOptions chosen =
+      run.testing_options(options.batch, options.precision, run.pixels_of(dataset, options.pixels),
+                          dataset.pixel_scale());
+  if (ranks != nullptr) {
+    require_messages_from(run.registry, run.devices);
+    RunRecord shared = record;
+    shared.fingerprints = {{options.split, fingerprint_of(dataset, file_states(dataset))}};
+    send(*ranks, {shared, run.folder.net(), options.data, options.split, run.devices,
+                  options.decode_threads, chosen.batch, dataset.size(), chosen.precision,
+                  chosen.testing_pixels});
+    const std::string hosts = join(*ranks, options.watchdog_seconds, chosen);
+    observer.on_message(
+        fmt::format("testing on {} ranks of {} ({})", ranks->size(), run.devices, hosts));
+  }
+  chosen.executor.watchdog_seconds = options.watchdog_seconds;
+  run.open(chosen, !options.precision.empty());
+  if (const std::string path = run.session->message_path(); !path.empty()) {
+    observer.on_message(path);
+  }
+}
+
+// The only process, or rank 0 of several.
+TestResult lead(Registry& registry, const TestOptions& options, Observer& observer,
+                const Communicator* ranks) {
+  if (options.batch < 0)
+    throw error("--batch {}: the batch must have at least 1 image", options.batch);
+  LoadedRun run(registry, options.run, options.devices, options.weights);
+  if (options.data.empty() && is_imported(run.record)) {
+    throw error("run '{}' was imported and has no data of its own: name them with --data FOLDER",
+                options.run.string());
+  }
+  RunRecord record = run.record;
+  std::string left_out;
+  if (!options.data.empty()) left_out = leave_out_undeclared(registry, options.data, record);
+  for (const auto& [name, value] : options.data_parameters) record.data_parameters[name] = value;
+  auto dataset =
+      open_dataset(registry, run.folder.net(), record, options.data, options.split, TANDEM_TEST);
+  open(run, options, record, *dataset, ranks, observer);
+  TestResult result;
+  result.class_names = run.record.class_names;
+  result.weights = (options.run / (run.name + ".safetensors")).string();
+  result.precision = dtype_name(run.session->options().precision);
+  result.pixels = run.session->options().testing_pixels == PixelForm::floats ? "floats" : "bytes";
+  result.notes = dataset->notes();
+  if (!left_out.empty())
+    result.notes = left_out + (result.notes.empty() ? "" : "\n" + result.notes);
+  if (!run.note.empty())
+    result.notes = run.note + (result.notes.empty() ? "" : "\n" + result.notes);
+  FindingsCollector collector(run.session->net(), dataset->class_count(), worst_mistakes);
+  result.evaluation =
+      ranks == nullptr
+          ? evaluate(*run.session, *dataset, {options.decode_threads, false, nullptr},
+                     collector.sink())
+          : evaluate_together(*run.session, *dataset, options.decode_threads, collector.sink());
+  Findings findings = collector.take();
+  if (findings.without_scores > 0) {
+    throw error(
+        "the weights in '{}' give {} of {} images scores that are not finite: {}", result.weights,
+        findings.without_scores, findings.samples,
+        result.precision == "float32"
+            ? "they are of no use (training diverged?)"
+            : fmt::format("they are of no use, or their values are too large for {} (--precision "
+                          "float32 tells)",
+                          result.precision));
+  }
+  result.has_probabilities = learns_probabilities(run.folder.net());
+  for (const Judgement& one : findings.mistakes) {
+    result.worst.push_back(
+        {dataset->sample_name(one.index), result.class_names.at(static_cast<size_t>(one.label)),
+         result.class_names.at(static_cast<size_t>(one.predicted)), one.probability});
+  }
+  observer.on_evaluation(result.evaluation);
+  if (options.writes_report && write_report(run, options, std::move(dataset), std::move(findings),
+                                            result.evaluation.bad, observer)) {
+    result.report = (options.run / report_file).string();
+  }
+  return result;
+}
+
+}  // namespace
+
+TestResult test_run(const TestOptions& options, Observer& observer) {
+  Registry registry = Registry::with_defaults();
+  const std::unique_ptr<Communicator> ranks =
+      open_ranks(registry, options.ranks, options.watchdog_seconds, options.given);
+  return as_rank(ranks.get(), [&] {
+    if (ranks != nullptr && ranks->rank() > 0) return follow(registry, options, *ranks);
+    return lead(registry, options, observer, ranks.get());
+  });
+}
+
+}  // namespace tandem

@@ -1,0 +1,287 @@
+// The page of a run, from figures that are made up here.
+#include "core/report/run_page.h"
+#include "core/run/folder/progress.h"
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include "core/base/numbers/random.h"
+#include "core/base/text/strings.h"
+#include "core/report/compare_page.h"
+#include "core/report/confusion_page.h"
+#include "core/run/folder/progress.h"
+
+namespace tandem {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr size_t three_megabytes = 3 << 20;
+
+MetricRow row(const std::string& split, int64_t step, double loss, double top1) {
+  MetricRow row;
+  row.split = split;
+  row.step = step;
+  row.loss = loss;
+  row.top1 = top1;
+  row.rate = 0.1;
+  row.seconds = row.images_per_second = 10;
+  return row;
+}
+
+RunFigures figures(int64_t classes) {
+  RunFigures run;
+  run.name = "run";
+  run.record.net_name = "resnet18";
+  run.record.options.data = "flowers";
+  run.record.options.steps = 50;
+  run.record.training_samples = 1000;
+  run.epochs_per_step = 0.1;
+  for (int64_t c = 0; c < classes; ++c) {
+    run.record.class_names.push_back("class " + std::to_string(c));
+  }
+  for (int64_t epoch = 1; epoch <= 5; ++epoch) {
+    const auto number = static_cast<double>(epoch);
+    run.metrics.push_back(row("train", 10 * epoch, 3 / number, no_figure));
+    run.metrics.push_back(row("val", 10 * epoch, 2 / number, 0.1 * number));
+    run.metrics.back().best = true;
+    run.metrics.push_back(row("epoch", 10 * epoch, 2 / number, 0.12 * number));
+  }
+  run.findings.emplace();
+  run.findings->confusion = Confusion(classes);
+  run.judged = "validation after step 50";
+  for (int64_t c = 0; c < classes; ++c) {
+    run.findings->confusion.add(c, c, 30);
+    run.findings->confusion.add(c, (c + 1) % classes, 10);
+    run.findings->confusion.add(c, (c * 7 + 3) % classes, 5);
+  }
+  run.findings->samples = 45 * classes;
+  run.findings->right = 30 * classes;
+  SplitAudit split;
+  split.name = "train";
+  split.samples = run.record.training_samples;
+  split.class_counts.assign(static_cast<size_t>(classes), 100);
+  run.data.splits = {split};
+  run.data.class_names = run.record.class_names;
+  run.data.type = "image_folder";
+  return run;
+}
+
+JudgedPicture judged_picture(const std::string& name) {
+  JudgedPicture one;
+  one.judgement = {3, 0, 1, 0.9};
+  one.name = name;
+  one.picture = {96, 96, std::vector<unsigned char>(3 * 96 * 96, 100)};
+  one.map = ClassMap{7, 7, std::vector<float>(49, 0.5F)};
+  return one;
+}
+
+TEST(RunPage, HasEachPart) {
+  RunFigures run = figures(5);
+  run.mistakes = {judged_picture("val/a/1.jpg")};
+  run.doubts = {judged_picture("val/a/2.jpg")};
+  EXPECT_THAT(run_page(run),
+              AllOf(HasSubstr("best accuracy, after 5 epochs"), HasSubstr("50.00 %"),
+                    HasSubstr("Loss</figcaption>"), HasSubstr("Accuracy</figcaption>"),
+                    HasSubstr("Learning rate</figcaption>"), HasSubstr("Seconds for each epoch"),
+                    HasSubstr("What to try next"), HasSubstr("Which class is taken for which"),
+                    HasSubstr("most often taken for")));
+  EXPECT_THAT(run_page(run),
+              AllOf(HasSubstr("Most confident mistakes"), HasSubstr("Least certain hits"),
+                    HasSubstr("val/a/2.jpg"), HasSubstr("class=map"), HasSubstr("image_folder"),
+                    HasSubstr("Options and versions"), HasSubstr("bad_share_limit"),
+                    HasSubstr("plugin ABI 2."), Not(HasSubstr("http"))));
+}
+
+TEST(RunPage, ANetWithoutASoftmaxHasNoConfidentMistakes) {
+  RunFigures run = figures(5);
+  run.mistakes = {judged_picture("val/a/1.jpg")};
+  run.doubts = {judged_picture("val/a/2.jpg")};
+  run.findings->sure_mistakes = run.findings->samples - run.findings->right;
+  run.learns_probabilities = false;
+  EXPECT_THAT(run_page(run), AllOf(HasSubstr("<h2>Mistakes</h2>"), HasSubstr("val/a/1.jpg"),
+                                   Not(HasSubstr("90.0 %")), Not(HasSubstr("val/a/2.jpg")),
+                                   Not(HasSubstr("certainty"))));
+}
+
+TEST(RunPage, StaysBelowThreeMegabytesForAnyNumberOfClasses) {
+  for (const int64_t classes : {5, 1000, 20000}) {
+    RunFigures run = figures(classes);
+    for (std::string& name : run.record.class_names) name += std::string(200, 'x');
+    Random random(1, 2);
+    for (int i = 0; i < 50000; ++i) {
+      const auto most = static_cast<uint64_t>(classes);
+      run.findings->confusion.add(int64_t(random.below(most)), int64_t(random.below(most)));
+    }
+    for (int i = 0; i < 12; ++i) {
+      run.mistakes.push_back(judged_picture("a.jpg"));
+      run.doubts.push_back(judged_picture("b.jpg"));
+    }
+    EXPECT_LT(run_page(run).size(), three_megabytes) << classes << " classes";
+  }
+}
+
+TEST(RunPage, EscapesAllNamesOfTheUser) {
+  const std::string evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>";
+  RunFigures run = figures(40);  // has the pairs and the groups, too
+  for (const int64_t classes : {3, 40}) {
+    run = figures(classes);
+    run.name = run.record.net_name = run.record.options.data = evil;
+    run.record.data_parameters[evil] = evil;
+    for (std::string& name : run.record.class_names) name = evil + name;
+    run.data.type = run.pictures_note = run.judged = evil;
+    run.data.splits[0].name = evil;
+    run.data.splits[0].formats[evil] = 1;
+    run.data.splits[0].bad = {{evil, evil}};
+    run.mistakes = run.doubts = {judged_picture(evil)};
+    const std::string page = run_page(run);
+    EXPECT_THAT(page, AllOf(Not(HasSubstr("<script>alert")), Not(HasSubstr("<img src=x")),
+                            HasSubstr("&lt;script&gt;")));
+    const ComparedRun one{evil, run.record, 1, run.metrics};
+    ComparedRun two = one;
+    two.record.options.data = evil + "2";
+    EXPECT_THAT(compare_page({one, two}),
+                AllOf(Not(HasSubstr("<script>alert")), Not(HasSubstr("<img src=x"))));
+  }
+}
+
+TEST(RunPage, IsUtf8WhateverTheNamesOfFilesAre) {
+  const std::string latin = "caf\xE9.jpg";
+  RunFigures run = figures(3);
+  run.name = run.record.options.data = latin;
+  run.record.data_parameters["mean"] = latin;
+  for (std::string& name : run.record.class_names) name += latin;
+  run.data.splits[0].bad = {{latin, latin}};
+  run.mistakes = run.doubts = {judged_picture(latin)};
+  EXPECT_TRUE(is_utf8(run_page(run)));
+  EXPECT_TRUE(is_utf8(confusion_html(run.findings->confusion, run.record.class_names)));
+  EXPECT_TRUE(is_utf8(compare_page({{latin, run.record, 1, run.metrics}})));
+}
+
+TEST(RunPage, IsWholeBeforeTheFirstEvaluation) {
+  RunFigures run = figures(3);
+  run.metrics.clear();
+  run.findings.reset();
+  EXPECT_THAT(run_page(run), AllOf(HasSubstr("No step was recorded yet"),
+                                   HasSubstr("Options and versions"), HasSubstr("</html>")));
+}
+
+TEST(Advice, NamesWhatTheFiguresShow) {
+  RunFigures run = figures(5);
+  EXPECT_THAT(advice(run), testing::Contains(HasSubstr("--epochs 10")));  // still improving
+  for (MetricRow& one : run.metrics) {
+    if (one.split == "epoch") one.top1 = 0.95;
+    if (one.split == "val") one.top1 = 0.5;
+  }
+  EXPECT_THAT(advice(run), testing::Contains(HasSubstr("95.0 % against 50.0 %")));
+  run.findings->sure_mistakes = 70;
+  EXPECT_THAT(advice(run), testing::Contains(HasSubstr("their labels may be wrong")));
+  for (MetricRow& one : run.metrics) {
+    if (one.split == "val" && one.step > 20) one.loss = 9;
+  }
+  EXPECT_THAT(advice(run), testing::Contains(HasSubstr("was lowest after 2 epochs")));
+}
+
+TEST(Advice, OfAShortRunIsToTrainLonger) {
+  RunFigures run = figures(5);
+  for (MetricRow& one : run.metrics) {
+    if (one.split == "val") one.top1 = 0.25;
+  }
+  EXPECT_THAT(advice(run),
+              testing::Contains(AllOf(HasSubstr("after 50 steps"), HasSubstr("--epochs 20"))));
+  run.record.options.steps = 1000;  // it goes on
+  EXPECT_THAT(advice(run), testing::IsEmpty());
+}
+
+int64_t peak_kilobytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+// Each class is confused with the next one, the last ones most, so that each joins a longer chain.
+TEST(RunPage, TheOrderOfManyClassesTakesLittleMemory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers keep freed memory";
+#endif
+  constexpr int64_t classes = 10000, samples = 100000;
+  Confusion confusion(classes);
+  for (int64_t c = 0; c + 1 < classes; ++c) {
+    confusion.add(c, c + 1, c + 1);
+    confusion.add(c, c, samples - c - 1);
+  }
+  confusion.add(classes - 1, classes - 1, samples);
+  const int64_t before = peak_kilobytes();
+  EXPECT_EQ(cluster(confusion, classes).order.size(), static_cast<size_t>(classes));
+  EXPECT_LT(peak_kilobytes() - before, 100 << 10);
+}
+
+TEST(ConfusedClasses, AreNextToEachOther) {
+  Confusion confusion(6);
+  for (int64_t c = 0; c < 6; ++c) confusion.add(c, c, 100);
+  confusion.add(0, 5, 30);
+  confusion.add(5, 0, 20);
+  confusion.add(5, 2, 10);
+  confusion.add(1, 4, 1);
+  const ClassOrder order = cluster(confusion, 3);
+  ASSERT_EQ(order.groups.size(), 2U);
+  EXPECT_THAT(order.groups[0], ElementsAre(2, 5, 0));
+  EXPECT_THAT(order.groups[1], ElementsAre(1, 4));
+  EXPECT_THAT(order.order, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5));
+  const auto pairs = confused_pairs(confusion);
+  ASSERT_EQ(pairs.size(), 3U);
+  EXPECT_EQ(pairs[0].a_as_b, 30);
+  EXPECT_EQ(pairs[0].b_as_a, 20);
+}
+
+TEST(ConfusedClasses, HaveScores) {
+  Confusion confusion(2);
+  confusion.add(0, 0, 6);
+  confusion.add(0, 1, 2);
+  confusion.add(1, 1, 4);
+  const std::vector<ClassScore> scores = confusion.scores();
+  EXPECT_DOUBLE_EQ(scores[0].recall(), 0.75);
+  EXPECT_DOUBLE_EQ(scores[0].precision(), 1);
+  EXPECT_DOUBLE_EQ(scores[1].precision(), 4.0 / 6);
+  EXPECT_DOUBLE_EQ(scores[1].f1(), 0.8);
+}
+
+TEST(ComparedRuns, AreOnOnePage) {
+  const RunFigures a = figures(3);
+  ComparedRun one{"runs/one", a.record, a.epochs_per_step, a.metrics};
+  ComparedRun two = one;
+  two.name = "runs/two";
+  two.record.options.batch = 77;
+  for (MetricRow& metric : two.metrics) metric.top1 /= 2;
+  const std::string page = compare_page({one, two});
+  EXPECT_THAT(page, AllOf(HasSubstr("runs/one"), HasSubstr("runs/two"), HasSubstr("50.00 %"),
+                          HasSubstr("25.00 %"), HasSubstr("Validation accuracy</figcaption>"),
+                          HasSubstr("<td>batch</td>"), HasSubstr("77")));
+  EXPECT_THAT(page, Not(HasSubstr("<td>devices</td>")));  // does not differ
+  EXPECT_THAT(compare_text({one, two}), AllOf(HasSubstr("runs/two"), HasSubstr("25.00 %")));
+}
+
+TEST(RunPage, AStepThatCompletesAnEpochEndsIt) {
+  constexpr double per_step = 8.0 / 37;  // 37 images in batches of 8
+  EXPECT_EQ(epochs_after(5, per_step), 1);
+  EXPECT_EQ(epochs_after(14, per_step), 3);
+  EXPECT_EQ(epochs_after(139, per_step), 30);
+  EXPECT_DOUBLE_EQ(epochs_after(4, per_step), 4 * per_step);
+  EXPECT_DOUBLE_EQ(epochs_after(6, per_step), 6 * per_step);
+  EXPECT_EQ(epochs_after(10, 0.1), 1);
+  EXPECT_DOUBLE_EQ(epochs_after(11, 0.1), 1.1);
+  EXPECT_EQ(epochs_after(2, 64.0 / 37), 3);  // a batch of more than all images
+}
+
+TEST(RunPage, EpochsHaveFourDigitsAndNoPowerOfTen) {
+  EXPECT_EQ(epochs_text(3), "3");
+  EXPECT_EQ(epochs_text(2.25), "2.25");
+  EXPECT_EQ(epochs_text(1.0 / 3), "0.3333");
+  EXPECT_EQ(epochs_text(166666.67), "166667");
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,2 +1,0 @@
-# Strategies are tested with a layer that is not built in.
-add_dependencies(test_train test_plugin_run_time)

@@ -1,0 +1,416 @@
+// An exported net gives the scores of the net here, in another library: every built-in model, every
+// layer with an ONNX form, and the steps from a picture to the net's input.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/files/memory_file.h"
+#include "core/base/numbers/random.h"
+#include "core/formats/onnx/export.h"
+#include "core/model/passes/build_net.h"
+#include "core/session/net_runner.h"
+#include "core/use/onnx_runners.h"
+#include "include/tandem/predict.h"
+#include "tests/support/folders.h"
+#include "tests/support/run_support.h"
+
+namespace tandem::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Both sides compute in float32, in different orders.
+constexpr double tolerance = 1e-4;  // of the largest score
+
+// A net with weights as after some training: statistics that are not the initial ones.
+class Exported {
+ public:
+  Exported(const NetDefinition& definition, const Shape& data, int64_t batch = 2)
+      : registry_(Registry::with_defaults()), batch_(batch) {
+    SessionOptions options;
+    options.batch = batch;
+    options.data = data;
+    options.training = false;
+    session_.emplace(registry_, definition, options);
+    session_->set_initial_weights(3);
+    NetOptions plain;
+    plain.phase = TANDEM_TEST;
+    plain.data = data;
+    plain.device_kind = "";
+    net_ = build_net(definition, registry_, plain);
+    weights_ = session_->weights();
+    change_weights();
+    session_->set_weights(weights_);
+    Random random(5, 1);
+    Shape row = net_.tensor(net_.data).shape;
+    rows_.resize(static_cast<size_t>(element_count(row) / row.n * batch));
+    for (float& value : rows_) value = static_cast<float>(random.uniform()) * 4 - 2;
+  }
+
+  [[nodiscard]] OnnxModel model(const OnnxOptions& options = {}) const {
+    return make_onnx(net_, weights_, {}, options);
+  }
+
+  // The largest difference of the scores, as a share of the largest score.
+  double difference(const OnnxModel& model) {
+    const TempFolder folder;
+    const auto file = folder.write("net.onnx", model.bytes);
+    const int64_t extents[] = {batch_, model.input.c, model.input.h, model.input.w};
+    std::vector<float> theirs(static_cast<size_t>(batch_ * model.classes)), ours(theirs.size());
+    char reason[400] = "";
+    const OnnxRunners runners = find_onnx_runners();
+    EXPECT_EQ(runners.found.at(0)->run(file.c_str(), rows_.data(), extents, theirs.data(),
+                                       model.classes, reason, sizeof(reason)),
+              0)
+        << reason;
+    NetRunner(*session_).run(rows_.data(), batch_, ours.data());
+    double largest = 0, score = 0;
+    for (size_t i = 0; i < ours.size(); ++i) {
+      largest = std::max(largest, std::abs(static_cast<double>(ours[i]) - theirs[i]));
+      score = std::max(score, std::abs(static_cast<double>(ours[i])));
+    }
+    EXPECT_GT(score, 0);
+    return largest / score;
+  }
+
+ private:
+  void change_weights() {
+    Random random(4, 1);
+    for (const WeightArray& array : net_.weights) {
+      if (array.layer < 0) continue;  // of a layer that tests nothing
+      const std::string type = net_.layer(array.layer).type->name;
+      float* values = weights_.data() + array.offset;
+      const bool is_norm = type == "BatchNorm" || type == "BatchNormScale";
+      // The sums of mean and variance are divided by a factor that is not 1.
+      const bool is_factor = is_norm && array.count == 1 && array.name.ends_with("scale_factor");
+      const bool is_variance = is_norm && array.name.ends_with("variance");
+      if (!is_norm && type != "Scale" && array.fan_in > 1) continue;
+      for (int64_t i = 0; i < array.count; ++i) {
+        const auto drawn = static_cast<float>(random.uniform());
+        values[i] = is_factor ? 2.0F : is_variance ? 1 + 2 * drawn : values[i] + drawn - 0.5F;
+      }
+    }
+  }
+
+  Registry registry_;
+  int64_t batch_;
+  std::optional<Session> session_;
+  Net net_;
+  std::vector<float> weights_, rows_;
+};
+
+class Onnx : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (find_onnx_runners().found.empty()) GTEST_SKIP() << "built without OpenCV's DNN module";
+  }
+};
+
+// ---- the built-in models
+
+struct Model {
+  std::string name;
+  Shape data;  // as small as the net allows
+};
+
+class BuiltInModel : public Onnx, public testing::WithParamInterface<Model> {};
+
+TEST_P(BuiltInModel, GivesTheSameScoresInOpenCV) {
+  const auto file = source_folder() / "examples/models" / (GetParam().name + ".prototxt");
+  Exported exported(read_net(file), GetParam().data);
+  EXPECT_LE(exported.difference(exported.model()), tolerance);
+  OnnxOptions folded;
+  folded.fold_batch_norm = true;
+  EXPECT_LE(exported.difference(exported.model(folded)), tolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, BuiltInModel,
+    testing::Values(Model{"alexnet", {1, 3, 67, 67}}, Model{"caffenet", {1, 3, 67, 67}},
+                    Model{"cifar10_full", {1, 3, 32, 32}}, Model{"cifar10_quick", {1, 3, 32, 32}},
+                    Model{"googlenet", {1, 3, 96, 96}}, Model{"lenet", {1, 1, 28, 28}},
+                    Model{"mobilenet", {1, 3, 64, 64}}, Model{"resnet18", {1, 3, 64, 64}},
+                    Model{"resnet50", {1, 3, 64, 64}}, Model{"shapes_quick", {1, 3, 57, 57}},
+                    Model{"speech_dnn", {1, 440, 1, 1}}, Model{"squeezenet", {1, 3, 64, 64}},
+                    Model{"vgg16", {1, 3, 32, 32}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(BuiltInModels, AreAllExported) {
+  std::set<std::string> models;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(source_folder() / "examples/models")) {
+    const std::string name = entry.path().stem().string();
+    // The folder `pretrained` has the nets of published weights.
+    if (entry.is_regular_file() && !name.ends_with("_solver")) models.insert(name);
+  }
+  EXPECT_EQ(models.size(), 13U) << "add the new model to the test above";
+}
+
+// ---- layers
+
+struct LayerCase {
+  std::string name, layers;  // from "data" (2x3x13x11) to "last"
+};
+
+NetDefinition net_of(const std::string& layers) {
+  return read_net_text(
+      "name: 'one' layer { name: 'data' type: 'Data' top: 'data' top: 'label' }\n" + layers +
+      "\nlayer { name: 'score' type: 'InnerProduct' bottom: 'last' top: 'score' "
+      "inner_product_param { num_output: 5 weight_filler { type: 'xavier' } } }\n"
+      "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'score' bottom: 'label' top: 'loss' }");
+}
+
+std::string net_of_layer(const std::string& type, const std::string& more = "") {
+  return "layer { name: 'x' type: '" + type + "' bottom: 'data' top: 'last' " + more + " }";
+}
+
+std::string pooling(const std::string& fields) {
+  return net_of_layer("Pooling", "pooling_param { " + fields + " }");
+}
+
+class LayerForm : public Onnx, public testing::WithParamInterface<LayerCase> {};
+
+TEST_P(LayerForm, GivesTheSameScoresInOpenCV) {
+  Exported exported(net_of(GetParam().layers), {1, 3, 13, 11});
+  EXPECT_LE(exported.difference(exported.model()), tolerance);
+}
+
+const std::string convolution_x =
+    "layer { name: 'c' type: 'Convolution' bottom: 'data' top: 'c' convolution_param { num_output: "
+    "3 kernel_size: 3 pad: 1 weight_filler { type: 'xavier' } } }\n";
+
+INSTANTIATE_TEST_SUITE_P(
+    Layers, LayerForm,
+    testing::Values(
+        LayerCase{"AbsVal", net_of_layer("AbsVal")}, LayerCase{"BNLL", net_of_layer("BNLL")},
+        LayerCase{"BatchNorm", net_of_layer("BatchNorm")},
+        LayerCase{"BatchNormScale", net_of_layer("BatchNormScale")},
+        LayerCase{"Bias", net_of_layer("Bias")},
+        LayerCase{"Clip", net_of_layer("Clip", "clip_param { min: -0.5 max: 0.75 }")},
+        LayerCase{"ClipOfWideBounds", net_of_layer("Clip", "clip_param { min: -0.5 max: 1e9 }")},
+        LayerCase{"ClipOfHugeBounds", net_of_layer("Clip", "clip_param { min: -1e30 max: 1e30 }")},
+        LayerCase{"Concat", convolution_x +
+                                "layer { name: 'x' type: 'Concat' bottom: 'data' bottom: 'c' "
+                                "top: 'last' }"},
+        LayerCase{"ConvolutionOfUnequalAxes",
+                  net_of_layer("Convolution",
+                               "convolution_param { num_output: 6 group: 3 kernel_h: 3 kernel_w: 2 "
+                               "stride_h: 2 stride_w: 1 pad_h: 1 pad_w: 0 weight_filler { type: "
+                               "'xavier' } }")},
+        LayerCase{"DilatedConvolution",
+                  net_of_layer("Convolution",
+                               "convolution_param { num_output: 4 kernel_size: 3 dilation: 2 "
+                               "weight_filler { type: 'xavier' } }")},
+        LayerCase{"Crop",
+                  "layer { name: 'p' type: 'Pooling' bottom: 'data' top: 'p' pooling_param "
+                  "{ kernel_size: 2 stride: 2 } }\nlayer { name: 'x' type: 'Crop' bottom: "
+                  "'data' bottom: 'p' top: 'last' crop_param { offset: 2 offset: 3 } }"},
+        LayerCase{"Deconvolution",
+                  net_of_layer("Deconvolution",
+                               "convolution_param { num_output: 4 kernel_size: 4 stride: 2 pad: 1 "
+                               "weight_filler { type: 'xavier' } }")},
+        LayerCase{"Dropout", net_of_layer("Dropout")}, LayerCase{"ELU", net_of_layer("ELU")},
+        LayerCase{"EltwiseSum", convolution_x +
+                                    "layer { name: 'x' type: 'Eltwise' bottom: 'data' bottom: 'c' "
+                                    "top: 'last' eltwise_param { coeff: 0.5 coeff: -1 } }"},
+        LayerCase{"EltwiseProduct",
+                  convolution_x + "layer { name: 'x' type: 'Eltwise' bottom: 'data' bottom: 'c' "
+                                  "top: 'last' eltwise_param { operation: PROD } }"},
+        LayerCase{"EltwiseMaximum",
+                  convolution_x + "layer { name: 'x' type: 'Eltwise' bottom: 'data' bottom: 'c' "
+                                  "top: 'last' eltwise_param { operation: MAX } }"},
+        LayerCase{"Exp", net_of_layer("Exp", "exp_param { base: 2 scale: 0.5 shift: 1 }")},
+        LayerCase{"Flatten", net_of_layer("Flatten")},
+        LayerCase{"Log",
+                  "layer { name: 'a' type: 'AbsVal' bottom: 'data' top: 'a' }\nlayer { "
+                  "name: 'x' type: 'Log' bottom: 'a' top: 'last' log_param { base: 3 scale: "
+                  "2 shift: 0.5 } }"},
+        LayerCase{"LRNAcrossChannels",
+                  net_of_layer("LRN", "lrn_param { local_size: 3 alpha: 0.5 beta: 0.6 k: 2 }")},
+        LayerCase{"LRNWithinAChannel",
+                  net_of_layer("LRN",
+                               "lrn_param { local_size: 3 alpha: 0.5 beta: 0.6 norm_region: "
+                               "WITHIN_CHANNEL }")},
+        LayerCase{"PReLU", net_of_layer("PReLU")},
+        LayerCase{"MaximumBeyondTheImage", pooling("pool: MAX kernel_size: 3 stride: 2 pad: 1")},
+        LayerCase{"MaximumOfRoundedUpWindows", pooling("pool: MAX kernel_size: 2 stride: 2")},
+        LayerCase{"AverageInsideThePadding", pooling("pool: AVE kernel_size: 3 stride: 1 pad: 1")},
+        LayerCase{"AverageBeyondThePadding", pooling("pool: AVE kernel_size: 4 stride: 3 pad: 1")},
+        LayerCase{"AverageOfRoundedUpWindows", pooling("pool: AVE kernel_size: 4 stride: 3")},
+        LayerCase{"AverageOfRoundedDownWindows",
+                  pooling("pool: AVE kernel_size: 2 stride: 2 round_mode: FLOOR")},
+        LayerCase{"GlobalMaximum", pooling("pool: MAX global_pooling: true")},
+        LayerCase{"Power",
+                  net_of_layer("Power", "power_param { power: 2 scale: 0.5 shift: 0.25 }")},
+        LayerCase{"LeakyReLU", net_of_layer("ReLU", "relu_param { negative_slope: 0.1 }")},
+        LayerCase{"Reshape", net_of_layer("Reshape",
+                                          "reshape_param { shape { dim: 0 dim: 1 dim: 39 "
+                                          "dim: -1 } }")},
+        LayerCase{"ScaleWithBias", net_of_layer("Scale", "scale_param { bias_term: true }")},
+        LayerCase{"ScaleByAnInput",
+                  "layer { name: 'p' type: 'Pooling' bottom: 'data' top: 'p' pooling_param "
+                  "{ pool: AVE global_pooling: true } }\nlayer { name: 'x' type: 'Scale' bottom: "
+                  "'data' bottom: 'p' top: 'last' scale_param { axis: 0 } }"},
+        LayerCase{"SiLU", net_of_layer("SiLU")}, LayerCase{"Sigmoid", net_of_layer("Sigmoid")},
+        LayerCase{"Slice",
+                  "layer { name: 'x' type: 'Slice' bottom: 'data' top: 'a' top: 'b' slice_param { "
+                  "slice_point: 1 } }\nlayer { name: 'y' type: 'Concat' bottom: 'b' bottom: 'a' "
+                  "top: 'last' }"},
+        LayerCase{"Softmax", net_of_layer("Softmax")},
+        LayerCase{"Swish", net_of_layer("Swish", "swish_param { beta: 1.5 }")},
+        LayerCase{"TanH", net_of_layer("TanH")}, LayerCase{"GELU", net_of_layer("GELU")},
+        LayerCase{"HardSigmoid", net_of_layer("HardSigmoid")},
+        LayerCase{"HardSwish", net_of_layer("HardSwish")},
+        LayerCase{"GELUByTanh", net_of_layer("GELU", "gelu_param { approximate: tanh }")},
+        LayerCase{"Tile", net_of_layer("Tile", "tile_param { tiles: 2 }")}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(LayerForms, ALayerWithoutOneIsNamedWithItsTypeAndLine) {
+  const Exported exported(net_of("\n\n" + net_of_layer("MVN")), {1, 3, 13, 11});
+  std::string message;
+  try {
+    (void)exported.model();
+  } catch (const Error& failure) {
+    message = failure.what();
+  }
+  EXPECT_THAT(message, HasSubstr("layer 'x' (MVN): this type of layer has no ONNX form"));
+  EXPECT_THAT(message, HasSubstr(":4"));
+}
+
+TEST_F(Onnx, FoldingLeavesNoBatchNormAfterAConvolution) {
+  Exported exported(
+      net_of(convolution_x + "layer { name: 'n' type: 'BatchNorm' bottom: 'c' top: 'n' }\nlayer { "
+                             "name: 'x' type: 'Scale' bottom: 'n' top: 'last' scale_param { "
+                             "bias_term: true } }"),
+      {1, 3, 13, 11});
+  EXPECT_THAT(exported.model().bytes, HasSubstr("BatchNormalization"));
+  OnnxOptions options;
+  options.fold_batch_norm = true;
+  const OnnxModel model = exported.model(options);
+  EXPECT_THAT(model.bytes, testing::Not(HasSubstr("BatchNormalization")));
+  EXPECT_THAT(model.folded, testing::ElementsAre("n"));
+  EXPECT_LE(exported.difference(model), tolerance);
+}
+
+TEST_F(Onnx, FoldsABatchNormScale) {
+  Exported exported(
+      net_of(convolution_x + "layer { name: 'n' type: 'BatchNorm' bottom: 'c' top: 'last' "
+                             "batch_norm_param { scale_bias: true } }"),
+      {1, 3, 13, 11});
+  OnnxOptions options;
+  options.fold_batch_norm = true;
+  const OnnxModel model = exported.model(options);
+  EXPECT_THAT(model.bytes, testing::Not(HasSubstr("BatchNormalization")));
+  EXPECT_THAT(model.folded, testing::ElementsAre("n"));
+  EXPECT_LE(exported.difference(model), tolerance);
+}
+
+// ---- a run
+
+class ExportedRun : public Runs {
+ protected:
+  void SetUp() override {
+    Runs::SetUp();
+    if (IsSkipped()) return;
+    if (find_onnx_runners().found.empty()) GTEST_SKIP() << "built without OpenCV's DNN module";
+  }
+  static std::filesystem::path trained(const std::map<std::string, std::string>& parameters,
+                                       const std::string& pixels = "floats") {
+    TrainOptions o = options(2);
+    o.data_parameters = parameters;
+    o.pixels = pixels;
+    Observer quiet;
+    return train(o, quiet).run;
+  }
+};
+
+struct PictureCase {
+  std::string name;
+  std::map<std::string, std::string> parameters;
+  std::string pixels = "floats";
+  int64_t height = 31, width = 45;
+};
+
+class PreparedPictures : public ExportedRun, public testing::WithParamInterface<PictureCase> {};
+
+// The model of a run that prepares pictures itself.
+TEST_P(PreparedPictures, InsideTheModelGiveThePredictionsOfTheRun) {
+  const PictureCase& c = GetParam();
+  const auto run = trained(c.parameters, c.pixels);
+  const TempFolder folder;
+  ExportOptions export_options;
+  export_options.run = run;
+  export_options.file = folder / "net.onnx";
+  export_options.softmax = true;
+  export_options.picture_height = c.height;
+  export_options.picture_width = c.width;
+  (void)export_run(export_options);
+
+  Random random(9, 1);
+  const int64_t plane = c.height * c.width;
+  std::vector<uint8_t> bytes(static_cast<size_t>(3 * plane));
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.below(256));
+  std::vector<float> planes(bytes.size()), theirs(3), ours(3);
+  for (int64_t i = 0; i < 3 * plane; ++i) {
+    planes[static_cast<size_t>(i % 3 * plane + i / 3)] = bytes[static_cast<size_t>(i)];
+  }
+  Predictor predictor(run);
+  std::vector<std::string> errors;
+  predictor.scores({{bytes.data(), bytes.size(), c.height, c.width, 3}}, ours.data(), &errors);
+  EXPECT_EQ(errors.at(0), "");
+  const int64_t extents[] = {1, 3, c.height, c.width};
+  char reason[400] = "";
+  EXPECT_EQ(find_onnx_runners().found.at(0)->run(export_options.file.c_str(), planes.data(),
+                                                 extents, theirs.data(), 3, reason, sizeof(reason)),
+            0)
+      << reason;
+  // Of pixels that are nearly half way between two bytes either may be taken.
+  const double most = c.pixels == "bytes" ? 1e-3 : 1e-5;
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(ours[i], theirs[i], most);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, PreparedPictures,
+    testing::Values(
+        PictureCase{"ResizedAndCropped", {{"resize", "22"}, {"scale", "0.02"}, {"mean", "80"}}},
+        PictureCase{"InRGBWithMeansOfChannels",
+                    {{"color", "rgb"}, {"scale", "0.01"}, {"mean", "104,117,123"}}},
+        PictureCase{"InBGRWithMeansOfChannels", {{"scale", "0.01"}, {"mean", "104,117,123"}}},
+        PictureCase{"RoundedToBytes", {{"resize", "22"}, {"scale", "0.02"}}, "bytes"},
+        PictureCase{"Enlarged", {{"scale", "0.02"}}, "floats", 9, 12},
+        PictureCase{"Bicubic", {{"resize", "22"}, {"interpolation", "bicubic"}, {"scale", "0.02"}}},
+        PictureCase{"BicubicEnlarged",
+                    {{"interpolation", "bicubic"}, {"scale", "0.02"}, {"mean", "80"}},
+                    "floats",
+                    9,
+                    12},
+        PictureCase{"AsByPillow", {{"resize", "22"}, {"resampling", "pillow"}, {"scale", "0.02"}}},
+        PictureCase{"BicubicAsByPillow",
+                    {{"resize", "22"},
+                     {"resampling", "pillow"},
+                     {"interpolation", "bicubic"},
+                     {"scale", "0.02"}}},
+        PictureCase{"HalvedAsByPillow",
+                    {{"resampling", "pillow"}, {"scale", "0.02"}, {"mean", "80"}},
+                    "floats",
+                    40,
+                    40},
+        PictureCase{"OfTheNetsOwnSize", {{"scale", "0.02"}}, "floats", 20, 20}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_F(ExportedRun, TellsWhatItWasCheckedWithInTheFile) {
+  const TempFolder folder;
+  ExportOptions o;
+  o.run = trained({{"resize", "22"}, {"scale", "0.02"}});
+  o.file = folder / "net.onnx";
+  const ExportResult result = export_run(o);
+  EXPECT_THAT(result.lines, testing::Contains(AllOf(HasSubstr("checked with OpenCV"),
+                                                    HasSubstr("8 pictures of the validation"))));
+  EXPECT_THAT(read_text(o.file), AllOf(HasSubstr("largest_difference"),
+                                       HasSubstr(R"(["a","b","c"])"), HasSubstr("preprocessing")));
+}
+
+}  // namespace
+}  // namespace tandem::test
