@@ -137,6 +137,38 @@ TEST(Documentation, NamesFilesThatExist) {
   EXPECT_GT(named, 50);
 }
 
+// In ARCHITECTURE.md, `name()` stands in one of the files that its paragraph names.
+TEST(Documentation, NamesFunctionsThatExist) {
+  static const std::regex code(R"(`([\w./:]+?)(\(\))?`)");
+  std::istringstream page(text_of(source_folder() / "ARCHITECTURE.md"));
+  std::set<std::string> functions;
+  std::string texts;
+  int named = 0;
+  const auto check = [&] {
+    for (const std::string& function : functions) {
+      const std::string name = function.substr(function.rfind(':') + 1);
+      EXPECT_TRUE(texts.find(name + "(") != std::string::npos)
+          << "ARCHITECTURE.md names " << function << "(), which none of the files beside it has";
+      ++named;
+    }
+    functions.clear();
+    texts.clear();
+  };
+  for (std::string line; std::getline(page, line);) {
+    if (line.empty() || std::regex_search(line, std::regex(R"(^(\d+\.|-|\|) )"))) check();
+    for (std::sregex_iterator found(line.begin(), line.end(), code), end; found != end; ++found) {
+      const std::string word = (*found)[1];
+      const fs::path file = source_folder() / word;
+      if ((*found)[2].matched) functions.insert(word);
+      if (fs::is_regular_file(file)) texts += text_of(file);
+      if (word == "model/passes")
+        texts += text_of(source_folder() / "core/model/passes/build_net.h");
+    }
+  }
+  check();
+  EXPECT_GT(named, 15);
+}
+
 TEST(Documentation, HasThePagesThatSourcesName) {
   static const std::regex page(R"(docs/[a-z_/]+\.md)");
   int named = 0;
