@@ -1,5 +1,6 @@
 // The batch that the memory of the devices allows.
 #include "core/run/setup/batch_memory.h"
+#include "core/run/setup/setup.h"
 
 #include <gtest/gtest.h>
 
