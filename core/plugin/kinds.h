@@ -10,7 +10,7 @@
 
 #include "plugins/abi.h"
 
-namespace tandem {
+namespace tandem::kinds {
 
 struct Kind {
   const char *title, *plural;  // "layer type", "layer types"
@@ -76,4 +76,4 @@ inline std::string offer_of(const Kind& kind, const KernelName& name) {
   return fmt::format("{} {}/{}", kind.offer, name.first, name.second);
 }
 
-}  // namespace tandem
+}  // namespace tandem::kinds

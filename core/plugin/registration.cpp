@@ -13,6 +13,8 @@
 namespace tandem {
 namespace {
 
+using namespace kinds;
+
 // The tables of a module that need another version of Tandem: the title, as "layer type 'X'", and
 // the reason.
 using LeftOut = std::vector<std::pair<std::string, std::string>>;

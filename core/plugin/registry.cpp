@@ -15,6 +15,7 @@ namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace kinds;
 
 template <class Map>
 std::vector<std::string> keys(const Map& map) {

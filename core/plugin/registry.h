@@ -121,7 +121,7 @@ class Registry {
   // Mutable: loading a deferred module does not change what the registry offers.
   mutable std::vector<ModuleReport> modules_;
   mutable Entries<tandem_layer_type> layer_types_;
-  mutable Entries<tandem_kernel, KernelName> kernels_;
+  mutable Entries<tandem_kernel, kinds::KernelName> kernels_;
   mutable Entries<tandem_backend> backends_;
   mutable Entries<tandem_dataset_type> datasets_;
   mutable Entries<tandem_transport> transports_;
