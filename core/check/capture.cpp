@@ -1,7 +1,4 @@
 #include "core/check/passes.h"
-#include "core/check/promises.h"
-
-#include "core/plugin/kernel_kinds.h"
 
 namespace tandem::checker {
 
@@ -11,12 +8,16 @@ namespace {
 // as in a run.
 Results results_on(const Subject& subject, const LayerSetup& setup, BackendDevice& device,
                    bool is_captured) {
-  LayerRun run(setup, subject.registry, device);
-  run.tolerate_violations();
+  const Subject there{subject.registry,
+                      subject.devices,
+                      device,
+                      subject.type,
+                      subject.registry.kernel(subject.type.name, device.kind()),
+                      {}};
+  Trial run(there, setup);
   device.capture_runs(is_captured);
   try {
-    const Subject there{subject.registry, subject.devices, device, subject.type, run.kernel(), {}};
-    Results results = pass_all(there, run, factors_of(run));
+    Results results = run.all_passes();
     device.capture_runs(false);
     return results;
   } catch (...) {
@@ -41,9 +42,8 @@ Outcome captured_on(const Subject& subject, const Case& one, BackendDevice& devi
     return note(fmt::format("refused on {}: steps with this layer are issued task by task ({})",
                             kind, refusal.what()));
   }
-  const std::string differs = differ(captured, usual, rounding);
-  if (differs.empty()) return kept();
-  return broken(fmt::format("{} if the pass is captured on {}", differs, device.kind()));
+  return kept_unless(differ(captured, usual, rounding),
+                     " if the pass is captured on " + device.kind());
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "core/base/text/strings.h"
 #include "core/check/subject.h"
 #include "core/model/file/definition.h"
 #include "core/model/net/net.h"
 #include "core/model/passes/build_net.h"
+#include "core/plugin/host.h"
 #include "core/plugin/layer_questions.h"
-#include "core/plugin/registry.h"
 
 namespace tandem::checker {
 
@@ -74,82 +73,63 @@ PlainTensor values_of(Values values, const Shape& shape, int64_t classes, unsign
     if (values == Values::normal) value += value < 0 ? -0.1F : 0.1F;
     if (values == Values::positive) value = 0.2F + std::abs(value);
     if (values == Values::flags) value = i % 2 == 0 ? 1.0F : 0.0F;
-    if (values == Values::indices) value = static_cast<float>((i * 3 + 1) % 7);
+    if (values == Values::indices) value = float((i * 3 + 1) % 7);
     if (values == Values::labels) {
-      value = static_cast<float>(static_cast<int64_t>(i * 5 + 1) % std::max<int64_t>(1, classes));
+      value = float(int64_t(i * 5 + 1) % std::max<int64_t>(1, classes));
     }
   }
   return tensor;
 }
 
-std::string written(const Shape& s) {
-  return fmt::format("{}x{}x{}x{}", s.n, s.c, s.h, s.w);
+// The least number of outputs with which a layer of the type computes something.
+uint32_t min_outputs(const tandem_layer_type& type) {
+  return uint32_t(std::max(type.minimum_outputs, type.maximum_outputs < 0 ? 2 : 0));
 }
-
-// A case, or the reason why the type refuses it.
-struct Made {
-  std::optional<Case> made;
-  std::string reason;
-};
 
 class Maker {
  public:
   Maker(const Registry& registry, KernelDevice& device, const tandem_layer_type& type)
       : registry_(registry), device_(device), type_(type) {}
 
-  [[nodiscard]] bool has(uint64_t trait) const { return (type_.traits & trait) != 0; }
-
-  Made make(const Parameters& parameters, const std::vector<Shape>& shapes, uint32_t outputs,
-            const std::vector<Values>& values = {},
-            std::shared_ptr<const Attributes> attributes = nullptr) const {
-    Made result;
+  // Throws Error with the reason if the type or its kernel refuses the case.
+  [[nodiscard]] Case make(const Parameters& parameters, const std::vector<Shape>& shapes,
+                          uint32_t outputs, const std::vector<Values>& values = {},
+                          std::shared_ptr<const Attributes> attributes = nullptr) const {
     Case one;
     LayerSetup& setup = one.setup;
     setup.type = type_.name;
     setup.parameters = parameters;
     setup.attributes = std::move(attributes);
     setup.output_count = outputs;
-    setup.normaliser = static_cast<float>(shapes.empty() ? 1 : shapes[0].n);
+    setup.normaliser = float(shapes.empty() ? 1 : shapes[0].n);
     for (size_t i = 0; i < shapes.size(); ++i) {
       const Values kind = i < values.size()    ? values[i]
                           : is_label(type_, i) ? Values::labels
                                                : Values::normal;
-      setup.inputs.push_back(values_of(kind, shapes[i], shapes[0].c, static_cast<unsigned>(i) + 1));
+      setup.inputs.push_back(values_of(kind, shapes[i], shapes[0].c, unsigned(i) + 1));
       const bool is_shape = input_role(type_, i) == TANDEM_INPUT_SHAPE;
       one.plain.push_back((kind == Values::normal || kind == Values::positive) && !is_shape);
     }
-    try {
-      add_weights(setup);
-      LayerRun run(setup, registry_, device_);
-      for (const Shape& shape : run.output_shapes()) {
-        if (element_count(shape) < 1) throw error("an output would be empty");
-      }
-    } catch (const Error& refusal) {
-      result.reason = refusal.what();
-      return result;
+    add_weights(setup, shapes);
+    const LayerRun run(setup, registry_, device_);
+    for (const Shape& shape : run.output_shapes()) {
+      if (element_count(shape) < 1) throw error("an output would be empty");
     }
     for (const auto& [name, value] : parameters) {
       one.arguments += fmt::format(" --set {}={}", name, value);
     }
-    for (const Shape& shape : shapes) one.arguments += " --input " + written(shape);
+    for (const Shape& shape : shapes) one.arguments += " --input " + to_string(shape);
     if (outputs > 1) one.arguments += fmt::format(" --outputs {}", outputs);
-    result.made = std::move(one);
-    return result;
+    return one;
   }
 
  private:
-  void add_weights(LayerSetup& setup) const {
-    const Attributes attributes =
-        setup.attributes != nullptr ? *setup.attributes : layer_attributes(type_, setup.parameters);
-    std::vector<Shape> shapes;
-    for (const PlainTensor& input : setup.inputs) shapes.push_back(input.shape);
-    const tandem_layer_query query{
-        sizeof(tandem_layer_query),           setup.phase,       attributes.handle(), shapes.data(),
-        static_cast<uint32_t>(shapes.size()), setup.output_count};
+  void add_weights(LayerSetup& setup, const std::vector<Shape>& inputs) const {
+    const Attributes attributes = attributes_of(type_, setup);
     std::vector<tandem_weight> weights;
-    tandem::check(ask_weights(type_, query, weights), type_.name);
+    check(ask_weights(type_, query_of(setup, attributes, inputs), weights), type_.name);
     for (size_t i = 0; i < weights.size(); ++i) {
-      PlainTensor tensor = random_tensor(weights[i].shape, 50 + static_cast<unsigned>(i), 0.5F);
+      PlainTensor tensor = random_tensor(weights[i].shape, 50 + unsigned(i), 0.5F);
       for (float& value : tensor.values) {
         if (weights[i].kind == TANDEM_STATE) value = 0.5F + std::abs(value);
       }
@@ -170,7 +150,7 @@ std::string guess(const tandem_parameter& p) {
   switch (p.type) {
     case TANDEM_PARAMETER_INTEGER:
     case TANDEM_PARAMETER_INTEGERS:
-      return fmt::format("{}", static_cast<int64_t>(within(2)));
+      return fmt::format("{}", int64_t(within(2)));
     case TANDEM_PARAMETER_NUMBER:
     case TANDEM_PARAMETER_NUMBERS:
       return fmt::format("{:g}", within(0.5));
@@ -207,7 +187,7 @@ std::vector<Parameters> variants(const tandem_layer_type& type, const Parameters
 // Inputs of a type: as many as it needs, of one shape, or with a label.
 std::vector<std::vector<Shape>> input_sets(const tandem_layer_type& type, const Shape& first,
                                            int count) {
-  std::vector<Shape> same(static_cast<size_t>(count), first);
+  const std::vector<Shape> same(size_t(count), first);
   std::vector<std::vector<Shape>> result;
   // A label for each row, or for each pixel.
   for (const Shape& label : {Shape{first.n, 1, 1, 1}, Shape{first.n, 1, first.h, first.w}}) {
@@ -236,7 +216,7 @@ class Generator {
     for (const Known& known : known_types()) {
       if (known.type != type_.name) continue;
       is_known = true;
-      const uint32_t outputs = known.outputs > 0 ? known.outputs : least_outputs();
+      const uint32_t outputs = known.outputs > 0 ? known.outputs : min_outputs(type_);
       if (known.inputs.empty()) {
         generate(known.parameters);
       } else if (type_.minimum_inputs == 1 && type_.maximum_inputs == 1) {
@@ -255,10 +235,6 @@ class Generator {
   }
 
  private:
-  [[nodiscard]] uint32_t least_outputs() const {
-    return static_cast<uint32_t>(
-        std::max(type_.minimum_outputs, type_.maximum_outputs < 0 ? 2 : 0));
-  }
   [[nodiscard]] Parameters required() const {
     Parameters result;
     for (uint32_t i = 0; i < type_.parameter_count; ++i) {
@@ -271,29 +247,29 @@ class Generator {
   }
   void add(const Parameters& parameters, const std::vector<Shape>& shapes, uint32_t outputs,
            const std::vector<Values>& values = {}) {
-    Made made = maker_.make(parameters, shapes, outputs, values);
-    if (made.made.has_value()) {
-      cases_.push_back(std::move(*made.made));
-    } else if (reason_.empty()) {
-      reason_ = made.reason;
+    try {
+      cases_.push_back(maker_.make(parameters, shapes, outputs, values));
+    } catch (const Error& refusal) {
+      if (reason_.empty()) reason_ = refusal.what();
     }
   }
   void generate(const Parameters& parameters) {
-    const int most = type_.maximum_inputs < 0 ? type_.minimum_inputs + 2 : type_.maximum_inputs;
+    const int max_inputs =
+        type_.maximum_inputs < 0 ? type_.minimum_inputs + 2 : type_.maximum_inputs;
     std::vector<int> counts{std::max(1, type_.minimum_inputs)};
-    if (most > counts[0]) counts.push_back(std::min(most, counts[0] + 1));
+    if (max_inputs > counts[0]) counts.push_back(counts[0] + 1);
     for (const int count : counts) {
       for (const Shape& shape : usual_shapes) {
         for (const auto& shapes : input_sets(type_, shape, count)) {
           const size_t before = cases_.size();
-          add(parameters, shapes, least_outputs());
+          add(parameters, shapes, min_outputs(type_));
           if (cases_.size() > before) break;
         }
       }
     }
     for (const Parameters& variant : variants(type_, parameters)) {
       for (const auto& shapes : input_sets(type_, usual_shapes[0], counts[0])) {
-        add(variant, shapes, least_outputs());
+        add(variant, shapes, min_outputs(type_));
       }
     }
   }
@@ -333,13 +309,10 @@ std::vector<NetUse> uses_in_net(const Registry& registry, const std::string& fil
   const std::vector<Shape> shapes = net.shapes(options.batch);
   std::vector<NetUse> uses;
   for (const Layer& layer : net.layers) {
-    NetUse use{layer.name,
-               layer.type->name,
-               layer.attributes,
-               {},
-               static_cast<uint32_t>(layer.outputs.size())};
-    for (const int tensor : layer.inputs) use.inputs.push_back(shapes[static_cast<size_t>(tensor)]);
-    uses.push_back(std::move(use));
+    std::vector<Shape> inputs;
+    for (const int tensor : layer.inputs) inputs.push_back(shapes[size_t(tensor)]);
+    uses.push_back({layer.name, layer.type->name, layer.attributes, std::move(inputs),
+                    uint32_t(layer.outputs.size())});
   }
   return uses;
 }
@@ -351,22 +324,19 @@ std::vector<Case> cases_of(const Registry& registry, KernelDevice& device, const
   std::vector<Case> of_net;
   for (const NetUse& use : options.uses) {
     if (use.type != type) continue;
-    Made made =
-        maker.make({}, use.inputs, use.outputs, values_of(type, use.inputs.size()), use.attributes);
-    if (!made.made.has_value()) throw error("layer '{}': {}", use.layer, made.reason);
-    of_net.push_back(std::move(*made.made));
+    const std::vector<Values> values = values_of(type, use.inputs.size());
+    try {
+      of_net.push_back(maker.make({}, use.inputs, use.outputs, values, use.attributes));
+    } catch (const Error& refusal) {
+      throw error("layer '{}': {}", use.layer, refusal.what());
+    }
     of_net.back().arguments = " --layer " + use.layer;
   }
   if (!of_net.empty()) return of_net;
   if (!options.inputs.empty()) {
-    const uint32_t outputs = options.outputs > 0
-                                 ? options.outputs
-                                 : static_cast<uint32_t>(std::max(
-                                       table.minimum_outputs, table.maximum_outputs < 0 ? 2 : 0));
-    Made made = maker.make(options.parameters, options.inputs, outputs,
-                           values_of(type, options.inputs.size()));
-    if (!made.made.has_value()) throw error("{}", made.reason);
-    return {std::move(*made.made)};
+    const uint32_t outputs = options.outputs > 0 ? options.outputs : min_outputs(table);
+    return {maker.make(options.parameters, options.inputs, outputs,
+                       values_of(type, options.inputs.size()))};
   }
   return Generator(maker, table).all();
 }

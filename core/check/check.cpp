@@ -11,10 +11,9 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <set>
+#include <optional>
 
 #include "core/base/text/strings.h"
-#include "core/plugin/registry.h"
 
 namespace tandem::checker {
 
@@ -24,9 +23,15 @@ namespace {
 //   unit LAYER PROMISE       this is next
 //   case ARGUMENTS           in this case
 //   kept | none | broken DETAIL | note DETAIL NAME VALUE NAME VALUE ...
+//   skip                     it is not asked for
 //   fail DETAIL              nothing can be checked
 //   end
 constexpr char divider = '\x1f';
+using Verdict = Outcome::Verdict;
+constexpr std::pair<Verdict, const char*> verdicts[] = {{Verdict::kept, "kept"},
+                                                        {Verdict::not_applicable, "none"},
+                                                        {Verdict::broken, "broken"},
+                                                        {Verdict::note, "note"}};
 
 class Channel {
  public:
@@ -41,7 +46,16 @@ class Channel {
       const ssize_t written = ::write(file_, line.data() + done, line.size() - done);
       if (written < 0 && errno == EINTR) continue;
       if (written <= 0) _exit(1);
-      done += static_cast<size_t>(written);
+      done += size_t(written);
+    }
+  }
+  void write_outcome(const Outcome& outcome) const {
+    std::string figures;
+    for (const auto& [name, value] : outcome.figures) {
+      figures += fmt::format("{}{}{}", name, divider, value) + divider;
+    }
+    for (const auto& [verdict, word] : verdicts) {
+      if (outcome.verdict == verdict) write(word, outcome.detail, figures);
     }
   }
 
@@ -71,6 +85,12 @@ std::vector<std::string> types_of(Registry& registry, const std::string& file) {
   return types;
 }
 
+// The error for a name that is not among the known ones.
+Error not_there(const std::string& what, const std::string& name,
+                const std::vector<std::string>& known) {
+  return error("{}{}; there are: {}", what, did_you_mean(name, known), fmt::join(known, ", "));
+}
+
 struct Unit {
   std::string target, type;
 };
@@ -84,7 +104,7 @@ std::vector<std::string> types_of(const std::vector<NetUse>& uses) {
   return types;
 }
 
-// Those of the net, or the one that --layer names; empty without a net.
+// The layers of the net, or those that --layer names; empty without a net.
 std::vector<NetUse> uses_of(const Registry& registry, const CheckOptions& options) {
   if (options.net.empty()) return {};
   std::vector<NetUse> uses = uses_in_net(registry, options.net);
@@ -95,8 +115,8 @@ std::vector<NetUse> uses_of(const Registry& registry, const CheckOptions& option
     return use.layer != options.layer && use.type != options.layer;
   });
   if (uses.empty()) {
-    throw error("{} has no layer '{}'{}; there are: {}", options.net, options.layer,
-                did_you_mean(options.layer, known), fmt::join(known, ", "));
+    throw not_there(fmt::format("{} has no layer '{}'", options.net, options.layer), options.layer,
+                    known);
   }
   return uses;
 }
@@ -127,18 +147,18 @@ std::vector<Unit> units_of(Registry& registry, const CheckOptions& options) {
   for (const Unit& unit : units) known.push_back(unit.type);
   std::erase_if(units, [&](const Unit& unit) { return unit.type != options.layer; });
   if (units.empty()) {
-    throw error("no layer type '{}' is checked{}; there are: {}", options.layer,
-                did_you_mean(options.layer, known), fmt::join(known, ", "));
+    throw not_there(fmt::format("no layer type '{}' is checked", options.layer), options.layer,
+                    known);
   }
   return units;
 }
 
-// The text of an error is enough for its reader.
+// A promise is broken if its check throws; the text of the error is the detail.
 Outcome outcome_of(const Promise& promise, const Subject& subject, const Case& one) {
   try {
     return promise.check(subject, one);
   } catch (const Error& failure) {
-    return {Outcome::Verdict::broken, failure.what()};
+    return broken(failure.what());
   }
 }
 
@@ -183,39 +203,24 @@ class Child {
       if (!options_.promise.empty() && options_.promise != promise.name) {
         channel_.write("skip");
       } else if (!subject.has_value()) {
-        if (i == 0 || !options_.promise.empty()) {
-          channel_.write("broken", refusal);
-        } else {
-          channel_.write("none");
-        }
+        const bool is_first = i == 0 || !options_.promise.empty();
+        channel_.write_outcome(is_first ? broken(refusal) : not_applicable());
       } else {
-        run(*subject, promise);
+        channel_.write_outcome(run(*subject, promise));
       }
     }
   }
 
-  void run(const Subject& subject, const Promise& promise) {
-    bool any = false;
+  // The outcome of the first case that breaks the promise or gives a note; else that of all.
+  Outcome run(const Subject& subject, const Promise& promise) {
+    Outcome result = not_applicable();
     for (const Case& one : subject.cases) {
       channel_.write("case", one.arguments);
-      const Outcome outcome = outcome_of(promise, subject, one);
-      if (outcome.verdict == Outcome::Verdict::broken) {
-        channel_.write("broken", outcome.detail);
-        return;
-      }
-      if (outcome.verdict == Outcome::Verdict::note) return write_note(outcome);
-      any |= outcome.verdict == Outcome::Verdict::kept;
+      Outcome outcome = outcome_of(promise, subject, one);
+      if (outcome.verdict == Verdict::broken || outcome.verdict == Verdict::note) return outcome;
+      if (outcome.verdict == Verdict::kept) result = kept();
     }
-    channel_.write(any ? "kept" : "none");
-  }
-
-  void write_note(const Outcome& outcome) const {
-    std::string figures;
-    for (const auto& [name, value] : outcome.figures) {
-      if (!figures.empty()) figures += divider;
-      figures += fmt::format("{}{}{}", name, divider, value);
-    }
-    channel_.write("note", outcome.detail, figures);
+    return result;
   }
 
   // The net may have layers of them.
@@ -289,7 +294,7 @@ class Parent {
       if (ready == 0) return false;
       const ssize_t got = ::read(file, buffer, sizeof buffer);
       if (got <= 0) return true;
-      text.append(buffer, static_cast<size_t>(got));
+      text.append(buffer, size_t(got));
       for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
         take(split(text.substr(0, end), divider));
         text.erase(0, end + 1);
@@ -316,10 +321,9 @@ class Parent {
       ended_ = true;
     } else {
       ++next_;
-      if (what == "kept") report({Outcome::Verdict::kept, ""});
-      if (what == "none") report({Outcome::Verdict::not_applicable, ""});
-      if (what == "broken") report({Outcome::Verdict::broken, more});
-      if (what == "note") report({Outcome::Verdict::note, more, figures_of(fields)});
+      for (const auto& [verdict, word] : verdicts) {
+        if (what == word) report({verdict, more, figures_of(fields)});
+      }
     }
   }
 
@@ -334,7 +338,7 @@ class Parent {
         std::find_if(promises().begin(), promises().end(),
                      [&](const Promise& promise) { return promise.name == promise_; });
     std::string command;
-    if (outcome.verdict == Outcome::Verdict::broken) {
+    if (outcome.verdict == Verdict::broken) {
       const bool names_type = is_file(target_) && options_.net.empty();
       command = fmt::format("tandem plugin check {}{}{}{} --promise '{}'{}", target_,
                             options_.net.empty() ? "" : " --net " + options_.net,
@@ -350,7 +354,7 @@ class Parent {
     if (type_.empty()) throw error("the plugin cannot be checked: {}", how);
     const bool no_case = promise_.empty();
     if (no_case) promise_ = promises().front().name;
-    report({Outcome::Verdict::broken, case_.empty() ? how + " before the first case" : how});
+    report(broken(case_.empty() ? how + " before the first case" : how));
     const size_t each = promises().size();
     next_ = no_case ? (next_ / each + 1) * each : next_ + 1;
   }
@@ -368,8 +372,7 @@ void check_layers(const CheckOptions& options, const std::function<void(const Fi
   std::vector<std::string> names;
   for (const Promise& promise : promises()) names.emplace_back(promise.name);
   if (!options.promise.empty() && std::count(names.begin(), names.end(), options.promise) == 0) {
-    throw error("unknown promise '{}'{}; there are: {}", options.promise,
-                did_you_mean(options.promise, names), fmt::join(names, ", "));
+    throw not_there(fmt::format("unknown promise '{}'", options.promise), options.promise, names);
   }
   Parent(options, report).run();
 }

@@ -1,5 +1,8 @@
+#include <cmath>
+
 #include "core/check/passes.h"
-#include "core/check/promises.h"
+#include "core/plugin/host.h"
+#include "core/plugin/layer_questions.h"
 
 namespace tandem::checker {
 
@@ -11,9 +14,9 @@ Outcome declares(const Subject& subject, const Case& one) {
     if (is_scalar && i == 0 && element_count(shape) != 1) {
       return broken("a loss or metric has an output of more than one element");
     }
-    if (subject.has(TANDEM_PER_SAMPLE) && !is_scalar && shape.n != one.setup.inputs[0].shape.n) {
-      return broken(fmt::format("output {} has {} rows, but the input has {}", i, shape.n,
-                                one.setup.inputs[0].shape.n));
+    if (subject.has(TANDEM_PER_SAMPLE) && !is_scalar && shape.n != one.rows()) {
+      return broken(
+          fmt::format("output {} has {} rows, but the input has {}", i, shape.n, one.rows()));
     }
   }
   if (subject.has(TANDEM_SAVES_NOTHING) && run.report().saved_bytes > 0) {
@@ -29,19 +32,8 @@ Outcome declares(const Subject& subject, const Case& one) {
         "the kernel has no backward_data; a type without one says so by TANDEM_METRIC or by inputs "
         "that are TANDEM_INPUT_NON_DIFFERENTIABLE");
   }
-  std::vector<Shape> shapes;
-  for (const PlainTensor& input : one.setup.inputs) shapes.push_back(input.shape);
-  const Attributes attributes = one.setup.attributes != nullptr
-                                    ? *one.setup.attributes
-                                    : layer_attributes(subject.type, one.setup.parameters);
-  const tandem_layer_query query{sizeof(tandem_layer_query),
-                                 one.setup.phase,
-                                 attributes.handle(),
-                                 shapes.data(),
-                                 static_cast<uint32_t>(shapes.size()),
-                                 one.setup.output_count};
   tandem_layer_cost cost{};
-  tandem::check(ask_cost(subject.type, query, cost), "cost");
+  check(ask_cost(subject.type, run.query(), cost), "cost");
   for (const double number :
        {cost.forward_flops, cost.backward_data_flops, cost.backward_weights_flops,
         cost.forward_bytes, cost.backward_data_bytes, cost.backward_weights_bytes}) {

@@ -1,7 +1,7 @@
-#include "core/check/passes.h"
-#include "core/check/promises.h"
+#include <cmath>
+#include <cstring>
 
-#include <algorithm>
+#include "core/check/passes.h"
 
 namespace tandem::checker {
 
@@ -52,18 +52,12 @@ PlainTensor through_relu(PlainTensor gradient, const PlainTensor& values) {
   return gradient;
 }
 
-// The difference of values that is allowed, as a share of the largest: in float32 that of other
-// orders of sums. In 16 bits a library's kernel may round its bias.
-double tolerance_of(int32_t dtype) {
-  return dtype == TANDEM_FLOAT32 ? rounding : dtype == TANDEM_BFLOAT16 ? 0.03 : 0.005;
-}
-
 // The element whose bits differ, where any NaN is as good as another; -1: there is none.
 int64_t other_bits(const PlainTensor& a, const PlainTensor& b) {
   for (size_t i = 0; i < a.values.size(); ++i) {
     const bool both_nan = std::isnan(a.values[i]) && std::isnan(b.values[i]);
     if (both_nan || std::memcmp(&a.values[i], &b.values[i], sizeof(float)) == 0) continue;
-    return static_cast<int64_t>(i);
+    return int64_t(i);
   }
   return -1;
 }
@@ -74,11 +68,8 @@ class FusionCheck {
   FusionCheck(const Subject& subject, LayerSetup setup)
       : subject_(subject),
         setup_(std::move(setup)),
-        run_(setup_, subject.registry, subject.device) {
-    run_.tolerate_violations();
-    factors_ = factors_of(run_);
-    plain_ = pass_all(subject, run_, factors_);
-  }
+        run_(subject, setup_),
+        plain_(run_.all_passes()) {}
 
   [[nodiscard]] size_t outputs() const { return plain_.outputs.size(); }
 
@@ -92,12 +83,13 @@ class FusionCheck {
       rectify(expected.outputs[0]);
     }
     if (fusion.follows_relu) fused.activation_before = TANDEM_ACTIVATION_RELU;
-    LayerRun run(fused, subject_.registry, subject_.device);
+    Trial run(subject_, fused);
+    run.tolerate_violations(false);
     const std::vector<PlainTensor> outputs = run.forward();
     std::string differs = differ_in_outputs(outputs, expected.outputs);
     if (differs.empty()) differs = differ("weight", run.weights_after(), plain_.weights);
     if (!differs.empty() || setup_.phase != TANDEM_TRAIN || setup_.flags == 0) return differs;
-    return differ_backward(fusion, run, outputs, expected);
+    return differ_backward(fusion, run, outputs);
   }
 
  private:
@@ -128,11 +120,11 @@ class FusionCheck {
 
   // The gradients are those of the plain passes, of factors that went through the ReLU after the
   // layer: by its own pass or by the kernel. The host may have applied it all the same.
-  std::string differ_backward(const Fusion& fusion, LayerRun& run,
-                              const std::vector<PlainTensor>& outputs, Results& expected) {
-    std::vector<PlainTensor> before = factors_;
+  std::string differ_backward(const Fusion& fusion, Trial& run,
+                              const std::vector<PlainTensor>& outputs) {
+    std::vector<PlainTensor> before = run_.factors();
     if (fusion.rectifies) before[0] = through_relu(before[0], outputs[0]);
-    expected = pass_all(subject_, run_, before);
+    Results expected = run_.all_passes(before);
     if (fusion.follows_relu && !expected.input_gradients.empty()) {
       expected.input_gradients[0] = through_relu(expected.input_gradients[0], setup_.inputs[0]);
     }
@@ -140,35 +132,31 @@ class FusionCheck {
     const bool applies_gradient =
         fusion.rectifies && !fusion.adds && (subject_.kernel.fused_gradients & relu_bit) != 0;
     if (!differs.empty() || !applies_gradient) return differs;
-    return differ_gradients(run, factors_, expected);
+    return differ_gradients(run, run_.factors(), expected);
   }
 
-  std::string differ_gradients(LayerRun& run, const std::vector<PlainTensor>& factors,
+  std::string differ_gradients(Trial& run, const std::vector<PlainTensor>& factors,
                                Results expected) const {
-    const Results actual = pass_all(subject_, run, factors);
+    const Results actual = run.all_passes(factors);
     expected.outputs = actual.outputs;
     return differ(actual, expected, tolerance_of(setup_.output_dtype));
   }
 
   const Subject& subject_;
   LayerSetup setup_;
-  LayerRun run_;
-  std::vector<PlainTensor> factors_;
+  Trial run_;
   Results plain_;
 };
 
 LayerSetup in_form(const Subject& subject, LayerSetup setup, int32_t dtype,
                    const tandem_layout_option& layout) {
-  for (size_t i = 0; i < setup.inputs.size(); ++i) {
-    if (!is_label(subject.type, i)) setup.inputs[i] = rounded_to(dtype, setup.inputs[i]);
-  }
-  setup.input_dtype = setup.output_dtype = dtype;
+  setup = in_dtype(subject, std::move(setup), dtype);
   setup.input_layout = layout.input;
   setup.output_layout = layout.output;
   return setup;
 }
 
-// Of a NaN at this place of input 0; the forward pass only, as the run ends after it.
+// How the outputs differ where input 0 has a NaN at this place. A run ends after its forward pass.
 std::string differs_with_nan(const Subject& subject, LayerSetup setup, size_t place) {
   setup.flags = 0;
   setup.inputs[0].values[place] = NAN;
@@ -218,9 +206,8 @@ Outcome equal_with_fusions(const Subject& subject, const Case& one) {
     if (dtype != TANDEM_FLOAT32 && (kernel.dtypes >> dtype & 1U) == 0) continue;
     std::vector<tandem_layout_option> layouts;
     try {
-      LayerRun run(in_form(subject, one.setup, dtype, {TANDEM_NCHW, TANDEM_NCHW, 0}),
-                   subject.registry, subject.device);
-      layouts = run.layouts();
+      const LayerSetup setup = in_form(subject, one.setup, dtype, {TANDEM_NCHW, TANDEM_NCHW, 0});
+      layouts = LayerRun(setup, subject.registry, subject.device).layouts();
     } catch (const Error&) {
       if (dtype != TANDEM_FLOAT32) continue;  // not on this machine
       throw;

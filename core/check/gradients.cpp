@@ -1,8 +1,7 @@
-#include "core/check/passes.h"
-#include "core/check/promises.h"
-
 #include <algorithm>
-#include <functional>
+#include <cmath>
+
+#include "core/check/passes.h"
 
 namespace tandem::checker {
 
@@ -18,12 +17,13 @@ constexpr double tolerance = 5e-3;
 // derivative to compare with.
 constexpr double kink = 0.02;
 
-double weighted_sum(LayerRun& run, const std::vector<PlainTensor>& factors) {
+double weighted_sum(Trial& run) {
   double sum = 0;
+  const std::vector<PlainTensor>& factors = run.factors();
   const std::vector<PlainTensor> outputs = run.forward();
   for (size_t i = 0; i < factors.size(); ++i) {
     for (size_t k = 0; k < factors[i].values.size(); ++k) {
-      sum += static_cast<double>(outputs[i].values[k]) * static_cast<double>(factors[i].values[k]);
+      sum += double(outputs[i].values[k]) * double(factors[i].values[k]);
     }
   }
   return sum;
@@ -34,29 +34,29 @@ bool is_large(const LayerSetup& setup) {
   return !setup.inputs.empty() && element_count(setup.inputs[0].shape) > 5000;
 }
 
-// Up to `most` places, spread over the tensor.
-std::vector<size_t> sampled(size_t size, size_t most) {
+// Up to `max_count` places, spread over the tensor.
+std::vector<size_t> sampled(size_t size, size_t max_count) {
   std::vector<size_t> places;
-  for (size_t i = 0; i < std::min(size, most); ++i) {
-    places.push_back(size <= most ? i : (i * size + size / 2) / most);
+  for (size_t i = 0; i < std::min(size, max_count); ++i) {
+    places.push_back(size <= max_count ? i : (i * size + size / 2) / max_count);
   }
   return places;
 }
 
-std::string compare(LayerRun& run, const std::vector<PlainTensor>& factors,
-                    std::vector<float>& values, const std::vector<float>& gradient,
+// How the gradient of `values`, a tensor of the run's setup, is wrong; "" if it is not.
+std::string compare(Trial& run, std::vector<float>& values, const std::vector<float>& gradient,
                     const std::string& what) {
   double largest = 0;
   for (const float one : gradient) {
     if (!std::isfinite(one)) return fmt::format("the gradient of {} is not finite", what);
-    largest = std::max(largest, std::abs(static_cast<double>(one)));
+    largest = std::max(largest, std::abs(double(one)));
   }
   const auto slope = [&](float& value, double width) {
     const float middle = value;
-    value = middle + static_cast<float>(width);
-    const double above = value, high = weighted_sum(run, factors);
-    value = middle - static_cast<float>(width);
-    const double below = value, low = weighted_sum(run, factors);
+    value = middle + float(width);
+    const double above = value, high = weighted_sum(run);
+    value = middle - float(width);
+    const double below = value, low = weighted_sum(run);
     value = middle;
     return (high - low) / (above - below);
   };
@@ -65,7 +65,7 @@ std::string compare(LayerRun& run, const std::vector<PlainTensor>& factors,
     double wide, expected;
   };
   std::vector<Sample> samples;
-  const double size = std::abs(weighted_sum(run, factors));
+  const double size = std::abs(weighted_sum(run));
   for (const size_t place : sampled(values.size(), 20)) {
     const double wide = slope(values[place], step), narrow = slope(values[place], step / 2);
     samples.push_back({place, wide, narrow + (narrow - wide) / 3});
@@ -74,7 +74,7 @@ std::string compare(LayerRun& run, const std::vector<PlainTensor>& factors,
   const double rounding = 4e-7 * (size + 1) / step;
   for (const Sample& s : samples) {
     if (std::abs(s.wide - s.expected) > kink * largest + rounding) continue;
-    const double error = std::abs(static_cast<double>(gradient[s.place]) - s.expected);
+    const double error = std::abs(double(gradient[s.place]) - s.expected);
     if (error <= tolerance * largest + rounding) continue;
     return fmt::format(
         "the gradient of {} at element {} is {:.6g}, but finite differences give {:.6g}", what,
@@ -86,34 +86,29 @@ std::string compare(LayerRun& run, const std::vector<PlainTensor>& factors,
 }  // namespace
 
 Outcome check_input_gradients(const Subject& subject, const Case& one) {
-  if (is_large(one.setup) || !wants_data(subject, one.setup)) return not_applicable();
-  LayerRun run(one.setup, subject.registry, subject.device);
-  run.tolerate_violations();
-  const std::vector<PlainTensor> factors = factors_of(run);
-  static_cast<void>(run.forward());
-  const std::vector<PlainTensor> gradients = run.backward_data(factors);
+  if (is_large(one.setup) || !subject.wants_data(one.setup)) return not_applicable();
+  Trial run(subject, one.setup);
+  run.forward();
+  const std::vector<PlainTensor> gradients = run.backward_data(run.factors());
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (gradients[i].values.empty() || !one.plain[i]) continue;
-    const std::string wrong = compare(run, factors, run.setup().inputs[i].values,
-                                      gradients[i].values, fmt::format("input {}", i));
+    const std::string wrong =
+        compare(run, run.setup().inputs[i].values, gradients[i].values, fmt::format("input {}", i));
     if (!wrong.empty()) return broken(wrong);
   }
   return kept();
 }
 
 Outcome check_weight_gradients(const Subject& subject, const Case& one) {
-  LayerRun run(one.setup, subject.registry, subject.device);
-  if (is_large(one.setup) || !wants_weights(subject, run, one.setup)) return not_applicable();
-  run.tolerate_violations();
-  const std::vector<PlainTensor> factors = factors_of(run);
-  static_cast<void>(run.forward());
-  const std::vector<PlainTensor> gradients = run.backward_weights(factors);
+  Trial run(subject, one.setup);
+  if (is_large(one.setup) || !run.wants_weights()) return not_applicable();
+  run.forward();
+  const std::vector<PlainTensor> gradients = run.backward_weights(run.factors());
   const std::vector<tandem_weight> declared = run.declared_weights();
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (declared[i].kind != TANDEM_TRAINED) continue;
-    const std::string wrong =
-        compare(run, factors, run.setup().weights[i].values, gradients[i].values,
-                fmt::format("weight '{}'", declared[i].name));
+    const std::string wrong = compare(run, run.setup().weights[i].values, gradients[i].values,
+                                      fmt::format("weight '{}'", declared[i].name));
     if (!wrong.empty()) return broken(wrong);
   }
   return kept();

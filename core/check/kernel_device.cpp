@@ -7,12 +7,6 @@
 
 namespace tandem::checker {
 
-tandem_status ThisThread::run(int32_t threads,
-                              const std::function<tandem_status(const tandem_call*)>& function) {
-  const tandem_call call{sizeof(tandem_call), 0, threads, nullptr, nullptr, nullptr};
-  return function(&call);
-}
-
 // A machine with one stream.
 struct BackendDevice::Rig {
   Rig(const tandem_backend& table, int32_t threads) : backend(table) {
@@ -46,6 +40,21 @@ struct BackendDevice::Rig {
     require(backend.streams->synchronize(event, -1));
   }
 
+  [[nodiscard]] void* allocate(int64_t bytes) const {
+    void* address = nullptr;
+    require(backend.buffers->allocate(machine, 0, TANDEM_MEMORY_DEVICE, bytes, &address));
+    return address;
+  }
+  void free(void* address) const {
+    backend.buffers->free(machine, 0, TANDEM_MEMORY_DEVICE, address);
+  }
+  void copy(const char* label, int32_t target_device, void* target, int32_t source_device,
+            const void* source, int64_t bytes) const {
+    require(
+        backend.streams->copy(stream, label, target_device, target, source_device, source, bytes));
+    wait();
+  }
+
   // From the record of `begun` to that of `event`.
   [[nodiscard]] double seconds() const {
     double from = 0, to = 0;
@@ -54,20 +63,20 @@ struct BackendDevice::Rig {
     return to - from;
   }
 
-  // If the function refuses, this must not fail the machine, which later calls use.
-  struct Work {
-    const std::function<tandem_status(const tandem_call*)>& function;
+  // If the work refuses, this must not fail the machine, which later calls use.
+  struct Issued {
+    const Work& function;
     tandem_status status = TANDEM_OK;
     std::string reason{};
   };
-  [[nodiscard]] tandem_status issue(int32_t kind, Work& kept) const {
+  [[nodiscard]] tandem_status issue(int32_t kind, Issued& kept) const {
     tandem_work work{};
     work.struct_size = sizeof work;
     work.kind = kind;
     work.label = "checked";
     work.predicted_seconds = -1;
     work.run = [](void* context, const tandem_call* call) {
-      auto& kept = *static_cast<Work*>(context);
+      auto& kept = *static_cast<Issued*>(context);
       kept.status = kept.function(call);
       kept.reason = take_reason();
       return tandem_status{TANDEM_OK};
@@ -75,17 +84,16 @@ struct BackendDevice::Rig {
     work.context = &kept;
     return backend.streams->submit(stream, &work);
   }
-  tandem_status submit(int32_t kind,
-                       const std::function<tandem_status(const tandem_call*)>& function) const {
-    Work kept{function};
+  tandem_status submit(int32_t kind, const Work& function) const {
+    Issued kept{function};
     require(backend.streams->record(stream, begun));
     require(issue(kind, kept));
     wait();
     host_table().explain(kept.reason.c_str());
     return kept.status;
   }
-  tandem_status capture(const std::function<tandem_status(const tandem_call*)>& function) const {
-    Work kept{function};
+  tandem_status capture(const Work& function) const {
+    Issued kept{function};
     tandem_graph* graph = nullptr;
     require(backend.capture->begin(stream));
     if (const tandem_status issued = issue(TANDEM_WORK_COMPUTE, kept); issued != TANDEM_OK) {
@@ -126,49 +134,34 @@ BackendDevice::Rig& BackendDevice::rig(int32_t threads) {
 }
 
 void* BackendDevice::allocate(int64_t bytes) {
-  void* address = nullptr;
-  const Rig& r = rig(1);
-  r.require(backend_.buffers->allocate(r.machine, 0, TANDEM_MEMORY_DEVICE, bytes, &address));
-  return address;
+  return rig(1).allocate(bytes);
 }
 void BackendDevice::free(void* address) {
-  backend_.buffers->free(rig(1).machine, 0, TANDEM_MEMORY_DEVICE, address);
+  rig(1).free(address);
 }
 void BackendDevice::upload(const void* host, void* device, int64_t bytes) {
-  const Rig& r = rig(1);
-  r.require(backend_.streams->copy(r.stream, "upload", 0, device, TANDEM_HOST, host, bytes));
-  r.wait();
+  rig(1).copy("upload", 0, device, TANDEM_HOST, host, bytes);
 }
 void BackendDevice::download(const void* device, void* host, int64_t bytes) {
-  const Rig& r = rig(1);
-  r.require(backend_.streams->copy(r.stream, "download", TANDEM_HOST, host, 0, device, bytes));
-  r.wait();
+  rig(1).copy("download", TANDEM_HOST, host, 0, device, bytes);
 }
-tandem_status BackendDevice::run(int32_t threads,
-                                 const std::function<tandem_status(const tandem_call*)>& f) {
+tandem_status BackendDevice::run(int32_t threads, const Work& work) {
   const Rig& r = rig(threads);
-  if (is_capturing_) return r.capture(f);
-  const tandem_status status = r.submit(TANDEM_WORK_COMPUTE, f);
+  if (is_capturing_) return r.capture(work);
+  const tandem_status status = r.submit(TANDEM_WORK_COMPUTE, work);
   seconds_ += r.seconds();
   return status;
 }
 
 double BackendDevice::seconds_of_copy(int32_t threads, int64_t bytes) {
   const Rig& r = rig(threads);
-  const auto allocate = [&] {
-    void* address = nullptr;
-    r.require(backend_.buffers->allocate(r.machine, 0, TANDEM_MEMORY_DEVICE, bytes, &address));
-    const auto free = [&r, this](void* a) {
-      backend_.buffers->free(r.machine, 0, TANDEM_MEMORY_DEVICE, a);
-    };
-    return std::unique_ptr<void, decltype(free)>(address, free);
-  };
-  const auto source = allocate(), target = allocate();
+  const auto free = [&](void* address) { r.free(address); };
+  using Memory = std::unique_ptr<void, decltype(free)>;
+  const Memory source(r.allocate(bytes), free), target(r.allocate(bytes), free);
   double least = INFINITY;
   for (int i = 0; i < 6; ++i) {  // the first touches the memory
     r.require(backend_.streams->record(r.stream, r.begun));
-    r.require(backend_.streams->copy(r.stream, "copy", 0, target.get(), 0, source.get(), bytes));
-    r.wait();
+    r.copy("copy", 0, target.get(), 0, source.get(), bytes);
     least = std::min(least, r.seconds());
   }
   return least;

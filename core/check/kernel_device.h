@@ -18,6 +18,7 @@ namespace tandem::checker {
 
 class KernelDevice {
  public:
+  using Work = std::function<tandem_status(const tandem_call*)>;
   virtual ~KernelDevice() = default;
   // The device_kind in the kernels' table.
   [[nodiscard]] virtual std::string kind() const = 0;
@@ -27,22 +28,12 @@ class KernelDevice {
   virtual void free(void*) {}
   virtual void upload(const void*, void*, int64_t) {}
   virtual void download(const void*, void*, int64_t) {}
-  // Runs function(call) on a stream and waits for it. `threads` is for a cpu.
-  virtual tandem_status run(int32_t threads,
-                            const std::function<tandem_status(const tandem_call*)>& function) = 0;
+  // Runs work(call) on a stream and waits for it. `threads` is for a cpu.
+  virtual tandem_status run(int32_t threads, const Work& work) = 0;
   // The time that all calls of run() took on the device.
   [[nodiscard]] virtual double seconds() const { return 0; }
   // The time of one copy between two arrays of so many bytes on the device; 0: not known.
   virtual double seconds_of_copy(int32_t, int64_t) { return 0; }
-};
-
-// This thread of the cpu. A team of a kernel has as many threads as OpenMP decides.
-class ThisThread : public KernelDevice {
- public:
-  [[nodiscard]] std::string kind() const override { return default_kind; }
-  [[nodiscard]] bool has_own_memory() const override { return false; }
-  tandem_status run(int32_t threads,
-                    const std::function<tandem_status(const tandem_call*)>& function) override;
 };
 
 // A device of a backend, through the backend's own table: the work runs on a stream's thread. On
@@ -61,13 +52,12 @@ class BackendDevice : public KernelDevice {
   void free(void* address) override;
   void upload(const void* host, void* device, int64_t bytes) override;
   void download(const void* device, void* host, int64_t bytes) override;
-  tandem_status run(int32_t threads,
-                    const std::function<tandem_status(const tandem_call*)>& function) override;
+  tandem_status run(int32_t threads, const Work& work) override;
   [[nodiscard]] double seconds() const override { return seconds_; }
   double seconds_of_copy(int32_t threads, int64_t bytes) override;
 
-  // From now on run() captures what the function issues into a graph and launches that, until it
-  // is called with false. The status is that of the function, or else of the capture.
+  // From now on run() captures what the work issues into a graph and launches that, until it is
+  // called with false. The status is that of the work, or else of the capture.
   void capture_runs(bool on) { is_capturing_ = on; }
 
  private:

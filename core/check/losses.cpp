@@ -1,13 +1,12 @@
-#include "core/check/passes.h"
-#include "core/check/promises.h"
-
 #include <algorithm>
+
+#include "core/check/passes.h"
 
 namespace tandem::checker {
 
 Outcome counts_samples(const Subject& subject, const Case& one) {
   if (!subject.has(TANDEM_LOSS | TANDEM_METRIC)) return not_applicable();
-  const int64_t n = one.setup.inputs[0].shape.n;
+  const int64_t n = one.rows();
   const Results first = results_of(subject, one.setup);
   LayerSetup setup = one.setup;
   setup.normaliser *= 2;
@@ -15,10 +14,8 @@ Outcome counts_samples(const Subject& subject, const Case& one) {
   // A plain sum is allowed, too.
   const bool is_sum = differ(halves, first).empty();
   const float factor = is_sum ? 1 : 2;
-  for (float& value : halves.outputs[0].values) value *= factor;
-  for (PlainTensor& gradient : halves.input_gradients) {
-    for (float& value : gradient.values) value *= factor;
-  }
+  multiply(halves.outputs, factor);
+  multiply(halves.input_gradients, factor);
   std::string differs = differ("output", {halves.outputs[0]}, {first.outputs[0]}, rounding);
   if (differs.empty()) {
     differs =
@@ -28,14 +25,10 @@ Outcome counts_samples(const Subject& subject, const Case& one) {
   if (n < 2) return kept();
   // A row that holds no sample: nothing in it may matter.
   setup = one.setup;
-  setup.row_labels.assign(static_cast<size_t>(n), 1.0F);
+  setup.row_labels.assign(size_t(n), 1.0F);
   setup.row_labels[0] = -1;
   const Results without = results_of(subject, setup);
-  for (size_t i = 0; i < setup.inputs.size(); ++i) {
-    if (!one.plain[i] || setup.inputs[i].shape.n != n) continue;
-    const int64_t size = element_count(setup.inputs[i].shape) / n;
-    for (int64_t k = 0; k < size; ++k) setup.inputs[i].values[static_cast<size_t>(k)] += 2;
-  }
+  change_row(one, setup, 0, [](float& value) { value += 2; });
   const Results changed = results_of(subject, setup);
   differs = differ("output", {changed.outputs[0]}, {without.outputs[0]}, 1e-6);
   if (!differs.empty()) {
@@ -53,19 +46,16 @@ Outcome counts_samples(const Subject& subject, const Case& one) {
 }
 
 Outcome scales_with_the_loss_weight(const Subject& subject, const Case& one) {
-  if (!wants_data(subject, one.setup) || !subject.has(TANDEM_LOSS)) return not_applicable();
-  LayerRun run(one.setup, subject.registry, subject.device);
-  run.tolerate_violations();
-  std::vector<PlainTensor> factors = factors_of(run);
-  static_cast<void>(run.forward());
-  std::vector<PlainTensor> once = run.backward_data(factors);
+  if (!subject.wants_data(one.setup) || !subject.has(TANDEM_LOSS)) return not_applicable();
+  Trial run(subject, one.setup);
+  run.forward();
+  std::vector<PlainTensor> once = run.backward_data(run.factors());
+  std::vector<PlainTensor> factors = run.factors();
   for (float& value : factors[0].values) value *= 3;
   const std::vector<PlainTensor> thrice = run.backward_data(factors);
-  for (PlainTensor& gradient : once) {
-    for (float& value : gradient.values) value *= 3;
-  }
-  const std::string differs = differ("the gradient of input", thrice, once, 1e-5);
-  return differs.empty() ? kept() : broken(differs + " from the loss weight times itself");
+  multiply(once, 3);
+  return kept_unless(differ("the gradient of input", thrice, once, 1e-5),
+                     " from the loss weight times itself");
 }
 
 }  // namespace tandem::checker

@@ -1,8 +1,9 @@
-#include "core/check/passes.h"
-#include "core/check/promises.h"
-
 #include <algorithm>
+#include <cmath>
 #include <functional>
+
+#include "core/check/passes.h"
+#include "core/plugin/layer_questions.h"
 
 namespace tandem::checker {
 
@@ -20,9 +21,9 @@ bool any_nan(const std::vector<PlainTensor>& tensors) {
 // Where a number has an effect, a NaN in its place must be seen, or refused.
 std::string hides_nan(std::vector<float>& values, const std::string& what,
                       const std::function<std::vector<PlainTensor>()>& pass) {
-  const size_t most = values.size() > 5000 ? 3 : 16;
-  for (size_t i = 0; i < std::min(values.size(), most); ++i) {
-    float& value = values[values.size() <= most ? i : i * values.size() / most];
+  const size_t max_places = values.size() > 5000 ? 3 : 16;
+  for (size_t i = 0; i < std::min(values.size(), max_places); ++i) {
+    float& value = values[values.size() <= max_places ? i : i * values.size() / max_places];
     const float kept_value = value;
     const std::vector<PlainTensor> usual = pass();
     bool matters = false;
@@ -53,8 +54,7 @@ std::string hides_nan(std::vector<float>& values, const std::string& what,
 
 Outcome passes_nan_on(const Subject& subject, const Case& one) {
   if (subject.has(TANDEM_METRIC)) return not_applicable();
-  LayerRun run(one.setup, subject.registry, subject.device);
-  run.tolerate_violations();
+  Trial run(subject, one.setup);
   LayerSetup& setup = run.setup();
   const auto forward = [&] { return run.forward(); };
   for (size_t i = 0; i < setup.inputs.size() && !run.output_shapes().empty(); ++i) {
@@ -70,9 +70,9 @@ Outcome passes_nan_on(const Subject& subject, const Case& one) {
         hides_nan(setup.weights[i].values, fmt::format("weight '{}'", declared[i].name), forward);
     if (!hidden.empty()) return broken(hidden);
   }
-  if (!wants_data(subject, setup)) return kept();
-  std::vector<PlainTensor> factors = factors_of(run);
-  static_cast<void>(run.forward());
+  if (!run.wants_data()) return kept();
+  std::vector<PlainTensor> factors = run.factors();
+  run.forward();
   for (size_t i = 0; i < factors.size(); ++i) {
     const std::string hidden =
         hides_nan(factors[i].values, fmt::format("the gradient of output {}", i),

@@ -1,13 +1,49 @@
 // The promises that a layer type and its kernel make to the host by plugins/abi.h, each with a
-// function that tries to break it. Some of the lines only inform.
+// function that tries to break it, and what came of that. Some of the lines only inform.
 #pragma once
 
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "core/check/promise.h"
+#include "core/check/subject.h"
 
 namespace tandem::checker {
 
+struct Outcome {
+  // A note is no verdict: a figure, or the reason why something is not checked.
+  enum class Verdict { kept, broken, not_applicable, note };
+  Verdict verdict = Verdict::kept;
+  std::string detail;                       // how it is broken; what the note says
+  std::map<std::string, double> figures{};  // of a note, by name
+};
+
+struct Promise {
+  const char* name;  // "accumulate"
+  const char* text;  // one line
+  // Throws Error if a pass fails.
+  Outcome (*check)(const Subject&, const Case&);
+};
+
+inline Outcome kept() {
+  return {};
+}
+inline Outcome broken(std::string detail) {
+  return {Outcome::Verdict::broken, std::move(detail)};
+}
+inline Outcome not_applicable() {
+  return {Outcome::Verdict::not_applicable, ""};
+}
+inline Outcome note(std::string detail) {
+  return {Outcome::Verdict::note, std::move(detail)};
+}
+// `differs`: how results differ, "" if they do not; `when`: in which case.
+inline Outcome kept_unless(const std::string& differs, const std::string& when = "") {
+  return differs.empty() ? kept() : broken(differs + when);
+}
+
+// All, in the order of the checks.
 [[nodiscard]] const std::vector<Promise>& promises();
 
 // What a layer type declares: shapes, traits, weights and cost, beside what its kernel has.
@@ -55,13 +91,13 @@ Outcome scales_with_the_loss_weight(const Subject& subject, const Case& one);
 // Memory, files and threads of the process while a layer is used again and again.
 Outcome holds_no_more_each_time(const Subject& subject, const Case& one);
 
-// Passes of a layer in graphs that a stream captures (tandem_capture), on each kind of device for
-// which the layer has a kernel and whose streams can be captured.
-// A note where the kernel refuses, which it may, or where there is no such device.
+// Runs the passes of a layer in graphs that a stream captures (tandem_capture), on each kind of
+// device for which the layer has a kernel and whose streams can be captured. The outcome is a note
+// where the kernel refuses, which it may, or where there is no such device.
 Outcome equal_in_a_capture(const Subject& subject, const Case& one);
 
-// How long the passes of a layer take for each element, beside a copy. A note, never a verdict.
-// Of the largest case, with its rows repeated so often that a call is short beside its work.
+// Notes how long the passes of a layer take for each element, beside a copy. It runs the largest
+// case, with its rows repeated so often that a call is short beside its work.
 Outcome measures_time(const Subject& subject, const Case& one);
 
 }  // namespace tandem::checker

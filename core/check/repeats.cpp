@@ -1,17 +1,14 @@
-#include "core/check/passes.h"
-#include "core/check/promises.h"
-
 #include <initializer_list>
+
+#include "core/check/passes.h"
 
 namespace tandem::checker {
 
 Outcome repeats_its_bits(const Subject& subject, const Case& one) {
-  LayerRun run(one.setup, subject.registry, subject.device);
-  run.tolerate_violations();
-  const std::vector<PlainTensor> factors = factors_of(run);
-  const Results first = pass_all(subject, run, factors);
+  Trial run(subject, one.setup);
+  const Results first = run.all_passes();
   // A state, such as a running mean, is given anew each time.
-  std::string differs = differ(pass_all(subject, run, factors), first);
+  std::string differs = differ(run.all_passes(), first);
   if (!differs.empty()) return broken(differs + " when the same pass runs again");
   differs = differ(results_of(subject, one.setup), first);
   if (!differs.empty()) return broken(differs + " when the layer is prepared again");
@@ -31,7 +28,6 @@ Outcome repeats_its_bits(const Subject& subject, const Case& one) {
 
 Outcome draws_by_position(const Subject& subject, const Case& one) {
   const Results first = results_of(subject, one.setup);
-  std::string differs;
   const auto changed = [&](auto change) {
     LayerSetup setup = one.setup;
     change(setup);
@@ -43,9 +39,8 @@ Outcome draws_by_position(const Subject& subject, const Case& one) {
     s.layer_index += 1;
   };
   if (!subject.has(TANDEM_RANDOM)) {
-    differs = changed(change_all);
-    if (differs.empty()) return kept();
-    return broken(differs + " with seed and step, but the type has no TANDEM_RANDOM");
+    return kept_unless(changed(change_all),
+                       " with seed and step, but the type has no TANDEM_RANDOM");
   }
   // A layer may draw one bit for each row, so that a few rows are often the same by chance.
   const auto never_changes = [&](const auto& add) {
@@ -73,8 +68,8 @@ Outcome draws_by_position(const Subject& subject, const Case& one) {
   testing.flags = 0;
   const Results still = results_of(subject, testing);
   change_all(testing);
-  differs = differ(results_of(subject, testing), still);
-  return differs.empty() ? kept() : broken(differs + " with seed and step in testing, too");
+  return kept_unless(differ(results_of(subject, testing), still),
+                     " with seed and step in testing, too");
 }
 
 }  // namespace tandem::checker

@@ -16,6 +16,9 @@ struct Case {
   LayerSetup setup;
   std::string arguments;    // "--set kernel_size=3 --input 2x8x3x3"
   std::vector<bool> plain;  // by input: its values are numbers, not labels, indices or a shape
+
+  // Those of input 0.
+  [[nodiscard]] int64_t rows() const { return setup.inputs.empty() ? 0 : setup.inputs[0].shape.n; }
 };
 
 // A layer of a net, as a case: its parameters, and the shapes of its inputs there.
@@ -47,8 +50,10 @@ struct Subject {
   std::vector<Case> cases;
 
   [[nodiscard]] bool has(uint64_t trait) const { return (type.traits & trait) != 0; }
-  [[nodiscard]] bool has_data_gradient() const {
-    return kernel.backward_data != nullptr && tandem::has_data_gradient(type);
+  // Whether an input's gradient exists and is wanted.
+  [[nodiscard]] bool wants_data(const LayerSetup& setup) const {
+    return kernel.backward_data != nullptr && has_data_gradient(type) &&
+           (setup.flags & TANDEM_WANTS_BACKWARD_DATA) != 0;
   }
 };
 

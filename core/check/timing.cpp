@@ -1,8 +1,8 @@
-#include "core/check/passes.h"
-#include "core/check/promises.h"
-
 #include <algorithm>
 #include <cmath>
+#include <optional>
+
+#include "core/check/passes.h"
 
 namespace tandem::checker {
 
@@ -12,10 +12,11 @@ namespace {
 constexpr int64_t enough_elements = 1 << 18;
 constexpr int repeats = 5;
 
+// The elements of the largest input.
 int64_t elements_of_inputs(const LayerSetup& setup) {
-  int64_t most = 0;
-  for (const PlainTensor& input : setup.inputs) most = std::max(most, element_count(input.shape));
-  return most;
+  int64_t count = 0;
+  for (const PlainTensor& input : setup.inputs) count = std::max(count, element_count(input.shape));
+  return count;
 }
 
 // The rows of each input again and again.
@@ -30,7 +31,7 @@ LayerSetup enlarged(LayerSetup setup) {
     }
     input.shape.n *= times;
   }
-  setup.normaliser *= static_cast<float>(times);
+  setup.normaliser *= float(times);
   return setup;
 }
 
@@ -40,35 +41,32 @@ struct Times {
 };
 
 // The least time of some runs: the others waited for something.
-Times least_times(const Subject& subject, const LayerSetup& setup) {
-  LayerRun run(setup, subject.registry, subject.device);
-  run.tolerate_violations();
+Times min_times(const Subject& subject, const LayerSetup& setup) {
+  Trial run(subject, setup);
+  const bool has_data = run.wants_data(), has_weights = run.wants_weights();
   Times times;
   const auto consider = [&](const Shape& shape) {
     if (element_count(shape) > element_count(times.shape)) times.shape = shape;
   };
   for (const PlainTensor& input : setup.inputs) consider(input.shape);
   for (const Shape& shape : run.output_shapes()) consider(shape);
-  const std::vector<PlainTensor> factors = factors_of(run);
   for (int i = 0; i < repeats; ++i) {
     const double began = subject.device.seconds();
-    static_cast<void>(run.forward());
+    run.forward();
     const double forward_done = subject.device.seconds();
     times.forward = std::min(times.forward, forward_done - began);
-    const bool has_data = wants_data(subject, setup);
-    const bool has_weights = wants_weights(subject, run, setup);
-    if (has_data) static_cast<void>(run.backward_data(factors));
-    if (has_weights) static_cast<void>(run.backward_weights(factors));
+    if (has_data) run.backward_data(run.factors());
+    if (has_weights) run.backward_weights(run.factors());
     if (!has_data && !has_weights) continue;
     times.backward = std::min(times.backward, subject.device.seconds() - forward_done);
   }
   return times;
 }
 
-// Whatever goes wrong is for other promises to find.
+// Empty if a pass fails: other promises report that.
 std::optional<Times> times_of(const Subject& subject, const LayerSetup& setup) {
   try {
-    return least_times(subject, setup);
+    return min_times(subject, setup);
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -88,7 +86,7 @@ Outcome measures_time(const Subject& subject, const Case& one) {
   if (!times.has_value()) times = times_of(subject, setup);
   if (!times.has_value() || !(times->forward > 0)) return not_applicable();
   const Shape& s = times->shape;
-  const auto elements = static_cast<double>(element_count(s));
+  const auto elements = double(element_count(s));
   const double copy = subject.device.seconds_of_copy(1, 4 * element_count(s));
   Outcome result = note(fmt::format("forward {:.2f} ns", 1e9 * times->forward / elements));
   result.figures["forward_ns"] = 1e9 * times->forward / elements;
@@ -97,8 +95,8 @@ Outcome measures_time(const Subject& subject, const Case& one) {
     result.figures["backward_ns"] = 1e9 * times->backward / elements;
   }
   result.detail +=
-      fmt::format(", a copy {:.2f} ns for each element of {}x{}x{}x{}{}", 1e9 * copy / elements,
-                  s.n, s.c, s.h, s.w, subject.device.has_own_memory() ? "" : ", on one thread");
+      fmt::format(", a copy {:.2f} ns for each element of {}{}", 1e9 * copy / elements,
+                  to_string(s), subject.device.has_own_memory() ? "" : ", on one thread");
   result.figures["copy_ns"] = 1e9 * copy / elements;
   return result;
 }

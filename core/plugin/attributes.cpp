@@ -24,7 +24,7 @@ const char* type_name(int32_t type) {
       "one or more integers", "a filler message such as { type: \"xavier\" }",
       "one or more numbers"};
   return type >= TANDEM_PARAMETER_INTEGER && type <= TANDEM_PARAMETER_NUMBERS
-             ? names[static_cast<size_t>(type - TANDEM_PARAMETER_INTEGER)]
+             ? names[size_t(type - TANDEM_PARAMETER_INTEGER)]
              : "of a type this Tandem does not know";
 }
 
@@ -53,14 +53,14 @@ class Reader {
   [[nodiscard]] int64_t integer(const std::string& raw) const {
     int64_t value = 0;
     if (!parse_integer(raw, &value)) throw refusal(raw, type_name(parameter_.type));
-    require_range(raw, static_cast<double>(value));
+    require_range(raw, double(value));
     return value;
   }
 
   [[nodiscard]] double number(const std::string& raw) const {
     double value = 0;
-    constexpr double most = std::numeric_limits<float>::max();
-    if (!parse_number(raw, &value) || !(std::abs(value) <= most)) {
+    constexpr double max_value = std::numeric_limits<float>::max();
+    if (!parse_number(raw, &value) || !(std::abs(value) <= max_value)) {
       throw refusal(raw, "a finite number between -3.4e38 and 3.4e38");
     }
     require_range(raw, value);

@@ -55,7 +55,7 @@ tandem_status get_list(const tandem_attributes* handle, const char* name, const 
   return guarded([&] {
     const std::vector<Value>& list = (attributes_of(handle).*get)(name);
     *values = list.data();
-    *count = static_cast<uint32_t>(list.size());
+    *count = uint32_t(list.size());
   });
 }
 

@@ -12,8 +12,8 @@ namespace tandem {
 namespace {
 
 constexpr uint32_t usual_weights = 8;
-constexpr uint32_t most_weights = 1024;
-constexpr uint32_t most_options = 64;
+constexpr uint32_t max_weights = 1024;
+constexpr uint32_t max_options = 64;
 
 }  // namespace
 
@@ -48,7 +48,7 @@ tandem_status ask_weights(const tandem_layer_type& type, const tandem_layer_quer
         type.weights(&query, weights.data(), sizeof(tandem_weight), capacity, &count);
     if (status != TANDEM_OK) return status;
     if (count <= capacity) break;
-    if (count > most_weights) {
+    if (count > max_weights) {
       host_table().explain(fmt::format("its plugin declares {} weights", count).c_str());
       return TANDEM_INVALID;
     }
@@ -65,7 +65,7 @@ tandem_status ask_cost(const tandem_layer_type& type, const tandem_layer_query& 
   if (type.cost != nullptr) return type.cost(&query, &cost);
   double elements = 0;
   for (uint32_t i = 0; i < query.input_count; ++i) {
-    elements += static_cast<double>(element_count(query.inputs[i]));
+    elements += double(element_count(query.inputs[i]));
   }
   cost.forward_flops = cost.backward_data_flops = elements;
   cost.forward_bytes = 8 * elements;
@@ -77,10 +77,10 @@ tandem_status ask_layouts(const tandem_kernel& kernel, const tandem_binding& bin
                           std::vector<tandem_layout_option>& options) {
   uint32_t count = 0;
   if (kernel.layouts != nullptr) {
-    options.assign(most_options, {});
-    const tandem_status status = kernel.layouts(&binding, options.data(),
-                                                sizeof(tandem_layout_option), most_options, &count);
-    options.resize(status == TANDEM_OK ? std::min(count, most_options) : 0);
+    options.assign(max_options, {});
+    const tandem_status status =
+        kernel.layouts(&binding, options.data(), sizeof(tandem_layout_option), max_options, &count);
+    options.resize(status == TANDEM_OK ? std::min(count, max_options) : 0);
     if (status != TANDEM_OK) return status;
   }
   if (count == 0) options = {{TANDEM_NCHW, TANDEM_NCHW, 0}};

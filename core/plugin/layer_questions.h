@@ -21,7 +21,7 @@ namespace tandem {
 [[nodiscard]] tandem_status ask_weights(const tandem_layer_type& type,
                                         const tandem_layer_query& query,
                                         std::vector<tandem_weight>& weights);
-// Of a type without a cost: one operation, one read and one write for each element of the inputs.
+// A type without a cost has one operation, one read and one write for each element of the inputs.
 [[nodiscard]] tandem_status ask_cost(const tandem_layer_type& type, const tandem_layer_query& query,
                                      tandem_layer_cost& cost);
 // After TANDEM_OK at least one: plain NCHW, if the kernel names none.

@@ -7,9 +7,7 @@
 #include "core/base/files/folders.h"
 #include "core/base/running_note.h"
 #include "core/base/text/strings.h"
-#include "core/plugin/program_plugins.h"
 #include "core/plugin/tables.h"
-#include "core/plugin/titles.h"
 #include "core/plugin/trust.h"
 
 namespace tandem {
@@ -17,12 +15,7 @@ namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
-
-const std::string dataset_prefix = "tandem_dataset_";
-const std::string backend_prefix = "tandem_backend_";
-const std::string kernels_prefix = "tandem_kernels_";
-const std::string transport_prefix = "tandem_transport_";
-const std::string messages_prefix = "tandem_messages_";
+using namespace kinds;
 
 template <class Map>
 std::vector<std::string> keys(const Map& map) {
@@ -31,34 +24,11 @@ std::vector<std::string> keys(const Map& map) {
   return names;
 }
 
-void add_named(const std::string& prefix, const std::string& stem,
-               std::vector<std::string>& names) {
-  if (stem.starts_with(prefix)) names.push_back(stem.substr(prefix.size()));
-}
-
-std::vector<std::string> each_once(std::vector<std::string> names) {
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
-}
-
-// Of what is loaded, and of the modules that are loaded when one asks for them.
-template <class Table, class Deferred>
-std::vector<std::string> names_of(const Table& loaded, const std::string& prefix,
-                                  const Deferred& deferred) {
-  std::vector<std::string> names = keys(loaded);
-  for (const auto& [stem, path] : deferred) add_named(prefix, stem, names);
-  return names;
-}
-
-// And of the modules that could not be loaded.
-std::vector<std::string> with_failed(const std::string& prefix,
-                                     const std::vector<ModuleReport>& modules,
-                                     std::vector<std::string> names) {
-  for (const ModuleReport& module : modules) {
-    if (!module.loaded) add_named(prefix, module.path.stem().string(), names);
-  }
-  return each_once(std::move(names));
+bool is_deferred(const std::string& stem) {
+  const auto begins = [&](const Kind& kind) { return stem.starts_with(kind.prefix); };
+  return begins(kind_of<tandem_dataset_type>) || begins(kind_of<tandem_backend>) ||
+         begins(kind_of<tandem_kernel>) || begins(kind_of<tandem_transport>) ||
+         begins(kind_of<tandem_device_transport>);
 }
 
 // Each once, in their order.
@@ -72,6 +42,11 @@ std::vector<fs::path> absolute_folders(const std::vector<fs::path>& named) {
 }
 
 }  // namespace
+
+ProgramPlugins& program_plugins() {
+  static ProgramPlugins plugins;
+  return plugins;
+}
 
 std::vector<fs::path> Registry::own_folders() {
   const fs::path program = program_folder(), library = library_folder();
@@ -96,13 +71,18 @@ Registry Registry::with_defaults() {
   for (const fs::path& folder : listed_folders("TANDEM_PLUGIN_PATH")) {
     std::error_code ignored;
     if (fs::is_directory(folder, ignored)) continue;
-    ModuleReport report;
-    report.path = folder;
-    report.reason = "TANDEM_PLUGIN_PATH names this folder, but there is no such folder";
-    registry.modules_.push_back(std::move(report));
+    registry.report_unloaded(folder,
+                             "TANDEM_PLUGIN_PATH names this folder, but there is no such folder");
   }
   for (const fs::path& folder : default_folders()) registry.scan(folder);
   return registry;
+}
+
+void Registry::report_unloaded(const fs::path& path, const std::string& reason, bool shadowed) {
+  ModuleReport& report = modules_.emplace_back();
+  report.path = path;
+  report.reason = reason;
+  report.shadowed = shadowed;
 }
 
 void Registry::scan(const fs::path& folder) {
@@ -118,23 +98,13 @@ void Registry::scan(const fs::path& folder) {
     for (const auto& [name, path] : deferred_) {
       if (path.filename() == file.filename()) earlier = &path;
     }
-    const std::string stem = file.stem().string();
     if (earlier != nullptr) {
       if (resolved(*earlier) == resolved(file)) continue;
-      ModuleReport report;
-      report.path = file;
-      report.shadowed = true;
-      report.reason =
-          fmt::format("a module of the same file name comes first: {}", earlier->string());
-      modules_.push_back(std::move(report));
+      report_unloaded(file, "a module of the same file name comes first: " + earlier->string(),
+                      true);
     } else if (const std::string refusal = why_not_trusted(file); !refusal.empty()) {
-      ModuleReport report;
-      report.path = file;
-      report.reason = refusal;
-      modules_.push_back(std::move(report));
-    } else if (stem.starts_with(dataset_prefix) || stem.starts_with(backend_prefix) ||
-               stem.starts_with(kernels_prefix) || stem.starts_with(transport_prefix) ||
-               stem.starts_with(messages_prefix)) {
+      report_unloaded(file, refusal);
+    } else if (const std::string stem = file.stem().string(); is_deferred(stem)) {
       deferred_[stem] = file;
     } else {
       load(file);
@@ -191,7 +161,7 @@ std::string Registry::failures() const {
 }
 
 const tandem_layer_type* Registry::find_layer_type(const std::string& name) const {
-  refuse(layer_title(name));
+  refuse(title_of(kind_of<tandem_layer_type>, name));
   const auto found = layer_types_.find(name);
   return found == layer_types_.end() ? nullptr : found->second.item;
 }
@@ -205,8 +175,9 @@ const tandem_layer_type& Registry::layer_type(const std::string& name) const {
 const tandem_kernel* Registry::find_kernel(const std::string& layer_type,
                                            const std::string& device_kind) const {
   const KernelName name(layer_type, device_kind);
-  load_deferred_with(kernels_prefix + device_kind + "_");
-  refuse(kernel_title(name));
+  const Kind& kernels = kind_of<tandem_kernel>;
+  load_deferred_with(fmt::format("{}{}_", kernels.prefix, device_kind));
+  refuse(title_of(kernels, name));
   const auto found = kernels_.find(name);
   return found == kernels_.end() ? nullptr : found->second.item;
 }
@@ -231,26 +202,40 @@ const ModuleReport* Registry::module_of_kernel(const std::string& layer_type,
 }
 
 template <class T>
-const T& Registry::find_deferred(const std::map<std::string, Entry<T>>& entries,
-                                 const std::string& name, const std::string& prefix,
-                                 const std::string& title, const char* what,
-                                 std::vector<std::string> (Registry::*names)() const) const {
-  load_deferred(prefix + name);
+const T& Registry::find_deferred(const Entries<T>& entries, const std::string& name) const {
+  const Kind& kind = kind_of<T>;
+  const std::string stem = std::string(kind.prefix) + name, title = title_of(kind, name);
+  load_deferred(stem);
   refuse(title);
   const auto found = entries.find(name);
   if (found != entries.end()) return *found->second.item;
   for (const ModuleReport& module : modules_) {
-    if (module.loaded || module.shadowed || module.path.stem() != prefix + name) continue;
+    if (module.loaded || module.shadowed || module.path.stem() != stem) continue;
     throw error("{} is not loaded: {}: {}", title, module.path.string(), module.reason);
   }
-  const std::vector<std::string> known = (this->*names)();
-  throw error("unknown {} '{}'{}; known: {}{}", what, name, did_you_mean(name, known),
+  const std::vector<std::string> known = names_of(entries);
+  throw error("unknown {} '{}'{}; known: {}{}", kind.asked, name, did_you_mean(name, known),
               known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")), failures());
 }
 
+template <class T>
+std::vector<std::string> Registry::names_of(const Entries<T>& entries) const {
+  const Kind& kind = kind_of<T>;
+  std::vector<std::string> names = keys(entries);
+  const auto add = [&](const std::string& stem) {
+    if (stem.starts_with(kind.prefix)) names.push_back(stem.substr(kind.prefix.size()));
+  };
+  for (const auto& [stem, path] : deferred_) add(stem);
+  for (const ModuleReport& module : modules_) {
+    if (kind.lists_failed && !module.loaded) add(module.path.stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
 const tandem_backend& Registry::backend(const std::string& kind) const {
-  return find_deferred(backends_, kind, backend_prefix, backend_title(kind), "device kind",
-                       &Registry::backends);
+  return find_deferred(backends_, kind);
 }
 
 std::vector<std::string> Registry::backends_with(
@@ -267,18 +252,15 @@ std::vector<std::string> Registry::backends_with(
 }
 
 const tandem_dataset_type& Registry::dataset(const std::string& name) {
-  return find_deferred(datasets_, name, dataset_prefix, dataset_title(name), "data set",
-                       &Registry::datasets);
+  return find_deferred(datasets_, name);
 }
 
 const tandem_transport& Registry::transport(const std::string& name) const {
-  return find_deferred(transports_, name, transport_prefix, transport_title(name), "transport",
-                       &Registry::transports);
+  return find_deferred(transports_, name);
 }
 
 const tandem_device_transport& Registry::device_transport(const std::string& kind) const {
-  return find_deferred(device_transports_, kind, messages_prefix, device_transport_title(kind),
-                       "transport between devices", &Registry::device_transports);
+  return find_deferred(device_transports_, kind);
 }
 
 std::vector<std::string> Registry::layer_types() const {
@@ -306,24 +288,37 @@ void Registry::load_all() {
 }
 
 void Registry::load_kernels() {
-  load_deferred_with(kernels_prefix);
+  load_deferred_with(std::string(kind_of<tandem_kernel>.prefix));
 }
 
 std::vector<std::string> Registry::backends() const {
-  return with_failed(backend_prefix, modules_, names_of(backends_, backend_prefix, deferred_));
+  return names_of(backends_);
 }
 
 std::vector<std::string> Registry::datasets() const {
-  return each_once(names_of(datasets_, dataset_prefix, deferred_));
+  return names_of(datasets_);
 }
 
 std::vector<std::string> Registry::transports() const {
-  return each_once(names_of(transports_, transport_prefix, deferred_));
+  return names_of(transports_);
 }
 
 std::vector<std::string> Registry::device_transports() const {
-  return with_failed(messages_prefix, modules_,
-                     names_of(device_transports_, messages_prefix, deferred_));
+  return names_of(device_transports_);
+}
+
+std::vector<std::string> kinds_with_kernel(const Registry& registry,
+                                           const std::string& layer_type) {
+  const std::string prefix = offer_of(kind_of<tandem_kernel>, KernelName(layer_type, ""));
+  std::vector<std::string> kinds;
+  for (const ModuleReport& module : registry.modules()) {
+    for (const std::string& offer : module.offers) {
+      if (!offer.starts_with(prefix)) continue;
+      const std::string kind = offer.substr(prefix.size());
+      if (std::count(kinds.begin(), kinds.end(), kind) == 0) kinds.push_back(kind);
+    }
+  }
+  return kinds;
 }
 
 }  // namespace tandem

@@ -17,13 +17,21 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "core/plugin/kinds.h"
 #include "core/plugin/module.h"
 #include "plugins/abi.h"
 
 namespace tandem {
+
+// The plugins that the running program adds to those that are found in folders. Every
+// Registry::with_defaults() has them. Not to be changed while another thread makes a Registry.
+struct ProgramPlugins {
+  std::vector<std::filesystem::path> folders;  // searched before the others
+  std::vector<tandem_plugin_entry_function> entries;
+};
+[[nodiscard]] ProgramPlugins& program_plugins();
 
 class Registry {
  public:
@@ -34,7 +42,7 @@ class Registry {
   // The last of them: those of Tandem's own plugins.
   [[nodiscard]] static std::vector<std::filesystem::path> own_folders();
 
-  // Loads the program's own plugins (program_plugins.h) and scans the default folders. A folder of
+  // Loads the program's own plugins (program_plugins()) and scans the default folders. A folder of
   // TANDEM_PLUGIN_PATH that does not exist is reported like a module that does not load.
   [[nodiscard]] static Registry with_defaults();
 
@@ -86,20 +94,24 @@ class Registry {
     const T* item;
     size_t module;
   };
-  using KernelName = std::pair<std::string, std::string>;  // layer type, device kind
+  template <class T, class Name = std::string>
+  using Entries = std::map<Name, Entry<T>>;
 
   const ModuleReport& load_module(const std::filesystem::path& path) const;
   const ModuleReport& add(ModuleReport report,
                           const std::function<const tandem_plugin*(ModuleReport&)>& open) const;
   void register_tables(const tandem_plugin& plugin, ModuleReport& report) const;
+  void report_unloaded(const std::filesystem::path& path, const std::string& reason,
+                       bool shadowed = false);
   // Load deferred modules whose file name, without ".so", is `stem`, or begins with `prefix`.
   void load_deferred(const std::string& stem) const;
   void load_deferred_with(const std::string& prefix) const;
-  // The table of that name, after loading its deferred module. `what`: its kind, for the Error.
+  // The table of that name, after loading its deferred module.
   template <class T>
-  const T& find_deferred(const std::map<std::string, Entry<T>>& entries, const std::string& name,
-                         const std::string& prefix, const std::string& title, const char* what,
-                         std::vector<std::string> (Registry::*names)() const) const;
+  const T& find_deferred(const Entries<T>& entries, const std::string& name) const;
+  // Of what is loaded, and of the modules that are loaded when one asks for them. Each once.
+  template <class T>
+  std::vector<std::string> names_of(const Entries<T>& entries) const;
   // Throws if two modules register `what` ("layer type 'ReLU'"), or if its module was loaded
   // without it.
   void refuse(const std::string& what) const;
@@ -108,15 +120,20 @@ class Registry {
 
   // Mutable: loading a deferred module does not change what the registry offers.
   mutable std::vector<ModuleReport> modules_;
-  mutable std::map<std::string, Entry<tandem_layer_type>> layer_types_;
-  mutable std::map<KernelName, Entry<tandem_kernel>> kernels_;
-  mutable std::map<std::string, Entry<tandem_backend>> backends_;
-  mutable std::map<std::string, Entry<tandem_dataset_type>> datasets_;
-  mutable std::map<std::string, Entry<tandem_transport>> transports_;
-  mutable std::map<std::string, Entry<tandem_device_transport>> device_transports_;
+  mutable Entries<tandem_layer_type> layer_types_;
+  mutable Entries<tandem_kernel, kinds::KernelName> kernels_;
+  mutable Entries<tandem_backend> backends_;
+  mutable Entries<tandem_dataset_type> datasets_;
+  mutable Entries<tandem_transport> transports_;
+  mutable Entries<tandem_device_transport> device_transports_;
   mutable std::map<std::string, std::filesystem::path> deferred_;  // by file name without ".so"
   mutable std::map<std::string, std::string> refusals_;            // title -> why nobody gets it
   mutable std::vector<std::shared_ptr<const void>> widened_;  // our copies of older, smaller tables
 };
+
+// The kinds of devices for which modules that are loaded (Registry::load_kernels) have kernels of a
+// layer type, in the order of the modules, each once.
+[[nodiscard]] std::vector<std::string> kinds_with_kernel(const Registry& registry,
+                                                         const std::string& layer_type);
 
 }  // namespace tandem

@@ -21,10 +21,17 @@ const T* keep(const T& table, Keeper& keeper) {
 }
 
 template <class T>
-const T* widen(const T* table, const std::string& what, Keeper& keeper) {
+const T& present(const T* table, const std::string& what) {
   if (table == nullptr) throw error("{} is NULL", what);
   require_size(*table, what);
-  return table->struct_size >= sizeof(T) ? table : keep(covered_part(*table), keeper);
+  return *table;
+}
+
+// The table itself, if it has all fields, or a copy with them.
+template <class T>
+const T* widen(const T* table, const std::string& what, Keeper& keeper) {
+  const bool has_all = present(table, what).struct_size >= sizeof(T);
+  return has_all ? table : keep(covered_part(*table), keeper);
 }
 
 void require(bool present, const std::string& owner, const char* field) {
@@ -53,6 +60,15 @@ std::string require_name(const char* name, const char* what) {
   return fmt::format("{} '{}'", what, name);
 }
 
+// `what` has a value that `part`, "plugin ABI 2.0", does not have.
+NeedsNewer needs_newer(const std::string& what, const std::string& part) {
+  return NeedsNewer(fmt::format("{}, which {} does not know; use a newer Tandem", what, part));
+}
+
+std::string layer_tables() {
+  return fmt::format("version {}.{} of the layer tables", TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR);
+}
+
 const tandem_parameter* accept_parameter(const tandem_parameter* parameter,
                                          const std::string& owner, Keeper& keeper) {
   parameter = widen(parameter, owner + ": one of its parameters", keeper);
@@ -65,10 +81,9 @@ const tandem_parameter* accept_parameter(const tandem_parameter* parameter,
   }
   require(parameter->name != nullptr && *parameter->name != '\0', owner, "parameters' name");
   if (parameter->type < TANDEM_PARAMETER_INTEGER || parameter->type > TANDEM_PARAMETER_NUMBERS) {
-    throw NeedsNewer(fmt::format(
-        "{}: parameter '{}' has type {}, which plugin ABI {}.{} does not know; use a newer "
-        "Tandem",
-        owner, parameter->name, parameter->type, TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR));
+    throw needs_newer(
+        fmt::format("{}: parameter '{}' has type {}", owner, parameter->name, parameter->type),
+        fmt::format("plugin ABI {}.{}", TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR));
   }
   // Finds a default outside its own range now, and not in a training.
   (void)default_attribute(*parameter, fmt::format("{} (default value)", owner));
@@ -80,10 +95,8 @@ const tandem_input* accept_input(const tandem_input* input, const std::string& o
   input = widen(input, owner + ": one of its inputs", keeper);
   require(input->name != nullptr && *input->name != '\0', owner, "inputs' name");
   if (input->role < TANDEM_INPUT_DATA || input->role > TANDEM_INPUT_NON_DIFFERENTIABLE) {
-    throw NeedsNewer(fmt::format(
-        "{}: input '{}' has role {}, which version {}.{} of the layer tables does not know; use a "
-        "newer Tandem",
-        owner, input->name, input->role, TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR));
+    throw needs_newer(fmt::format("{}: input '{}' has role {}", owner, input->name, input->role),
+                      layer_tables());
   }
   return input;
 }
@@ -112,14 +125,6 @@ void accept_parameters(T& table, const std::string& owner, Keeper& keeper) {
   }
 }
 
-// A copy of the fields that the table covers.
-template <class T>
-T copy_of(const T* table, const std::string& what) {
-  if (table == nullptr) throw error("{} is NULL", what);
-  require_size(*table, what);
-  return covered_part(*table);
-}
-
 // The small table, as it is or widened.
 template <class T>
 void accept_part(const T*& part, const std::string& owner, const char* field, Keeper& keeper) {
@@ -137,10 +142,7 @@ void require_counts(const std::string& owner, const char* what, int32_t minimum,
 
 void require_traits(const std::string& owner, uint64_t traits) {
   if (const uint64_t unknown = traits & TANDEM_REQUIRED_TRAITS; unknown != 0) {
-    throw NeedsNewer(fmt::format(
-        "{}: it has the traits {:#x}, which version {}.{} of the layer tables does not know; use a "
-        "newer Tandem",
-        owner, unknown, TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR));
+    throw needs_newer(fmt::format("{}: it has the traits {:#x}", owner, unknown), layer_tables());
   }
   if ((traits & TANDEM_LOSS) == 0 || (traits & TANDEM_METRIC) == 0) return;
   throw error("{} is both TANDEM_LOSS and TANDEM_METRIC: a type is one of them", owner);
@@ -149,7 +151,7 @@ void require_traits(const std::string& owner, uint64_t traits) {
 }  // namespace
 
 const tandem_layer_type* accept(const tandem_layer_type* table, Keeper& keeper) {
-  tandem_layer_type type = copy_of(table, "one of its layer types");
+  tandem_layer_type type = covered_part(present(table, "one of its layer types"));
   const std::string owner = require_name(type.name, "layer type");
   require_all(owner, {{type.help != nullptr, "help"}, {type.shapes != nullptr, "shapes"}});
   require_counts(owner, "inputs", type.minimum_inputs, type.maximum_inputs);
@@ -174,7 +176,7 @@ const tandem_kernel* accept(const tandem_kernel* table, Keeper& keeper) {
 }
 
 const tandem_backend* accept(const tandem_backend* table, Keeper& keeper) {
-  tandem_backend backend = copy_of(table, "one of its backends");
+  tandem_backend backend = covered_part(present(table, "one of its backends"));
   const std::string owner = require_name(backend.kind, "backend");
   require_all(owner, {{backend.help != nullptr, "help"},
                       {backend.count != nullptr, "count"},
@@ -219,7 +221,7 @@ const tandem_backend* accept(const tandem_backend* table, Keeper& keeper) {
 }
 
 const tandem_dataset_type* accept(const tandem_dataset_type* table, Keeper& keeper) {
-  tandem_dataset_type dataset = copy_of(table, "one of its data sets");
+  tandem_dataset_type dataset = covered_part(present(table, "one of its data sets"));
   const std::string owner = require_name(dataset.name, "data set");
   require_all(owner, {{dataset.help != nullptr, "help"},
                       {dataset.open != nullptr, "open"},

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "core/base/error.h"
@@ -22,81 +24,54 @@ class NeedsNewer : public Error {
   using Error::Error;
 };
 
-// The least struct_size of a table: that of version 2.0.
-[[nodiscard]] constexpr size_t least_size(const tandem_plugin*) {
-  return offsetof(tandem_plugin, transports) + sizeof(tandem_plugin::transports);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_layers*) {
-  return offsetof(tandem_layers, kernels) + sizeof(tandem_layers::kernels);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_datasets*) {
-  return offsetof(tandem_datasets, types) + sizeof(tandem_datasets::types);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_backends*) {
-  return offsetof(tandem_backends, backends) + sizeof(tandem_backends::backends);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_transports*) {
-  return offsetof(tandem_transports, transports) + sizeof(tandem_transports::transports);
+// With which field each table ended in version 2.0.
+inline constexpr std::tuple last_fields_of_2_0{
+    &tandem_plugin::transports,     &tandem_layers::kernels,
+    &tandem_datasets::types,        &tandem_backends::backends,
+    &tandem_transports::transports, &tandem_layer_type::activation,
+    &tandem_kernel::fuses_sum,      &tandem_dataset_type::get_bytes,
+    &tandem_transport::abort,       &tandem_device_transport::close,
+    &tandem_backend::capture,       &tandem_buffers::free,
+    &tandem_streams::copy_rows,     &tandem_arithmetic::convert_pixels,
+    &tandem_links::find_topology,   &tandem_capture::destroy_graph,
+    &tandem_parameter::help,        &tandem_input::name};
+
+// The bytes of a T up to the end of a field; 0 if the field is of another table.
+template <class T, class Owner, class Field>
+size_t end_of([[maybe_unused]] Field Owner::*field) {
+  if constexpr (std::is_same_v<T, Owner>) {
+    static const T table{};
+    return size_t(reinterpret_cast<const char*>(&(table.*field) + 1) -
+                  reinterpret_cast<const char*>(&table));
+  }
+  return 0;
 }
 
-[[nodiscard]] constexpr size_t least_size(const tandem_layer_type*) {
-  return offsetof(tandem_layer_type, activation) + sizeof(tandem_layer_type::activation);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_kernel*) {
-  return offsetof(tandem_kernel, fuses_sum) + sizeof(tandem_kernel::fuses_sum);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_dataset_type*) {
-  return offsetof(tandem_dataset_type, get_bytes) + sizeof(tandem_dataset_type::get_bytes);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_transport*) {
-  return offsetof(tandem_transport, abort) + sizeof(tandem_transport::abort);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_device_transport*) {
-  return offsetof(tandem_device_transport, close) + sizeof(tandem_device_transport::close);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_backend*) {
-  return offsetof(tandem_backend, capture) + sizeof(tandem_backend::capture);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_buffers*) {
-  return offsetof(tandem_buffers, free) + sizeof(tandem_buffers::free);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_streams*) {
-  return offsetof(tandem_streams, copy_rows) + sizeof(tandem_streams::copy_rows);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_arithmetic*) {
-  return offsetof(tandem_arithmetic, convert_pixels) + sizeof(tandem_arithmetic::convert_pixels);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_links*) {
-  return offsetof(tandem_links, find_topology) + sizeof(tandem_links::find_topology);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_capture*) {
-  return offsetof(tandem_capture, destroy_graph) + sizeof(tandem_capture::destroy_graph);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_parameter*) {
-  return offsetof(tandem_parameter, help) + sizeof(tandem_parameter::help);
-}
-[[nodiscard]] constexpr size_t least_size(const tandem_input*) {
-  return offsetof(tandem_input, name) + sizeof(tandem_input::name);
+// The least struct_size of a table: that of version 2.0.
+template <class T>
+size_t min_size() {
+  return std::apply([](auto... fields) { return std::max({end_of<T>(fields)...}); },
+                    last_fields_of_2_0);
 }
 
 // Error if the table, "the table of its layers", is smaller than any version has made it: then
 // struct_size was forgotten, or is of another struct.
 template <class T>
 void require_size(const T& table, const std::string& what) {
-  if (table.struct_size >= least_size(&table)) return;
+  if (table.struct_size >= min_size<T>()) return;
   throw error(
       "{} has a struct_size of {}, but it is at least {}: set it to the sizeof of the struct, and "
       "rebuild the plugin",
-      what, table.struct_size, least_size(&table));
+      what, table.struct_size, min_size<T>());
 }
 
 // Error if a list of the module is longer than any that makes sense, or NULL.
 template <class T>
 void require_list(const T* list, uint32_t count, const std::string& what) {
-  constexpr uint32_t most = 4096;
-  if (count > most) throw error("{}: {} of them, but the most are {}", what, count, most);
-  if (count > 0 && list == nullptr)
-    throw error("{}: {} of them, but the list is NULL", what, count);
+  constexpr uint32_t max_count = 4096;
+  if (count > max_count) throw error("{}: {} of them, but the most are {}", what, count, max_count);
+  if (count == 0 || list != nullptr) return;
+  throw error("{}: {} of them, but the list is NULL", what, count);
 }
 
 // A copy of the fields that `table` covers, the rest zero. A size that no struct can have, since it

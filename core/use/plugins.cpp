@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "core/base/text/strings.h"
-#include "core/plugin/program_plugins.h"
 #include "core/plugin/registry.h"
 
 namespace tandem {

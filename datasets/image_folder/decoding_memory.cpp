@@ -6,12 +6,12 @@
 #include <new>
 
 #include "datasets/image_folder/image_headers.h"
-#include "datasets/image_folder/more_formats.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
 namespace {
 
+constexpr int64_t pixel_limit = 100'000'000;
 constexpr double most_bytes = 600.0 * (1 << 20);
 constexpr double most_shown = 1e15;                // MiB; hostile headers ask for any number
 constexpr double large_picture = 32e6;             // pixels
@@ -48,6 +48,13 @@ double webp_bytes(Bytes file) {
 }
 
 }  // namespace
+
+void check_extent(int64_t width, int64_t height) {
+  if (width < 1 || height < 1) throw sdk::skip("has no pixels (", width, "x", height, ")");
+  if (width > pixel_limit / height) {
+    throw sdk::skip("too large: ", width, "x", height, " is over the limit of 100 megapixels");
+  }
+}
 
 double decoding_bytes(Bytes file) {
   const double pixels = pixels_of(file);

@@ -1,14 +1,23 @@
-// How much memory a decoder takes for a picture, from its headers. A small file may ask for much,
-// so large pictures are decoded one at a time, and none that would take more than 600 MiB.
+// How large a picture may be, and how much memory a decoder takes for it, from its headers. A small
+// file may ask for much, so large pictures are decoded one at a time, and none that would take more
+// than 600 MiB.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "datasets/picture/bytes.h"
 
 namespace tandem::image_folder {
 
 using picture::Bytes;
+
+// Refusal (TANDEM_SKIP) for a picture without pixels or over 100 megapixels.
+void check_extent(int64_t width, int64_t height);
+
+// Called before a decoder takes memory for the pixels, with its bytes, and with width and height,
+// which were checked.
+using BeforePixels = std::function<void(double bytes, int64_t width, int64_t height)>;
 
 // Of the decoder and of the pixels as 8 bits, for each pixel of an AVIF or HEIC: planes, their
 // mixture and the result.

@@ -1,6 +1,5 @@
 #include "datasets/image_folder/image_headers.h"
 
-#include "datasets/image_folder/more_formats.h"
 #include "datasets/image_folder/stored_pixels.h"
 #include "datasets/image_folder/tiff_tags.h"
 
@@ -9,6 +8,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 namespace tandem::image_folder {
@@ -171,6 +171,22 @@ bool is_tiff(Bytes file) {
 
 bool is_webp(Bytes file) {
   return file.size() >= 30 && has(file, 0, "RIFF", 4) && has(file, 8, "WEBP", 4);
+}
+
+bool is_gif(Bytes file) {
+  return file.size() >= 13 && (has(file, 0, "GIF87a", 6) || has(file, 0, "GIF89a", 6));
+}
+
+const char* heif_name(Bytes file) {
+  if (file.size() < 16 || !has(file, 4, "ftyp", 4)) return nullptr;
+  const size_t end = std::min<size_t>(file.size(), big_endian(file, 0, 4));
+  bool is_heif = false;
+  for (size_t at = 8; at + 4 <= end; at += at == 8 ? 8 : 4) {  // a version follows the first
+    const std::string_view brand(reinterpret_cast<const char*>(file.data()) + at, 4);
+    if (brand == "avif" || brand == "avis") return "AVIF";
+    is_heif = is_heif || brand == "heic" || brand == "heix" || brand == "heim" || brand == "heis";
+  }
+  return is_heif ? "HEIC" : nullptr;
 }
 
 bool is_jpeg(Bytes file) {

@@ -15,6 +15,9 @@ using picture::Bytes;
 [[nodiscard]] bool is_png(Bytes file);
 [[nodiscard]] bool is_tiff(Bytes file);
 [[nodiscard]] bool is_webp(Bytes file);
+[[nodiscard]] bool is_gif(Bytes file);
+// "AVIF" or "HEIC" by the brands of the file; null for any other file.
+[[nodiscard]] const char* heif_name(Bytes file);
 // PNG, BMP, WebP, TIFF or PNM. OpenCV's other decoders are rarely needed and write to stderr.
 [[nodiscard]] bool is_known_format(Bytes file);
 

@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "datasets/image_folder/decoding_memory.h"
-#include "datasets/image_folder/other_formats.h"
+#include "datasets/image_folder/image_headers.h"
 #include "plugins/sdk.h"
 
 #ifdef TANDEM_WITH_GIF
@@ -20,9 +19,6 @@
 
 namespace tandem::image_folder {
 namespace {
-
-using picture::big_endian;
-using picture::has;
 
 #ifdef TANDEM_WITH_GIF
 
@@ -222,22 +218,6 @@ class Heif {
 #endif
 
 }  // namespace
-
-bool is_gif(Bytes file) {
-  return file.size() >= 13 && (has(file, 0, "GIF87a", 6) || has(file, 0, "GIF89a", 6));
-}
-
-const char* heif_name(Bytes file) {
-  if (file.size() < 16 || !has(file, 4, "ftyp", 4)) return nullptr;
-  const size_t end = std::min<size_t>(file.size(), big_endian(file, 0, 4));
-  bool is_heif = false;
-  for (size_t at = 8; at + 4 <= end; at += at == 8 ? 8 : 4) {  // a version follows the first
-    const std::string_view brand(reinterpret_cast<const char*>(file.data()) + at, 4);
-    if (brand == "avif" || brand == "avis") return "AVIF";
-    is_heif = is_heif || brand == "heic" || brand == "heix" || brand == "heim" || brand == "heis";
-  }
-  return is_heif ? "HEIC" : nullptr;
-}
 
 cv::Mat decode_gif([[maybe_unused]] Bytes file, [[maybe_unused]] bool gray) {
 #ifdef TANDEM_WITH_GIF

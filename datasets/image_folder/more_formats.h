@@ -4,13 +4,9 @@
 
 #include <opencv2/core.hpp>
 
-#include "datasets/image_folder/other_formats.h"
+#include "datasets/image_folder/decoding_memory.h"
 
 namespace tandem::image_folder {
-
-[[nodiscard]] bool is_gif(Bytes file);
-// "AVIF" or "HEIC" by the brands of the file; null for any other file.
-[[nodiscard]] const char* heif_name(Bytes file);
 
 // 8 bits, gray or B,G,R, for files of these formats whose extent was checked. Transparency is
 // dropped. Throws a Refusal (TANDEM_SKIP), or std::bad_alloc.

@@ -8,7 +8,6 @@
 #include <streambuf>
 #include <vector>
 
-#include "datasets/image_folder/decoding_memory.h"
 #include "datasets/image_folder/image_headers.h"
 #include "datasets/image_folder/more_formats.h"
 #include "datasets/image_folder/tiff_errors.h"
@@ -16,8 +15,6 @@
 
 namespace tandem::image_folder {
 namespace {
-
-constexpr int64_t pixel_limit = 100'000'000;
 
 // Cameras and scanners store 12 bits in 16; scaled as 16 bits, such a picture would be nearly
 // black.
@@ -114,13 +111,6 @@ class Quiet {
 };
 
 }  // namespace
-
-void check_extent(int64_t width, int64_t height) {
-  if (width < 1 || height < 1) throw sdk::skip("has no pixels (", width, "x", height, ")");
-  if (width > pixel_limit / height) {
-    throw sdk::skip("too large: ", width, "x", height, " is over the limit of 100 megapixels");
-  }
-}
 
 cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
   const bool by_libheif = heif_name(file) != nullptr;

@@ -1,8 +1,12 @@
 // Colour jitter, and RandAugment (Cubuk et al., 2019) with torchvision's operations and ranges.
 #pragma once
 
+#include <cstdint>
+
+#include "datasets/picture/affine.h"
 #include "datasets/picture/draws.h"
-#include "datasets/picture/transform.h"
+#include "datasets/picture/picture.h"
+#include "datasets/picture/transform_options.h"
 
 namespace tandem::picture {
 

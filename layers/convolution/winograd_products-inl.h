@@ -13,7 +13,7 @@
 
 #include <utility>
 
-#include "layers/convolution/winograd_kernels.h"
+#include "layers/convolution/winograd_data.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tandem::layers::winograd::HWY_NAMESPACE {

@@ -2,8 +2,8 @@
 // the backward pass is one fast loop.
 #include "layers/dropout/dropout.h"
 
-#include "layers/common/random_blocks.h"
 #include "layers/common/vector_math.h"
+#include "layers/dropout/random_blocks.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/layout.h"
 #include "plugins/cpu/team.h"

@@ -5,9 +5,9 @@
 #include <dnnl.hpp>
 #include <optional>
 
-#include "layers/common/transpose.h"
 #include "layers/inner_product/bfloat16_products.h"
 #include "layers/inner_product/input_gradient.h"
+#include "layers/inner_product/transpose.h"
 
 namespace {
 

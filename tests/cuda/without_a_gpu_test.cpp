@@ -235,7 +235,7 @@ TEST(Programs, LoadGpuModulesOnlyWhenTheyAreNeeded) {
 // A kernel whose block needs more registers or shared memory than a multiprocessor has cannot be
 // launched. nvcc knows only those block sizes that a kernel declares.
 TEST(Kernels, FitWithTheirBlocksIntoTheRegisters) {
-  constexpr int registers = 65536, granularity = 8, most_shared_bytes = 48 << 10;
+  constexpr int registers = 65536, granularity = 8, max_shared_bytes = 48 << 10;
   constexpr int threads_of_a_large_team = 512;  // most_in_team of teams.h
   const std::string tool = "PATH=$PATH:/usr/local/cuda/bin cuobjdump --dump-resource-usage ";
   int kernels = 0;
@@ -255,7 +255,7 @@ TEST(Kernels, FitWithTheirBlocksIntoTheRegisters) {
       const int threads =
           is_large ? threads_of_a_large_team : static_cast<int>(cuda::threads_per_block);
       EXPECT_LE(each * threads, registers) << name;
-      EXPECT_LE(std::stoi((*at)[3]), most_shared_bytes) << name;
+      EXPECT_LE(std::stoi((*at)[3]), max_shared_bytes) << name;
     }
   }
   EXPECT_GT(kernels, 100);

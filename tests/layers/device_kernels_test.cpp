@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/plugin/layer_questions.h"
 #include "tests/support/folders.h"
 #include "tests/support/layer_test.h"
 

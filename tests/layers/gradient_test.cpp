@@ -2,6 +2,8 @@
 // offers.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "tests/support/gradient_check.h"
 
 namespace tandem::test {

@@ -16,6 +16,17 @@
 namespace tandem::test {
 namespace {
 
+// This thread of the cpu. A team of a kernel has as many threads as OpenMP decides.
+class ThisThread : public KernelDevice {
+ public:
+  [[nodiscard]] std::string kind() const override { return default_kind; }
+  [[nodiscard]] bool has_own_memory() const override { return false; }
+  tandem_status run(int32_t threads, const Work& work) override {
+    const tandem_call call{sizeof(tandem_call), 0, threads, nullptr, nullptr, nullptr};
+    return work(&call);
+  }
+};
+
 // Memory that can be accessed only while the body of a kernel runs. The environment's
 // TANDEM_TEST_OFFSET, 8 for example, is where it begins behind an aligned address.
 class CudaOnHostDevice : public KernelDevice {
@@ -46,11 +57,11 @@ class CudaOnHostDevice : public KernelDevice {
     std::memcpy(host, device, static_cast<size_t>(bytes));
     mprotect(pages, sizes_.at(pages), PROT_NONE);
   }
-  tandem_status run(int32_t, const std::function<tandem_status(const tandem_call*)>& f) override {
+  tandem_status run(int32_t, const Work& work) override {
     cuda::TestStream stream{[](void* self) { protect(self, PROT_READ | PROT_WRITE); },
                             [](void* self) { protect(self, PROT_NONE); }, this};
     const tandem_call call{sizeof(tandem_call), 0, 0, &stream, nullptr, nullptr};
-    return f(&call);
+    return work(&call);
   }
 
  private:

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plugin/program_plugins.h"
+#include "core/plugin/registry.h"
 #include "include/tandem/plugins.h"
 #include "plugins/sdk.h"
 #include "tests/support/run_support.h"

@@ -4,6 +4,8 @@
 // kernels can access.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +43,20 @@ inline std::vector<LayerSetup> in_every_layout(const LayerSetup& setup) {
     result.back().output_layout = option.output;
   }
   return result;
+}
+
+// max |a - b| / max |b|; infinite if sizes differ or a value is NaN.
+template <class Expected>
+double relative_difference(const std::vector<float>& a, const std::vector<Expected>& b) {
+  if (a.size() != b.size()) return INFINITY;
+  double difference = 0, largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double here = std::abs(double(a[i]) - double(b[i]));
+    if (!std::isfinite(here)) return INFINITY;
+    difference = std::max(difference, here);
+    largest = std::max(largest, std::abs(double(b[i])));
+  }
+  return difference == 0 ? 0 : difference / largest;
 }
 
 inline std::string layout_text(const LayerSetup& setup) {

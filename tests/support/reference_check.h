@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plugin/layer_questions.h"
 #include "tests/support/layer_test.h"
 #include "tests/support/record_error.h"
 #include "tests/support/reference.h"

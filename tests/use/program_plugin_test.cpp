@@ -6,7 +6,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/plugin/program_plugins.h"
 #include "core/plugin/registry.h"
 #include "include/tandem/plugins.h"
 #include "plugins/sdk.h"

@@ -11,7 +11,6 @@
 #include "core/cli/commands.h"
 #include "core/cli/print.h"
 #include "core/device/parse.h"
-#include "core/plugin/kernel_kinds.h"
 #include "core/plugin/registry.h"
 
 namespace tandem::cli {

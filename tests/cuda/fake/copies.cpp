@@ -50,10 +50,10 @@ struct Rows {
 
 cudaError_t issue_rows(const char* call, const Rows& rows, cudaStream_t stream) {
   if (fails(call)) return recorded(cudaErrorUnknown);
-  constexpr size_t most_pitch = 2147483647;
+  constexpr size_t max_pitch = 2147483647;
   for (const size_t pitch : {rows.target_pitch, rows.source_pitch}) {
     const bool is_one_row = rows.count <= 1;
-    if (!is_one_row && (pitch < rows.bytes || pitch > most_pitch)) {
+    if (!is_one_row && (pitch < rows.bytes || pitch > max_pitch)) {
       return recorded(cudaErrorInvalidPitchValue);
     }
   }

@@ -26,7 +26,7 @@ namespace {
 using tandem::sdk::guarded;
 using Body = std::function<void()>;
 
-constexpr int most_kernels = 64;
+constexpr int max_kernels = 64;
 std::vector<const tandem_kernel*> of_cpu;
 
 struct Handle {
@@ -215,7 +215,7 @@ void load_layers(const tandem_host* host) {
         layers.kernels, layers.kernels + layers.kernel_count, std::back_inserter(of_cpu),
         [](const tandem_kernel* kernel) { return std::string(kernel->device_kind) == "cpu"; });
   }
-  if (of_cpu.size() > most_kernels) throw tandem::sdk::failed("raise most_kernels");
+  if (of_cpu.size() > max_kernels) throw tandem::sdk::failed("raise max_kernels");
 }
 
 }  // namespace
@@ -235,7 +235,7 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   const bool is_copy = this_file().stem() != "tandem_kernels_cuda_fake";
   if (is_copy || layers.kernel_count > 0) return &table;
   if (guarded([&] { load_layers(host); }) != TANDEM_OK) return nullptr;
-  kernels = wrapped_all(std::make_integer_sequence<int, most_kernels>());
+  kernels = wrapped_all(std::make_integer_sequence<int, max_kernels>());
   for (const tandem_kernel& kernel : kernels) addresses.push_back(&kernel);
   layers.kernels = addresses.data();
   layers.kernel_count = static_cast<uint32_t>(addresses.size());
