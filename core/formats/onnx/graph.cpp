@@ -97,8 +97,7 @@ std::string OnnxGraph::constant(const std::string& name, const std::vector<int64
   const int64_t count =
       std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
   return state_
-      ->add_tensor(free_name(name), extents, onnx_float, values,
-                   static_cast<size_t>(count) * sizeof(float))
+      ->add_tensor(free_name(name), extents, onnx_float, values, size_t(count) * sizeof(float))
       .name();
 }
 

@@ -82,15 +82,6 @@ void set_outputs(LayerDefinition& layer, int64_t classes) {
   }
 }
 
-int64_t top_k(const LayerDefinition& layer) {
-  for (const Field* block : layer.body.all("accuracy_param")) {
-    if (const Field* k = block_of(*block, layer.title()).find("top_k")) {
-      return positive_of(*k, layer.title());
-    }
-  }
-  return 1;
-}
-
 std::string label_of(const NetDefinition& net) {
   for (const NetInput& input : net.net_inputs(TANDEM_TRAIN)) {
     if (input.role == NetInput::Role::label) return input.name;
@@ -123,6 +114,15 @@ std::string types_with_targets(const Registry& registry) {
 }
 
 }  // namespace
+
+int64_t top_k(const LayerDefinition& layer) {
+  for (const Field* block : layer.body.all("accuracy_param")) {
+    if (const Field* k = block_of(*block, layer.title()).find("top_k")) {
+      return positive_of(*k, layer.title());
+    }
+  }
+  return 1;
+}
 
 bool has_classes(const NetDefinition& net) {
   const auto any = [&net](const auto& condition) {

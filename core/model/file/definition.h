@@ -24,6 +24,8 @@ struct WeightRule {                     // Caffe's ParamSpec
   [[nodiscard]] double rate_multiplier() const { return rate_written.value_or(1); }
   [[nodiscard]] double decay_multiplier() const { return decay_written.value_or(1); }
 };
+void read_value(const Field& field, const std::string& owner, WeightRule& rule);
+void write_value(Message& to, const char* name, const WeightRule& rule);
 
 struct LayerDefinition {
   std::string name, type;

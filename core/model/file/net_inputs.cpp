@@ -35,6 +35,16 @@ std::vector<const Field*> find_in_blocks(const LayerDefinition& layer, const std
   return {};
 }
 
+// Several blocks count as one.
+Message merged(const std::vector<const Field*>& blocks, const std::string& owner) {
+  Message all;
+  for (const Field* block : blocks) {
+    const std::vector<Field>& fields = block_of(*block, owner).fields;
+    all.fields.insert(all.fields.end(), fields.begin(), fields.end());
+  }
+  return all;
+}
+
 // The value of a repeated field for one top; a single value is for all tops.
 const Field* of_top(const std::vector<const Field*>& fields, size_t top) {
   if (fields.empty()) return nullptr;
@@ -47,27 +57,19 @@ int64_t positive_or_zero(const LayerDefinition& layer, const std::string& name, 
 }
 
 TransformDefinition read_transform(const LayerDefinition& layer) {
-  TransformDefinition transform;
-  const std::string owner = layer.title();
-  const auto read_crop = [&](const Field& f) {
-    transform.crop_size = integer_of(f, owner);
-    if (transform.crop_size < 0) throw wrong_value(f, owner, "at least 0");
+  using T = TransformDefinition;
+  static const MemberFields<T> fields{
+      member("scale", &T::scale),
+      member("mirror", &T::mirror),
+      member("crop_size", &T::crop_size, not_negative),
+      {"mean_file", [](const Field&, const std::string&, T& t) { t.has_mean_file = true; }},
+      member("mean_value", &T::mean_values),
+      {"force_color", [](const Field&, const std::string&, T&) {}},
+      member("force_gray", &T::gray),
   };
-  Message all;  // several blocks count as one
-  for (const Field* block : layer.body.all("transform_param")) {
-    const std::vector<Field>& fields = block_of(*block, owner).fields;
-    all.fields.insert(all.fields.end(), fields.begin(), fields.end());
-  }
-  read_fields(
-      all, "field of transform_param", owner,
-      {{"scale", [&](const Field& f) { transform.scale = number_of(f, owner); }},
-       {"mirror", [&](const Field& f) { transform.mirror = boolean_of(f, owner); }},
-       {"crop_size", read_crop},
-       {"mean_file", [&](const Field&) { transform.has_mean_file = true; }},
-       {"mean_value", [&](const Field& f) { transform.mean_values.push_back(number_of(f, owner)); },
-        true},
-       {"force_color", [](const Field&) {}},
-       {"force_gray", [&](const Field& f) { transform.gray = boolean_of(f, owner); }}});
+  TransformDefinition transform;
+  read_fields(merged(layer.body.all("transform_param"), layer.title()), "field of transform_param",
+              layer.title(), fields, transform);
   return transform;
 }
 
@@ -115,11 +117,8 @@ bool is_number(const Shape& shape) {
 
 // The filler of a top of a DummyData layer: a single one is for all tops, none means zeros.
 Filler filler_of(const LayerDefinition& layer, size_t top) {
-  std::vector<const Field*> fillers;
-  for (const Field* block : layer.body.all("dummy_data_param")) {
-    const Message& message = block_of(*block, layer.title());
-    for (const Field* filler : message.all("data_filler")) fillers.push_back(filler);
-  }
+  const Message block = merged(layer.body.all("dummy_data_param"), layer.title());
+  const std::vector<const Field*> fillers = block.all("data_filler");
   if (fillers.size() > 1 && fillers.size() != layer.tops.size()) {
     throw error("{}: has {} data_filler for {} tops; write none, one for all or one for each{}",
                 layer.title(), fillers.size(), layer.tops.size(), in_file(layer.location));
@@ -199,13 +198,12 @@ void check_data_layers(const NetDefinition& net) {
   for (const LayerDefinition& layer : net.layers) {
     if (!layer.is_data()) continue;
     check_fields(layer);
-    Message all;  // several blocks count as one
-    for (const Field& block : layer.body.fields) {
-      if (!block.message) continue;
-      all.fields.insert(all.fields.end(), block.message->fields.begin(),
-                        block.message->fields.end());
+    std::vector<const Field*> blocks;
+    for (const Field& field : layer.body.fields) {
+      if (field.message) blocks.push_back(&field);
     }
-    require_once(all, {"batch_size", "new_height", "new_width"}, layer.title());
+    require_once(merged(blocks, layer.title()), {"batch_size", "new_height", "new_width"},
+                 layer.title());
     (void)expected_shape(layer);
     (void)positive_or_zero(layer, "batch_size");
   }

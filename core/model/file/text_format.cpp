@@ -293,7 +293,7 @@ class Parser {
 };
 
 void write(const Message& message, int depth, std::string& text) {
-  const std::string indent(static_cast<size_t>(depth) * 2, ' ');
+  const std::string indent(size_t(depth) * 2, ' ');
   for (const Field& field : message.fields) {
     text += indent + field.name;
     if (field.message) {

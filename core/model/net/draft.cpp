@@ -44,6 +44,28 @@ void relink(Draft& draft) {
   }
 }
 
+Insertion make_insertion(Draft& draft, const std::string& type, const std::string& name, int before,
+                         int input, size_t outputs) {
+  Layer layer;
+  layer.name = name;
+  for (int number = 2; !draft.layer_names.insert(layer.name).second; ++number) {
+    layer.name = fmt::format("{}_{}", name, number);
+  }
+  layer.location = {draft.file, 0, 0};
+  const std::string title = fmt::format("layer '{}' ({}), which the net needs", layer.name, type);
+  layer.type = &find_type(*draft.registry, type, title, layer.location);
+  auto attributes = std::make_shared<Attributes>();
+  for (uint32_t i = 0; i < layer.type->parameter_count; ++i) {
+    const tandem_parameter& parameter = *layer.type->parameters[i];
+    attributes->set(parameter.name, default_attribute(parameter, title));
+  }
+  layer.attributes = std::move(attributes);
+  layer.inputs = {input};
+  layer.outputs.resize(outputs);
+  layer.loss_weights.resize(outputs);
+  return {before, std::move(layer), {true}};
+}
+
 void insert_layers(Draft& draft, std::vector<Insertion> insertions) {
   std::stable_sort(insertions.begin(), insertions.end(),
                    [](const Insertion& a, const Insertion& b) { return a.before < b.before; });
@@ -108,24 +130,6 @@ void remove_layers(Draft& draft, const std::set<int>& layers, const std::set<int
   move(net.label);
   for (int& input : net.more_inputs) move(input);
   relink(draft);
-}
-
-Layer make_inserted_layer(Draft& draft, const std::string& type, const std::string& name) {
-  Layer layer;
-  layer.name = name;
-  for (int number = 2; !draft.layer_names.insert(layer.name).second; ++number) {
-    layer.name = fmt::format("{}_{}", name, number);
-  }
-  layer.location = {draft.file, 0, 0};
-  const std::string title = fmt::format("layer '{}' ({}), which the net needs", layer.name, type);
-  layer.type = &find_type(*draft.registry, type, title, layer.location);
-  auto attributes = std::make_shared<Attributes>();
-  for (uint32_t i = 0; i < layer.type->parameter_count; ++i) {
-    const tandem_parameter& parameter = *layer.type->parameters[i];
-    attributes->set(parameter.name, default_attribute(parameter, title));
-  }
-  layer.attributes = std::move(attributes);
-  return layer;
 }
 
 }  // namespace tandem

@@ -32,12 +32,19 @@ struct Draft {
   std::set<std::string> layer_names;  // of all layers, the inserted ones included
 };
 
-// A layer to insert, made by make_inserted_layer().
+// A layer to insert, made by make_insertion().
 struct Insertion {
   int before = 0;  // layer
   Layer layer;
   std::vector<bool> takes_gradient;
 };
+
+// A layer that is not in the definition ("Split", "Reorder"), with default attributes, the tensor
+// as its input, which takes a gradient, and `outputs` outputs that the caller adds. Its name is
+// made unique.
+[[nodiscard]] Insertion make_insertion(Draft& draft, const std::string& type,
+                                       const std::string& name, int before, int input,
+                                       size_t outputs);
 
 // Inserts the layers. Those before the same layer keep their order.
 void insert_layers(Draft& draft, std::vector<Insertion> insertions);
@@ -45,11 +52,6 @@ void insert_layers(Draft& draft, std::vector<Insertion> insertions);
 // Removes layers and tensors, each by index, that no remaining layer uses. The indices of the
 // others change. Before any layer is inserted.
 void remove_layers(Draft& draft, const std::set<int>& layers, const std::set<int>& tensors);
-
-// A layer that is not in the definition ("Split", "Reorder"), with default attributes and without
-// tensors. Its name is made unique.
-[[nodiscard]] Layer make_inserted_layer(Draft& draft, const std::string& type,
-                                        const std::string& name);
 
 // Sets producers, consumers, has_gradient and the first layer of each weight from the layers.
 void relink(Draft& draft);

@@ -33,22 +33,6 @@ std::vector<WeightRule>& all_rules(LayerDefinition& layer, const Net& net) {
   return layer.weight_rules;
 }
 
-void use_running_statistics(LayerDefinition& layer) {
-  std::vector<Field>& fields = layer.body.fields;
-  const auto is_block = [](const Field& field) {
-    return field.name == "batch_norm_param" && field.message;
-  };
-  const char* const use = "use_global_stats";
-  for (Field& field : fields) {
-    if (!is_block(field)) continue;
-    std::erase_if(own_block(field).fields, [&](const Field& one) { return one.name == use; });
-  }
-  const auto found = std::find_if(fields.begin(), fields.end(), is_block);
-  Message& block =
-      found == fields.end() ? layer.body.add_block("batch_norm_param") : *found->message;
-  block.add(use, "true");
-}
-
 }  // namespace
 
 std::vector<std::string> layers_matching(const std::string& pattern, const Net& net) {
@@ -89,7 +73,9 @@ NetDefinition with_frozen_layers(const NetDefinition& definition, const Net& net
   std::set<std::string> shared;
   for (LayerDefinition& layer : result.layers) {
     if (!is_one_of(layer.name, layers)) continue;
-    if (is_batch_norm(layer.type)) use_running_statistics(layer);
+    if (is_batch_norm(layer.type)) {
+      set_in_block(layer.body, "batch_norm_param", "use_global_stats", "true");
+    }
     if (layer.type == "BatchNorm") continue;  // it has no trained weights
     for (WeightRule& rule : all_rules(layer, net)) {
       rule.rate_written = 0;

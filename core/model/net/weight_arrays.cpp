@@ -49,7 +49,7 @@ class WeightList {
     const std::string why = fmt::format("under the shared name '{}'", weight.rule.name);
     require_same_shape(layer, weight, number, why);
     WeightArray& array = net_.weight(number);
-    WeightRule& rule = owners_[static_cast<size_t>(number)].rule;
+    WeightRule& rule = owners_[size_t(number)].rule;
     adopt(layer, weight, number, "lr_mult", weight.rule.rate_written, rule.rate_written);
     adopt(layer, weight, number, "decay_mult", weight.rule.decay_written, rule.decay_written);
     array.rate_multiplier = rule.rate_multiplier();
@@ -63,10 +63,9 @@ class WeightList {
     if (!written) return;
     if (!first) first = written;
     if (*first == *written) return;
-    throw layer_error(
-        layer, fmt::format("weight '{}', shared under the name '{}', has {} {}, but {} in {}",
-                           weight.array.name, weight.rule.name, field, *written, *first,
-                           owners_[static_cast<size_t>(number)].title));
+    throw layer_error(layer, "weight '{}', shared under the name '{}', has {} {}, but {} in {}",
+                      weight.array.name, weight.rule.name, field, *written, *first,
+                      owners_[size_t(number)].title);
   }
 
   void require_same_shape(const Layer& layer, const DeclaredWeight& weight, int number,
@@ -75,11 +74,10 @@ class WeightList {
     if (equal(first.shape, weight.array.shape)) return;
     if (weight.rule.permissive && first.count == weight.array.count) return;
     const bool would_do = first.count == weight.array.count;
-    throw layer_error(
-        layer, fmt::format("weight '{}' has the shape {}, but '{}' is {} {}, in {}{}",
-                           weight.array.name, to_string(weight.array.shape), first.name,
-                           to_string(first.shape), why, owners_[static_cast<size_t>(number)].title,
-                           would_do ? "; share_mode: PERMISSIVE allows it" : ""));
+    throw layer_error(layer, "weight '{}' has the shape {}, but '{}' is {} {}, in {}{}",
+                      weight.array.name, to_string(weight.array.shape), first.name,
+                      to_string(first.shape), why, owners_[size_t(number)].title,
+                      would_do ? "; share_mode: PERMISSIVE allows it" : "");
   }
 
   Net& net_;
@@ -102,9 +100,10 @@ bool has_filler(const Layer& layer, const std::string& name) {
       return parameter.default_value != nullptr || layer.attributes->is_set(name);
     }
   }
-  throw layer_error(layer, fmt::format("its plugin names the filler '{}' without declaring it as a "
-                                       "filler parameter",
-                                       name));
+  throw layer_error(layer,
+                    "its plugin names the filler '{}' without declaring it as a "
+                    "filler parameter",
+                    name);
 }
 
 WeightArray make_array(const Layer& layer, const tandem_weight& weight, const WeightRule& rule) {
@@ -141,8 +140,7 @@ std::vector<DeclaredWeight> declare_weights(const LayerDefinition& definition, c
   const std::vector<tandem_weight> weights = declared_weights(layer, phase, inputs);
   std::vector<WeightRule> rules = definition.weight_rules;
   if (rules.size() > weights.size()) {
-    throw layer_error(
-        layer, fmt::format("has {} param blocks for {} weights", rules.size(), weights.size()));
+    throw layer_error(layer, "has {} param blocks for {} weights", rules.size(), weights.size());
   }
   rules.resize(weights.size());
   std::vector<DeclaredWeight> arrays;
@@ -175,8 +173,7 @@ void place_weights(Draft& draft, const Draft* other) {
     for (const DeclaredWeight& weight : source->declared[i]) {
       const int number = list.add(layer, weight);
       if (std::count(numbers.begin(), numbers.end(), number) > 0) {
-        throw layer_error(
-            layer, fmt::format("two of its weights have one shared name, '{}'", weight.rule.name));
+        throw layer_error(layer, "two of its weights have one shared name, '{}'", weight.rule.name);
       }
       numbers.push_back(number);
       shapes.push_back(weight.array.shape);

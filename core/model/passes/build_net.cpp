@@ -7,13 +7,7 @@
 #include "core/model/net/draft.h"
 #include "core/model/net/loss_scale.h"
 #include "core/model/net/weight_arrays.h"
-#include "core/model/passes/dtypes.h"
-#include "core/model/passes/fusions.h"
-#include "core/model/passes/gradients.h"
-#include "core/model/passes/in_place.h"
-#include "core/model/passes/joined_scales.h"
-#include "core/model/passes/layouts.h"
-#include "core/model/passes/resolve.h"
+#include "core/model/passes/passes.h"
 #include "core/model/passes/results.h"
 
 namespace tandem {

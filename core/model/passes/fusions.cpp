@@ -1,9 +1,8 @@
-#include "core/model/passes/fusions.h"
+#include "core/model/passes/passes.h"
 
 #include <utility>
 
 #include "core/model/net/layer_calls.h"
-#include "core/model/passes/in_place.h"
 
 namespace tandem {
 

@@ -1,4 +1,4 @@
-#include "core/model/passes/in_place.h"
+#include "core/model/passes/passes.h"
 
 #include <algorithm>
 #include <vector>

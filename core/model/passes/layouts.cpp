@@ -1,11 +1,10 @@
-#include "core/model/passes/layouts.h"
+#include "core/model/passes/passes.h"
 
 #include <algorithm>
 #include <compare>
 #include <map>
 
 #include "core/model/net/layer_calls.h"
-#include "core/model/passes/dtypes.h"
 #include "core/model/passes/results.h"
 #include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"
@@ -70,9 +69,10 @@ std::vector<tandem_layout_option> ask(const Net& net, const Layer& layer,
   std::erase_if(options,
                 [&](const tandem_layout_option& option) { return !can_have(net, layer, option); });
   if (options.empty()) {
-    throw layer_error(layer, fmt::format("its kernel on device kind '{}' offers no layout that its "
-                                         "tensors can have",
-                                         kernel.device_kind));
+    throw layer_error(layer,
+                      "its kernel on device kind '{}' offers no layout that its "
+                      "tensors can have",
+                      kernel.device_kind);
   }
   return options;
 }
@@ -95,7 +95,7 @@ int32_t wanted_layout(const Net& net, const Layer& layer, size_t input,
 int32_t made_layout(const Net& net, int tensor, const LayoutChoice& choice) {
   const Tensor& made = net.tensor(tensor);
   if (made.producer < 0) return TANDEM_NCHW;
-  return effective_layout(made.shape, choice[static_cast<size_t>(made.producer)].output);
+  return effective_layout(made.shape, choice[size_t(made.producer)].output);
 }
 
 LayoutOptions layout_options(const Net& net, const Registry& registry,
@@ -119,7 +119,7 @@ class LayoutSearch {
     for (size_t i = 0; i < net.layers.size(); ++i) {
       const std::vector<int>& inputs = net.layers[i].inputs;
       for (size_t k = 0; k < inputs.size(); ++k) {
-        uses_[static_cast<size_t>(inputs[k])].push_back({i, k});
+        uses_[size_t(inputs[k])].push_back({i, k});
       }
     }
   }
@@ -173,7 +173,7 @@ class LayoutSearch {
   [[nodiscard]] double cost_around(size_t i, const LayoutChoice& choice) const {
     double cost = input_cost(i, choice);
     for (const int tensor : net_.layers[i].outputs) {
-      for (const Use& use : uses_[static_cast<size_t>(tensor)]) cost += cost_of(use, choice);
+      for (const Use& use : uses_[size_t(tensor)]) cost += cost_of(use, choice);
     }
     return cost;
   }
@@ -272,14 +272,10 @@ class Reorders {
     std::string name = source.name + "_reorder";
     if (form.layout != source.layout) name += "_" + layout_name(form.layout);
     if (form.dtype != source.dtype) name += "_" + dtype_name(form.dtype);
-    Insertion insertion;
-    insertion.before = consumer;
+    Insertion insertion = make_insertion(draft_, "Reorder", name, consumer, tensor, 1);
     insertion.takes_gradient = {false};
-    Layer& layer = insertion.layer = make_inserted_layer(draft_, "Reorder", name);
+    Layer& layer = insertion.layer;
     layer.dtype = form.dtype;
-    layer.inputs = {tensor};
-    layer.outputs.resize(1);
-    layer.loss_weights = {0.0};
     const Shape shape = output_shapes(layer, net.phase, input_shapes(net, layer))[0];
     layer.outputs[0] = add_tensor(net, layer.name, shape);
     net.tensor(layer.outputs[0]).layout = form.layout;

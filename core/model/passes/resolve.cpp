@@ -1,4 +1,4 @@
-#include "core/model/passes/resolve.h"
+#include "core/model/passes/passes.h"
 
 #include <algorithm>
 #include <map>
@@ -167,7 +167,7 @@ class Resolver {
 
   // A weight is found by its layer's name, in files and in the other phase.
   void require_no_weights(const LayerDefinition& definition) const {
-    const auto first = static_cast<size_t>(layer_of_.at(definition.name));
+    const auto first = size_t(layer_of_.at(definition.name));
     if (draft_.declared.back().empty() && draft_.declared[first].empty()) return;
     throw error("{}: another layer has this name{}; names of layers with weights must differ{}",
                 definition.title(), in_file(draft_.net.layers[first].location),
@@ -188,19 +188,18 @@ class Resolver {
     for (const LayerDefinition& other : definition_.layers) {
       if (!other.in_phase(draft_.net.phase)) continue;
       if (std::find(other.tops.begin(), other.tops.end(), name) == other.tops.end()) continue;
-      throw layer_error(
-          layer,
-          fmt::format("its input '{}' is made {}, by {}{}: a layer must be below those whose "
-                      "outputs it reads, and there can be no cycle",
-                      name, other.name == layer.name ? "by itself" : "only below it", other.title(),
-                      in_file(other.location)));
+      throw layer_error(layer,
+                        "its input '{}' is made {}, by {}{}: a layer must be below those whose "
+                        "outputs it reads, and there can be no cycle",
+                        name, other.name == layer.name ? "by itself" : "only below it",
+                        other.title(), in_file(other.location));
     }
     std::vector<std::string> known;
     for (const auto& [known_name, tensor] : tensor_of_) {
       if (!known_name.empty()) known.push_back(known_name);
     }
-    throw layer_error(layer, fmt::format("no layer above it makes its input '{}'{}", name,
-                                         did_you_mean(name, known)));
+    throw layer_error(layer, "no layer above it makes its input '{}'{}", name,
+                      did_you_mean(name, known));
   }
 
   // A file may omit the output of a loss, which then has the layer's name.
@@ -219,8 +218,8 @@ class Resolver {
       const std::string range = maximum < 0          ? fmt::format("at least {}", minimum)
                                 : minimum == maximum ? fmt::format("{}", minimum)
                                                      : fmt::format("{} to {}", minimum, maximum);
-      throw layer_error(layer, fmt::format("{} {} {}, but {} {} named", verb, range, what, have,
-                                           have == 1 ? "is" : "are"));
+      throw layer_error(layer, "{} {} {}, but {} {} named", verb, range, what, have,
+                        have == 1 ? "is" : "are");
     };
     check(inputs, layer.type->minimum_inputs, layer.type->maximum_inputs, "takes",
           "input(s) (bottom)");
@@ -236,20 +235,19 @@ class Resolver {
       return weights;
     }
     if (definition.loss_weights.size() > outputs) {
-      throw layer_error(layer, fmt::format("has {} loss_weight for {} outputs",
-                                           definition.loss_weights.size(), outputs));
+      throw layer_error(layer, "has {} loss_weight for {} outputs", definition.loss_weights.size(),
+                        outputs);
     }
     for (size_t i = 0; i < definition.loss_weights.size(); ++i) {
       weights[i] = definition.loss_weights[i];
       if (weights[i] == 0 || !layer.has(TANDEM_METRIC)) continue;
-      throw layer_error(layer,
-                        fmt::format("loss_weight is {}, but a metric has no gradient", weights[i]));
+      throw layer_error(layer, "loss_weight is {}, but a metric has no gradient", weights[i]);
     }
     return weights;
   }
 
   static Error made_already(const Layer& layer, const std::string& name, const std::string& maker) {
-    return layer_error(layer, fmt::format("its output '{}' is made already, by {}", name, maker));
+    return layer_error(layer, "its output '{}' is made already, by {}", name, maker);
   }
 
   void require_new_output(const Layer& layer, const std::string& name) const {
@@ -265,8 +263,7 @@ class Resolver {
     for (size_t i = 0; i < takes.size(); ++i) takes[i] = layer.may_take_gradient(i);
     const size_t written = definition.propagate_down.size();
     if (written != 0 && written != takes.size()) {
-      throw layer_error(layer,
-                        fmt::format("has {} propagate_down for {} inputs", written, takes.size()));
+      throw layer_error(layer, "has {} propagate_down for {} inputs", written, takes.size());
     }
     for (size_t i = 0; i < written; ++i) {
       if (!definition.propagate_down[i]) takes[i] = false;
