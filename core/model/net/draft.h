@@ -19,17 +19,26 @@ struct DeclaredWeight {
   WeightRule rule;
 };
 
+// What only the passes know of a layer.
+struct DraftLayer {
+  int definition = -1;                   // its index in the definition; -1: inserted
+  std::vector<DeclaredWeight> declared;  // the weights of its type
+  // For each input: whether a gradient may flow into it; after find_gradients(): whether one does.
+  std::vector<bool> takes_gradient;
+};
+
 // A net, with the data that only the passes need.
 struct Draft {
   Net net;
   const Registry* registry = nullptr;
-  std::string file;                // of the definition
-  std::vector<int> definition_of;  // for each layer: its index in the definition; -1: inserted
-  std::vector<std::vector<DeclaredWeight>> declared;  // for each layer: the weights of its type
-  // For each layer and input: whether a gradient may flow into it; after find_gradients(): whether
-  // one does.
-  std::vector<std::vector<bool>> takes_gradient;
+  std::string file;                   // of the definition
+  std::vector<DraftLayer> more;       // of each layer of the net
   std::set<std::string> layer_names;  // of all layers, the inserted ones included
+
+  // Whether the layer's backward pass writes the gradient of that input.
+  [[nodiscard]] bool writes_gradient(size_t layer, size_t input) const {
+    return net.layers[layer].wants_backward_data && more[layer].takes_gradient[input];
+  }
 };
 
 // A layer to insert, made by make_insertion().

@@ -85,12 +85,6 @@ class WeightList {
   std::map<std::string, int> by_name_, by_shared_;
 };
 
-std::map<int, size_t> by_definition(const Draft& draft) {
-  std::map<int, size_t> places;
-  for (size_t i = 0; i < draft.definition_of.size(); ++i) places[draft.definition_of[i]] = i;
-  return places;
-}
-
 // Whether the user or the type's default gives a filler; otherwise the weight's own initial value
 // is used.
 bool has_filler(const Layer& layer, const std::string& name) {
@@ -152,16 +146,14 @@ std::vector<DeclaredWeight> declare_weights(const LayerDefinition& definition, c
 
 void place_weights(Draft& draft, const Draft* other) {
   std::map<int, std::pair<const Draft*, size_t>> in_file_order;
-  if (other != nullptr) {
-    for (const auto& [definition, i] : by_definition(*other))
-      in_file_order[definition] = {other, i};
+  for (size_t i = 0; i < draft.more.size(); ++i) {
+    in_file_order[draft.more[i].definition] = {&draft, i};
   }
-  for (const auto& [definition, i] : by_definition(draft)) {
-    const auto there = in_file_order.find(definition);
-    if (there != in_file_order.end()) {
-      require_same(draft.net.layers[i], draft.declared[i], other->declared[there->second.second]);
-    }
-    in_file_order[definition] = {&draft, i};
+  for (size_t i = 0; other != nullptr && i < other->more.size(); ++i) {
+    const auto [place, is_new] = in_file_order.try_emplace(other->more[i].definition, other, i);
+    const size_t here = place->second.second;
+    if (is_new) continue;
+    require_same(draft.net.layers[here], draft.more[here].declared, other->more[i].declared);
   }
 
   WeightList list(draft.net);
@@ -170,7 +162,7 @@ void place_weights(Draft& draft, const Draft* other) {
     const Layer& layer = source->net.layers[i];
     std::vector<int> numbers;
     std::vector<Shape> shapes;
-    for (const DeclaredWeight& weight : source->declared[i]) {
+    for (const DeclaredWeight& weight : source->more[i].declared) {
       const int number = list.add(layer, weight);
       if (std::count(numbers.begin(), numbers.end(), number) > 0) {
         throw layer_error(layer, "two of its weights have one shared name, '{}'", weight.rule.name);

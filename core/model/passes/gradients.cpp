@@ -25,7 +25,7 @@ std::vector<bool> learning_tensors(const Draft& draft) {
     const Layer& layer = net.layers[i];
     bool any = has_trained_weights(net, layer);
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
-      any = any || (draft.takes_gradient[i][k] && learns[size_t(layer.inputs[k])]);
+      any = any || (draft.more[i].takes_gradient[k] && learns[size_t(layer.inputs[k])]);
     }
     for (const int output : layer.outputs) learns[size_t(output)] = any;
   }
@@ -69,7 +69,7 @@ void refuse_mixed_gradients(const Draft& draft) {
     if (!layer.wants_backward_data) continue;
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
       const Tensor& tensor = net.tensor(layer.inputs[k]);
-      if (draft.takes_gradient[i][k] || !tensor.has_gradient) continue;
+      if (draft.more[i].takes_gradient[k] || !tensor.has_gradient) continue;
       if (!layer.may_take_gradient(k)) continue;  // its kernel knows
       throw layer_error(layer,
                         "no gradient goes into its input '{}', but another "
@@ -90,7 +90,7 @@ std::vector<std::vector<Use>> gradient_uses(const Draft& draft) {
   for (size_t i = 0; i < draft.net.layers.size(); ++i) {
     const Layer& layer = draft.net.layers[i];
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
-      if (!layer.wants_backward_data || !draft.takes_gradient[i][k]) continue;
+      if (!draft.writes_gradient(i, k)) continue;
       uses[size_t(layer.inputs[k])].push_back({static_cast<int>(i), k});
     }
   }
@@ -117,7 +117,9 @@ Insertion split(Draft& draft, int tensor, const std::vector<Use>& uses) {
 void find_gradients(Draft& draft) {
   Net& net = draft.net;
   if (net.phase != TANDEM_TRAIN) {
-    for (auto& takes : draft.takes_gradient) takes.assign(takes.size(), false);
+    for (DraftLayer& layer : draft.more) {
+      layer.takes_gradient.assign(layer.takes_gradient.size(), false);
+    }
     return relink(draft);
   }
   const std::vector<bool> learns = learning_tensors(draft);
@@ -129,8 +131,8 @@ void find_gradients(Draft& draft) {
     layer.wants_backward_weights = reached && has_trained_weights(net, layer);
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
       const auto input = size_t(layer.inputs[k]);
-      const bool takes = reached && draft.takes_gradient[i][k] && learns[input];
-      draft.takes_gradient[i][k] = takes;
+      const bool takes = reached && draft.more[i].takes_gradient[k] && learns[input];
+      draft.more[i].takes_gradient[k] = takes;
       if (takes) wanted[input] = layer.wants_backward_data = true;
     }
   }

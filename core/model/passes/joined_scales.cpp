@@ -57,7 +57,7 @@ int scale_of(const Draft& draft, size_t index, const std::vector<int>& users) {
   if (!scale.is("Scale") || !is_of_channels(scale, norm)) return -1;
   if (!have_arrays_alone(norm, scale, users)) return -1;
   // propagate_down: false cuts the gradient between the two.
-  const bool passes_gradient = draft.takes_gradient[size_t(next)][0];
+  const bool passes_gradient = draft.more[size_t(next)].takes_gradient[0];
   return any_nonzero(norm.loss_weights) || !passes_gradient ? -1 : next;
 }
 
@@ -87,7 +87,7 @@ void join_scales(const NetDefinition& definition, Draft& draft, const std::strin
     Layer& norm = draft.net.layers[i];
     tensors.insert(norm.outputs[0]);
     scales.insert(scale);
-    join(norm, draft.net.layer(scale), definition.layers[size_t(draft.definition_of[i])], *type);
+    join(norm, draft.net.layer(scale), definition.layers[size_t(draft.more[i].definition)], *type);
   }
   if (!scales.empty()) remove_layers(draft, scales, tensors);
 }

@@ -64,7 +64,7 @@ void insert_loss_sums(const NetDefinition& definition, Draft& draft) {
     if (draft.net.layers[i].has(TANDEM_LOSS)) continue;
     for (size_t k = 0; k < draft.net.layers[i].loss_weights.size(); ++k) {
       if (draft.net.layers[i].loss_weights[k] == 0) continue;
-      const LayerDefinition& written = definition.layers[size_t(draft.definition_of[i])];
+      const LayerDefinition& written = definition.layers[size_t(draft.more[i].definition)];
       const Layer& layer = draft.net.layers[i];
       if (reduces_batch(written)) require_unread(draft.net, layer);
       const bool is_mean = reduces_batch(written) && layer.attributes->text("operation") == "MEAN";

@@ -147,10 +147,11 @@ class Resolver {
       layer.outputs[i] = add_tensor(tops[i], shapes[i]);
       made_by_[tops[i]] = static_cast<int>(draft_.net.layers.size());
     }
-    draft_.declared.push_back(declare_weights(definition, layer, draft_.net.phase, inputs));
+    DraftLayer& more = draft_.more.emplace_back();
+    more.definition = static_cast<int>(number);
+    more.declared = declare_weights(definition, layer, draft_.net.phase, inputs);
     if (layer.name != definition.name) require_no_weights(definition);
-    draft_.takes_gradient.push_back(gradient_inputs(definition, layer));
-    draft_.definition_of.push_back(static_cast<int>(number));
+    more.takes_gradient = gradient_inputs(definition, layer);
     draft_.net.layers.push_back(std::move(layer));
   }
 
@@ -168,7 +169,7 @@ class Resolver {
   // A weight is found by its layer's name, in files and in the other phase.
   void require_no_weights(const LayerDefinition& definition) const {
     const auto first = size_t(layer_of_.at(definition.name));
-    if (draft_.declared.back().empty() && draft_.declared[first].empty()) return;
+    if (draft_.more.back().declared.empty() && draft_.more[first].declared.empty()) return;
     throw error("{}: another layer has this name{}; names of layers with weights must differ{}",
                 definition.title(), in_file(draft_.net.layers[first].location),
                 in_file(definition.location));
