@@ -84,7 +84,7 @@ void clip(OnnxLayer& l) {
 
 void prelu(OnnxLayer& l) {
   const OnnxValue x = l.in();
-  const std::string slopes = channel_constant(l, x, "slope", l.weight(0), l.weight_count(0));
+  const std::string slopes = channel_constant(l, x, "slope", l.weight_values(0));
   l.set({l.add("PRelu", {x.name, slopes}), x.is_flat});
 }
 

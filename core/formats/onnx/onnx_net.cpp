@@ -64,8 +64,10 @@ const Shape& OnnxLayer::shape_in(size_t index) const {
 const Shape& OnnxLayer::shape_out(size_t index) const {
   return net_.net_.tensor(layer.outputs.at(index)).shape;
 }
-const float* OnnxLayer::weight(size_t index) const {
-  return net_.weights_.data() + array(index).offset;
+std::vector<float> OnnxLayer::weight_values(size_t index) const {
+  if (index >= layer.weights.size()) return {};
+  const float* values = net_.weights_.data() + array(index).offset;
+  return {values, values + array(index).count};
 }
 
 OnnxValue OnnxLayer::in(size_t index) const {

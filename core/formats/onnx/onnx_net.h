@@ -90,10 +90,8 @@ class OnnxLayer {
   [[nodiscard]] const Shape& shape_out(size_t index = 0) const;
   [[nodiscard]] const Shape& weight_shape(size_t index) const { return array(index).shape; }
   [[nodiscard]] int64_t weight_count(size_t index) const { return array(index).count; }
-  [[nodiscard]] const float* weight(size_t index) const;
-  [[nodiscard]] std::vector<float> weight_values(size_t index) const {
-    return {weight(index), weight(index) + weight_count(index)};
-  }
+  // None for a weight that the layer does not have.
+  [[nodiscard]] std::vector<float> weight_values(size_t index) const;
 
   // ---- the model
 

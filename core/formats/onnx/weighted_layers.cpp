@@ -9,23 +9,15 @@ namespace tandem::onnx_forms {
 
 namespace {
 
-// Of values for each channel, to be combined with x. Some runtimes take no leading axis of
-// extent 1.
-std::vector<int64_t> channel_extents(const OnnxValue& x, int64_t count) {
-  return x.is_flat ? std::vector<int64_t>{count} : std::vector<int64_t>{count, 1, 1};
-}
-
-// Factors and biases of channels, where nullptr stands for ones or zeros.
-void per_channel(OnnxLayer& l, const float* factors, const float* biases) {
+// Factors and biases of channels; empty: ones or zeros.
+void per_channel(OnnxLayer& l, const std::vector<float>& factors,
+                 const std::vector<float>& biases) {
   OnnxValue x = l.in();
-  const int64_t count = l.weight_count(0);
-  if (factors != nullptr) {
-    const std::string weight = channel_constant(l, x, "weight", factors, count);
-    x.name = l.add_part("Mul", "Mul", {x.name, weight});
+  if (!factors.empty()) {
+    x.name = l.add_part("Mul", "Mul", {x.name, channel_constant(l, x, "weight", factors)});
   }
-  if (biases != nullptr) {
-    const std::string bias = channel_constant(l, x, "bias", biases, count);
-    x.name = l.add_part("Add", "Add", {x.name, bias});
+  if (!biases.empty()) {
+    x.name = l.add_part("Add", "Add", {x.name, channel_constant(l, x, "bias", biases)});
   }
   l.set(x);
 }
@@ -51,8 +43,8 @@ void require_channels(const OnnxLayer& l) {
 // product with more than one row of them for an error, or compute another one.
 std::string spread(OnnxLayer& l, const std::string& values, const Shape& shape) {
   const std::vector<float> factors{1, 1, float(shape.h), float(shape.w)};
-  const std::string no_region = l.graph.constant(l.layer.name + ".region", {0}, factors.data());
-  const std::string scales = l.graph.constant(l.layer.name + ".scales", {4}, factors.data());
+  const std::string no_region = l.graph.constant(l.layer.name + ".region", {0}, {});
+  const std::string scales = l.graph.constant(l.layer.name + ".scales", {4}, factors);
   return l.add_part("spread", "Resize", {values, no_region, scales},
                     {{"mode", std::string("nearest")},
                      {"coordinate_transformation_mode", std::string("asymmetric")},
@@ -76,21 +68,23 @@ void with_second_input(OnnxLayer& l, const char* operation) {
 }  // namespace
 
 std::string channel_constant(OnnxLayer& l, const OnnxValue& x, const char* name,
-                             const float* values, int64_t count) {
-  return l.graph.constant(fmt::format("{}.{}", l.layer.name, name), channel_extents(x, count),
-                          values);
+                             const std::vector<float>& values) {
+  const auto count = static_cast<int64_t>(values.size());
+  // Some runtimes take no leading axis of extent 1.
+  const auto extents = x.is_flat ? std::vector{count} : std::vector<int64_t>{count, 1, 1};
+  return l.graph.constant(fmt::format("{}.{}", l.layer.name, name), extents, values);
 }
 
 void scale(OnnxLayer& l) {
   if (l.layer.inputs.size() == 2) return with_second_input(l, "Mul");
   require_channels(l);
-  per_channel(l, l.weight(0), l.layer.weights.size() > 1 ? l.weight(1) : nullptr);
+  per_channel(l, l.weight_values(0), l.weight_values(1));
 }
 
 void bias(OnnxLayer& l) {
   if (l.layer.inputs.size() == 2) return with_second_input(l, "Add");
   require_channels(l);
-  per_channel(l, nullptr, l.weight(0));
+  per_channel(l, {}, l.weight_values(0));
 }
 
 namespace {
@@ -117,7 +111,7 @@ ChannelNorm read_norm(const OnnxLayer& l) {
                       "no ONNX operator does");
   }
   const auto channels = size_t(l.weight_count(0));
-  const float total = *l.weight(2);
+  const float total = l.weight_values(2).at(0);
   const float share = total == 0 ? 0 : 1 / total;
   ChannelNorm norm{l, {}, l.number("eps"), l.weight_values(0), l.weight_values(1), {}, {}};
   for (float& value : norm.mean) value *= share;
@@ -170,11 +164,9 @@ void layer_norm(OnnxLayer& l) {
   const std::string deviation = l.add_part("deviation", "Sqrt", {added});
   std::string result = l.add_part("divided", "Div", {centred, deviation});
   if (!l.layer.weights.empty()) {
-    const int64_t count = l.weight_count(0);
-    const std::string factors = channel_constant(l, x, "weight", l.weight(0), count);
+    const std::string factors = channel_constant(l, x, "weight", l.weight_values(0));
     result = l.add_part("scaled", "Mul", {result, factors});
-    const std::string biases = channel_constant(l, x, "bias", l.weight(1), count);
-    result = l.add("Add", {result, biases});
+    result = l.add("Add", {result, channel_constant(l, x, "bias", l.weight_values(1))});
   }
   l.set({result, x.is_flat});
 }
@@ -190,8 +182,7 @@ struct Product {
 };
 
 Product read_product(const OnnxLayer& l, bool may_fold) {
-  Product product{l.weight_values(0), {}, l};
-  if (l.layer.weights.size() > 1) product.biases = l.weight_values(1);
+  Product product{l.weight_values(0), l.weight_values(1), l};
   if (!may_fold || !l.folds()) return product;
   std::optional<OnnxLayer> next = l.only_reader();
   if (!next || !is_batch_norm(next->layer.type->name)) return product;

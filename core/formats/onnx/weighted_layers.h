@@ -2,16 +2,16 @@
 // products, with a BatchNorm folded into the weights before it on request.
 #pragma once
 
-#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/formats/onnx/onnx_net.h"
 
 namespace tandem::onnx_forms {
 
-// A constant "conv1.<name>" with `count` values, one for each channel, to be combined with x.
+// A constant "conv1.<name>" with a value for each channel, to be combined with x.
 std::string channel_constant(OnnxLayer& l, const OnnxValue& x, const char* name,
-                             const float* values, int64_t count);
+                             const std::vector<float>& values);
 
 void scale(OnnxLayer& l);
 void bias(OnnxLayer& l);

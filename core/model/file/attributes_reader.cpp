@@ -78,7 +78,7 @@ class AttributesReader {
     known.insert(known.end(), own_fields.begin(), own_fields.end());
     for (const Field& field : layer_.body.fields) {
       if (blocks_.contains(field.name)) continue;
-      if (std::find(known.begin(), known.end(), field.name) != known.end()) continue;
+      if (is_among(known, field.name)) continue;
       if (field.message) throw unknown_block(field);
       known.insert(known.end(), blocks_.begin(), blocks_.end());
       throw unknown_field(field, known, "field", owner_);

@@ -32,19 +32,12 @@ const MemberFields<WeightRule>& weight_rule_fields() {
   return fields;
 }
 
-void refuse_phase(const Field& field, const std::string& owner, LayerDefinition& /*layer*/) {
-  throw error("{}: 'phase' on the layer itself is not supported; write include {{ phase: {} }}{}",
-              owner, field.text, in_file(field.location));
-}
-void refuse_blobs(const Field& field, const std::string& owner, LayerDefinition& /*layer*/) {
-  throw error("{}: weights inside a net's file are not read; give a file of weights instead{}",
-              owner, in_file(field.location));
-}
-void refuse_old_multiplier(const Field& field, const std::string& owner,
-                           LayerDefinition& /*layer*/) {
-  throw error("{}: '{}' belongs to the old form ('layers'); write param {{ {}: {} }}{}", owner,
-              field.name, field.name == "blobs_lr" ? "lr_mult" : "decay_mult", field.text,
-              in_file(field.location));
+// A field that a layer cannot have. `reason` is a format of its value.
+MemberField<LayerDefinition> refused(const char* name, const char* reason) {
+  return {name, [reason](const Field& f, const std::string& owner, LayerDefinition& /*layer*/) {
+            throw error("{}: {}{}", owner, fmt::format(fmt::runtime(reason), f.text),
+                        in_file(f.location));
+          }};
 }
 
 // The fields that are read into members. These may have been changed since, so they are written
@@ -61,10 +54,14 @@ const MemberFields<LayerDefinition>& layer_fields() {
       member("include", &L::include),
       member("exclude", &L::exclude),
       member("param", &L::weight_rules),
-      {"phase", refuse_phase},
-      {"blobs", refuse_blobs},
-      {"blobs_lr", refuse_old_multiplier},
-      {"weight_decay", refuse_old_multiplier},
+      refused("phase",
+              "'phase' on the layer itself is not supported; write include {{ phase: {} }}"),
+      refused("blobs", "weights inside a net's file are not read; give a file of weights instead"),
+      refused("blobs_lr",
+              "'blobs_lr' belongs to the old form ('layers'); write param {{ lr_mult: {} }}"),
+      refused(
+          "weight_decay",
+          "'weight_decay' belongs to the old form ('layers'); write param {{ decay_mult: {} }}"),
   };
   return fields;
 }

@@ -23,7 +23,7 @@ const std::string& text_of(const Field& field, const std::string& owner) {
 const std::string& word_of(const Field& field, const std::string& owner,
                            const std::vector<std::string>& known) {
   const std::string& text = text_of(field, owner);
-  if (std::find(known.begin(), known.end(), text) != known.end()) return text;
+  if (is_among(known, text)) return text;
   throw wrong_value(field, owner,
                     fmt::format("one of {}{}", fmt::join(known, ", "), did_you_mean(text, known)));
 }
@@ -108,9 +108,7 @@ Error unknown_field(const Field& field, const std::vector<std::string>& known,
 void require_known(const Message& message, const std::vector<std::string>& known,
                    const std::string& what, const std::string& owner) {
   for (const Field& field : message.fields) {
-    if (std::find(known.begin(), known.end(), field.name) == known.end()) {
-      throw unknown_field(field, known, what, owner);
-    }
+    if (!is_among(known, field.name)) throw unknown_field(field, known, what, owner);
   }
 }
 
@@ -118,7 +116,7 @@ void require_once(const Message& message, const std::vector<std::string>& names,
                   const std::string& owner) {
   std::map<std::string, const Field*> given;
   for (const Field& field : message.fields) {
-    if (std::find(names.begin(), names.end(), field.name) == names.end()) continue;
+    if (!is_among(names, field.name)) continue;
     const auto [first, is_new] = given.emplace(field.name, &field);
     if (is_new) continue;
     throw given_twice(*first->second, field, owner);

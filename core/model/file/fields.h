@@ -3,6 +3,7 @@
 // would be right, and file:line:column. `owner` is as "layer 'conv1' (Convolution)".
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -39,6 +40,9 @@ Message& own_block(Field& field);
 // BlobShape: 1 to 4 dims, missing ones are 1.
 [[nodiscard]] Shape shape_of(const Field& field, const std::string& owner);
 
+[[nodiscard]] inline bool is_among(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 // The fields that every layer may have, whatever its type.
 [[nodiscard]] const std::vector<std::string>& common_layer_fields();
 

@@ -40,9 +40,7 @@ bool StateRule::holds(int32_t in_phase, const NetState& state) const {
   if (phase && *phase != in_phase) return false;
   if (minimum_level && state.level < *minimum_level) return false;
   if (maximum_level && state.level > *maximum_level) return false;
-  const auto is_set = [&state](const std::string& stage) {
-    return std::find(state.stages.begin(), state.stages.end(), stage) != state.stages.end();
-  };
+  const auto is_set = [&state](const std::string& stage) { return is_among(state.stages, stage); };
   return std::all_of(stages.begin(), stages.end(), is_set) &&
          std::none_of(excluded_stages.begin(), excluded_stages.end(), is_set);
 }

@@ -192,10 +192,6 @@ const std::vector<std::string> transforms{"scale", "meanfile", "cropsize", "mirr
 
 const std::string v0_owner = "layer of the oldest form ('layers { layer { ... } }')";
 
-bool is_in(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 std::vector<std::string> own_fields_of(const LayerType& type) {
   return *type.v0_fields == '\0' ? std::vector<std::string>{} : split(type.v0_fields, ' ');
 }
@@ -216,12 +212,12 @@ void spread(const Message& inner, const LayerType& type, Message& layer) {
   const std::vector<std::string> own_fields = own_fields_of(type);
   for (const Field& field : inner.fields) {
     if (field.name == "type") continue;
-    if (is_in(kept, field.name)) {
+    if (is_among(kept, field.name)) {
       layer.fields.push_back(field);
       continue;
     }
-    const bool is_transform = is_in(transforms, field.name);
-    if (!is_transform && !is_in(own_fields, field.name)) throw no_such_field(field, type);
+    const bool is_transform = is_among(transforms, field.name);
+    if (!is_transform && !is_among(own_fields, field.name)) throw no_such_field(field, type);
     Field& moved = (is_transform ? transform : own).message->fields.emplace_back(field);
     const auto other = renamed_fields().find(field.name);
     if (other != renamed_fields().end()) moved.name = other->second;

@@ -21,10 +21,6 @@ std::vector<std::string> layers_with_weights(const Net& net) {
   return names;
 }
 
-bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // The layer's param blocks, one for each of its weights.
 std::vector<WeightRule>& all_rules(LayerDefinition& layer, const Net& net) {
   const int index = net.find_layer(layer.name);
@@ -72,7 +68,7 @@ NetDefinition with_frozen_layers(const NetDefinition& definition, const Net& net
   NetDefinition result = definition;
   std::set<std::string> shared;
   for (LayerDefinition& layer : result.layers) {
-    if (!is_one_of(layer.name, layers)) continue;
+    if (!is_among(layers, layer.name)) continue;
     if (is_batch_norm(layer.type)) {
       set_in_block(layer.body, "batch_norm_param", "use_global_stats", "true");
     }
@@ -94,7 +90,7 @@ NetDefinition with_rates(const NetDefinition& definition, const Net& net,
                          const std::vector<std::string>& layers, double factor) {
   NetDefinition result = definition;
   for (LayerDefinition& layer : result.layers) {
-    if (!is_one_of(layer.name, layers)) continue;
+    if (!is_among(layers, layer.name)) continue;
     for (WeightRule& rule : all_rules(layer, net)) {
       rule.rate_written = factor * rule.rate_multiplier();
     }
