@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/model/file/fields.h"
-#include "core/model/file/net_inputs.h"
 #include "core/model/file/old_forms.h"
 
 namespace tandem {

@@ -88,6 +88,11 @@ struct NetDefinition {
   [[nodiscard]] Shape input_shape() const;
 };
 
+// Error with near names for a field that no data layer has, and for a value that makes no sense. It
+// and the four functions of inputs above are in net_inputs.cpp. A data set replaces a data layer,
+// so only its transform, batch size and shapes are read.
+void check_data_layers(const NetDefinition& net);
+
 // Old forms of Caffe's files are upgraded. Error with file:line:column.
 [[nodiscard]] NetDefinition parse_net(const Message& message, const std::string& file);
 [[nodiscard]] NetDefinition read_net(const std::filesystem::path& path);

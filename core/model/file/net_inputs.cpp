@@ -1,4 +1,4 @@
-#include "core/model/file/net_inputs.h"
+#include "core/model/file/definition.h"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,18 @@ namespace {
 
 using Role = NetInput::Role;
 
-constexpr std::array data_types{"Data",       "ImageData", "HDF5Data", "MemoryData",
-                                "WindowData", "DummyData", "Input"};
+struct DataType {
+  const char *name, *block;
+};
+constexpr std::array data_types{
+    DataType{"Data", "data_param"},
+    DataType{"ImageData", "image_data_param"},
+    DataType{"HDF5Data", "hdf5_data_param"},
+    DataType{"MemoryData", "memory_data_param"},
+    DataType{"WindowData", "window_data_param"},
+    DataType{"DummyData", "dummy_data_param"},
+    DataType{"Input", "input_param"},
+};
 
 // The first data layer of the phase that a data set replaces, or null. `dummy`: the first DummyData
 // layer, whose values are not from a data set.
@@ -76,11 +86,7 @@ TransformDefinition read_transform(const LayerDefinition& layer) {
 // The data set does not read these blocks, but a misspelt one would silently lose a crop or a mean.
 void check_fields(const LayerDefinition& layer) {
   std::vector<std::string> known = common_layer_fields();
-  for (const char* block :
-       {"data_param", "image_data_param", "hdf5_data_param", "memory_data_param",
-        "window_data_param", "dummy_data_param", "input_param"}) {
-    known.emplace_back(block);
-  }
+  for (const DataType& data : data_types) known.emplace_back(data.block);
   require_known(layer.body, known, "field", layer.title());
 }
 
@@ -191,7 +197,8 @@ void give_roles(std::vector<NetInput>& inputs) {
 }  // namespace
 
 bool LayerDefinition::is_data() const {
-  return std::find(data_types.begin(), data_types.end(), type) != data_types.end();
+  return std::any_of(data_types.begin(), data_types.end(),
+                     [this](const DataType& data) { return type == data.name; });
 }
 
 void check_data_layers(const NetDefinition& net) {

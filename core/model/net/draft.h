@@ -62,6 +62,17 @@ void insert_layers(Draft& draft, std::vector<Insertion> insertions);
 // others change. Before any layer is inserted.
 void remove_layers(Draft& draft, const std::set<int>& layers, const std::set<int>& tensors);
 
+// The weights of a net (weight_arrays.cpp): those that a layer's type declares over these inputs,
+// with their rules and fillers.
+[[nodiscard]] std::vector<DeclaredWeight> declare_weights(const LayerDefinition& definition,
+                                                          const Layer& layer, int32_t phase,
+                                                          const std::vector<Shape>& inputs);
+
+// Sets net.weights and the offset of each in the one array that holds them, in file order over the
+// layers of both phases, so that names and offsets are the same in both. `other`: the draft of the
+// other phase, null if that phase cannot be built.
+void place_weights(Draft& draft, const Draft* other);
+
 // Sets producers, consumers, has_gradient and the first layer of each weight from the layers.
 void relink(Draft& draft);
 

@@ -1,8 +1,7 @@
-#include "core/model/net/weight_arrays.h"
-
 #include <algorithm>
 #include <map>
 
+#include "core/model/net/draft.h"
 #include "core/model/net/layer_calls.h"
 
 namespace tandem {

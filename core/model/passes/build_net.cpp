@@ -6,7 +6,6 @@
 
 #include "core/model/net/draft.h"
 #include "core/model/net/loss_scale.h"
-#include "core/model/net/weight_arrays.h"
 #include "core/model/passes/passes.h"
 #include "core/model/passes/results.h"
 

@@ -7,7 +7,6 @@
 #include "core/base/text/strings.h"
 #include "core/model/file/attributes_reader.h"
 #include "core/model/net/layer_calls.h"
-#include "core/model/net/weight_arrays.h"
 #include "core/model/passes/results.h"
 
 namespace tandem {
