@@ -120,10 +120,10 @@ void OnnxGraph::set_output(const std::string& name, const std::string& value,
 }
 
 std::string OnnxGraph::bytes() const {
-  constexpr size_t most = std::numeric_limits<int32_t>::max();
+  constexpr size_t max_size = std::numeric_limits<int32_t>::max();
   const size_t size = state_->model.ByteSizeLong();
-  if (size > most) {
-    throw error("the ONNX file would have {} bytes, but holds at most {}", size, most);
+  if (size > max_size) {
+    throw error("the ONNX file would have {} bytes, but holds at most {}", size, max_size);
   }
   return state_->model.SerializeAsString();
 }

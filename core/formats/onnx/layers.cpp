@@ -309,8 +309,8 @@ void pooling(OnnxLayer& l) {
   }
   const OnnxAxes kernel = l.axes("kernel_size", "kernel", 0);
   const OnnxAxes stride = l.axes("stride", 1), pad = l.axes("pad", 0);
-  // Rows and columns that the last windows need after the image; the number of windows then needs
-  // no rounding up, of which runtimes have several ideas.
+  // Rows and columns that the last windows need after the image. With them the number of windows is
+  // not rounded up, which runtimes do in different ways.
   const auto after = [](int64_t windows, int64_t step, int64_t size, int64_t before, int64_t all) {
     return std::max<int64_t>(0, (windows - 1) * step + size - all - before);
   };

@@ -45,8 +45,8 @@ int64_t positive_of(const Field& field, const std::string& owner) {
 double number_of(const Field& field, const std::string& owner) {
   double value = 0;
   // In Caffe's formats all of them are floats.
-  constexpr double most = std::numeric_limits<float>::max();
-  if (field.message || !parse_number(field.text, &value) || !(std::abs(value) <= most)) {
+  constexpr double max_float = std::numeric_limits<float>::max();
+  if (field.message || !parse_number(field.text, &value) || !(std::abs(value) <= max_float)) {
     throw wrong_value(field, owner, "a finite number between -3.4e38 and 3.4e38");
   }
   return value;

@@ -13,7 +13,7 @@ namespace tandem {
 namespace {
 
 // More floats than any memory holds; sums of smaller numbers do not overflow.
-constexpr double most_elements = 1e15;
+constexpr double max_elements = 1e15;
 
 tandem_layer_query make_query(const Layer& layer, int32_t phase, const std::vector<Shape>& inputs) {
   tandem_layer_query query{};
@@ -30,7 +30,7 @@ void require_shape(const Layer& layer, const Shape& shape, const std::string& wh
   const double elements = static_cast<double>(shape.n) * static_cast<double>(shape.c) *
                           static_cast<double>(shape.h) * static_cast<double>(shape.w);
   const bool positive = shape.n > 0 && shape.c > 0 && shape.h > 0 && shape.w > 0;
-  if (positive && elements <= most_elements) return;
+  if (positive && elements <= max_elements) return;
   throw layer_error(layer, "{} would have the shape {}, {}", what, to_string(shape),
                     positive ? "more than any memory holds" : "which is empty");
 }
@@ -153,7 +153,7 @@ tandem_layer_statistics layer_statistics(const Layer& layer, int32_t phase,
   const tandem_layer_query query = make_query(layer, phase, inputs);
   require_answer(layer, layer.type->statistics(&query, &statistics), "its statistics");
   for (const int64_t floats : {statistics.forward, statistics.backward}) {
-    if (floats >= 0 && static_cast<double>(floats) <= most_elements) continue;
+    if (floats >= 0 && static_cast<double>(floats) <= max_elements) continue;
     throw layer_error(layer, "its plugin declares {} statistics", floats);
   }
   return statistics;

@@ -198,9 +198,9 @@ class LayoutSearch {
   }
 
   [[nodiscard]] LayoutChoice improved(LayoutChoice choice) const {
-    constexpr int most_rounds = 50;
+    constexpr int max_rounds = 50;
     bool changed = true;
-    for (int round = 0; changed && round < most_rounds; ++round) {
+    for (int round = 0; changed && round < max_rounds; ++round) {
       changed = false;
       for (size_t i = 0; i < choice.size(); ++i) {
         changed |= choose(i, choice, [&] { return cost_around(i, choice); });

@@ -1,11 +1,10 @@
 #include "core/model/passes/passes.h"
 
-#include <algorithm>
 #include <map>
-#include <set>
 
 #include "core/base/text/strings.h"
 #include "core/model/file/attributes_reader.h"
+#include "core/model/file/fields.h"
 #include "core/model/net/layer_calls.h"
 #include "core/model/passes/results.h"
 
@@ -132,8 +131,6 @@ class Resolver {
       layer.inputs.push_back(find_tensor(layer, bottom));
     }
     const std::vector<std::string> tops = tops_of(definition, layer);
-    const std::set<std::string> bottoms(definition.bottoms.begin(), definition.bottoms.end());
-    std::set<std::string> made_here;
     check_counts(layer, layer.inputs.size(), tops.size());
     layer.loss_weights = loss_weights(definition, layer, tops.size());
 
@@ -141,10 +138,9 @@ class Resolver {
     const std::vector<Shape> inputs = input_shapes(draft_.net, layer);
     const std::vector<Shape> shapes = output_shapes(layer, draft_.net.phase, inputs);
     for (size_t i = 0; i < tops.size(); ++i) {
-      if (!made_here.insert(tops[i]).second) throw made_already(layer, tops[i], "itself");
-      if (bottoms.count(tops[i]) == 0) require_new_output(layer, tops[i]);
+      require_new_output(definition, layer, tops[i]);
       layer.outputs[i] = add_tensor(tops[i], shapes[i]);
-      made_by_[tops[i]] = static_cast<int>(draft_.net.layers.size());
+      draft_.net.tensor(layer.outputs[i]).producer = static_cast<int>(draft_.net.layers.size());
     }
     DraftLayer& more = draft_.more.emplace_back();
     more.definition = static_cast<int>(number);
@@ -187,7 +183,7 @@ class Resolver {
     if (found != tensor_of_.end()) return found->second;
     for (const LayerDefinition& other : definition_.layers) {
       if (!other.in_phase(draft_.net.phase)) continue;
-      if (std::find(other.tops.begin(), other.tops.end(), name) == other.tops.end()) continue;
+      if (!is_among(other.tops, name)) continue;
       throw layer_error(layer,
                         "its input '{}' is made {}, by {}{}: a layer must be below those whose "
                         "outputs it reads, and there can be no cycle",
@@ -246,16 +242,20 @@ class Resolver {
     return weights;
   }
 
-  static Error made_already(const Layer& layer, const std::string& name, const std::string& maker) {
-    return layer_error(layer, "its output '{}' is made already, by {}", name, maker);
-  }
-
-  void require_new_output(const Layer& layer, const std::string& name) const {
-    if (tensor_of_.count(name) == 0) return;
-    const auto maker = made_by_.find(name);
-    if (maker == made_by_.end()) throw made_already(layer, name, "the data");
-    const Layer& other = draft_.net.layer(maker->second);
-    throw made_already(layer, name, other.title() + in_file(other.location));
+  // Only an in-place layer, which reads a tensor of that name, makes another one.
+  void require_new_output(const LayerDefinition& definition, const Layer& layer,
+                          const std::string& name) const {
+    const auto found = tensor_of_.find(name);
+    if (found == tensor_of_.end()) return;
+    const Net& net = draft_.net;
+    const int producer = net.tensor(found->second).producer;
+    const bool is_itself = producer == static_cast<int>(net.layers.size());
+    if (!is_itself && is_among(definition.bottoms, name)) return;
+    const std::string maker =
+        is_itself      ? "itself"
+        : producer < 0 ? "the data"
+                       : net.layer(producer).title() + in_file(net.layer(producer).location);
+    throw layer_error(layer, "its output '{}' is made already, by {}", name, maker);
   }
 
   static std::vector<bool> gradient_inputs(const LayerDefinition& definition, const Layer& layer) {
@@ -276,7 +276,6 @@ class Resolver {
   const NetOptions& options_;
   Draft draft_;
   std::map<std::string, int> tensor_of_;  // the latest tensor of each name
-  std::map<std::string, int> made_by_;    // the layer that makes it
   std::map<std::string, int> layer_of_;   // by its name in the net
   std::map<std::string, int> copies_;     // of names that occur again: the number to try next
 };
