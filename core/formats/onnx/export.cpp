@@ -2,7 +2,6 @@
 
 #include "core/base/error.h"
 #include "core/formats/onnx/layers.h"
-#include "core/formats/onnx/picture.h"
 
 namespace tandem {
 
@@ -25,9 +24,9 @@ OnnxModel make_onnx(const Net& net, const std::vector<float>& weights, const Pic
   const Layer& last = net.layer(net.tensor(net.prediction).producer);
   const bool has_softmax = std::string(last.type->name) == "Softmax";
   model.gives_probabilities = has_softmax || options.softmax;
-  if (options.picture) input = add_picture_steps(graph, input, *options.picture, data, steps);
+  if (options.picture) input = add_picture_steps(graph, input, model.input, data, steps);
   OnnxNet written(graph, net, weights, options.fold_batch_norm);
-  written.write(input, net.prediction);
+  written.write(input, net.prediction, &onnx_form);
   const OnnxValue scores = written.value(net.prediction);
   const Shape& shape = net.tensor(net.prediction).shape;
   model.classes = shape.c * shape.h * shape.w;

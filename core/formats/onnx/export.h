@@ -9,23 +9,10 @@
 #include <vector>
 
 #include "core/base/numbers/shape.h"
+#include "core/formats/onnx/picture.h"
 #include "core/model/net/net.h"
 
 namespace tandem {
-
-// What happens to a picture before the net reads it, as the data set does it
-// (docs/reference/data.md).
-struct PictureSteps {
-  // Which resampled pixels become whole numbers: none, those of the result, or those of each of two
-  // passes, as by Pillow.
-  enum class Rounding { none, once, each_pass };
-  int64_t resize = 0;        // shorter side before the crop; 0: the largest part of the crop's form
-  std::vector<float> means;  // of the net's channels, in their order
-  float scale = 1;           // (pixel - mean) * scale
-  bool is_rgb = false;       // order of the net's channels; else B,G,R
-  bool is_cubic = false;     // the filter; else linear
-  Rounding rounding = Rounding::none;
-};
 
 struct OnnxOptions {
   bool softmax = false;          // probabilities instead of scores, where the net has no Softmax

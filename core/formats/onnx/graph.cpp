@@ -1,7 +1,6 @@
 #include "core/formats/onnx/graph.h"
 
 #include <limits>
-#include <numeric>
 #include <set>
 
 #include <onnx_format.pb.h>
@@ -52,13 +51,14 @@ struct OnnxGraph::State {
   std::set<std::string> names;
 
   onnx_format::Graph& graph() { return *model.mutable_graph(); }
+  template <class T>
   onnx_format::Tensor& add_tensor(const std::string& name, const std::vector<int64_t>& extents,
-                                  int type, const void* values, size_t bytes) {
+                                  int type, const std::vector<T>& values) {
     onnx_format::Tensor& tensor = *graph().add_initializer();
     tensor.set_name(name);
     for (const int64_t extent : extents) tensor.add_dims(extent);
     tensor.set_data_type(type);
-    tensor.set_raw_data(values, bytes);
+    tensor.set_raw_data(values.data(), values.size() * sizeof(T));
     return tensor;
   }
 };
@@ -93,29 +93,17 @@ std::string OnnxGraph::add(const std::string& operation, const std::string& name
 }
 
 std::string OnnxGraph::constant(const std::string& name, const std::vector<int64_t>& extents,
-                                const float* values) {
-  const int64_t count =
-      std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
-  return state_
-      ->add_tensor(free_name(name), extents, onnx_float, values,
-                   static_cast<size_t>(count) * sizeof(float))
-      .name();
-}
-
-std::string OnnxGraph::constant(const std::string& name, const std::vector<int64_t>& extents,
                                 const std::vector<float>& values) {
-  return constant(name, extents, values.data());
+  return state_->add_tensor(free_name(name), extents, onnx_float, values).name();
 }
 
 std::string OnnxGraph::scalar(const std::string& name, double value) {
-  const auto rounded = static_cast<float>(value);
-  return constant(name, {}, &rounded);
+  return constant(name, {}, {static_cast<float>(value)});
 }
 
 std::string OnnxGraph::integers(const std::string& name, const std::vector<int64_t>& values) {
   return state_
-      ->add_tensor(free_name(name), {static_cast<int64_t>(values.size())}, onnx_int64,
-                   values.data(), values.size() * sizeof(int64_t))
+      ->add_tensor(free_name(name), {static_cast<int64_t>(values.size())}, onnx_int64, values)
       .name();
 }
 
@@ -132,10 +120,10 @@ void OnnxGraph::set_output(const std::string& name, const std::string& value,
 }
 
 std::string OnnxGraph::bytes() const {
-  constexpr size_t most = std::numeric_limits<int32_t>::max();
+  constexpr size_t max_size = std::numeric_limits<int32_t>::max();
   const size_t size = state_->model.ByteSizeLong();
-  if (size > most) {
-    throw error("the ONNX file would have {} bytes, but holds at most {}", size, most);
+  if (size > max_size) {
+    throw error("the ONNX file would have {} bytes, but holds at most {}", size, max_size);
   }
   return state_->model.SerializeAsString();
 }

@@ -35,8 +35,6 @@ class OnnxGraph {
                   const std::vector<OnnxAttribute>& attributes = {});
   // Constants: float32 values, or 64-bit integers. Return the name.
   std::string constant(const std::string& name, const std::vector<int64_t>& extents,
-                       const float* values);
-  std::string constant(const std::string& name, const std::vector<int64_t>& extents,
                        const std::vector<float>& values);
   std::string scalar(const std::string& name, double value);
   std::string integers(const std::string& name, const std::vector<int64_t>& values);

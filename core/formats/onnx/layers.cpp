@@ -4,53 +4,39 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/base/error.h"
 #include "core/formats/onnx/weighted_layers.h"
-#include "core/formats/onnx/windows.h"
+#include "core/model/net/layer_calls.h"
 
 namespace tandem::onnx_forms {
 namespace {
 
-using Attribute = OnnxAttribute;
-
-double number(const Layer& layer, const char* name) {
-  return layer.attributes->number(name);
-}
-
-bool flag(const Layer& layer, const char* name) {
-  return layer.attributes->integer(name) != 0;
-}
-
 // The only input through one operator, element by element or along the channels.
-void simple(OnnxNet& model, const Layer& layer, const char* operation,
-            const std::vector<Attribute>& attributes = {}) {
-  const OnnxValue x = model.in(layer);
-  model.set(layer, {model.graph.add(operation, layer.name, {x.name}, attributes), x.is_flat});
+void simple(OnnxLayer& l, const char* operation,
+            const std::vector<OnnxAttribute>& attributes = {}) {
+  const OnnxValue x = l.in();
+  l.set({l.add(operation, {x.name}, attributes), x.is_flat});
 }
 
 // The value itself, under no new name.
-void same(OnnxNet& model, const Layer& layer) {
-  for (size_t i = 0; i < layer.outputs.size(); ++i) model.set(layer, model.in(layer), i);
+void same(OnnxLayer& l) {
+  for (size_t i = 0; i < l.layer.outputs.size(); ++i) l.set(l.in(), i);
 }
 
 // A chain of operators on one value.
 class Chain {
  public:
-  Chain(OnnxNet& model, const Layer& layer)
-      : model_(model), layer_(layer), value_(model.in(layer)) {}
+  explicit Chain(OnnxLayer& layer) : layer_(layer), value_(layer.in()) {}
 
-  Chain& apply(const char* operation, const std::vector<Attribute>& attributes = {}) {
-    value_.name = model_.graph.add(operation, name(operation), {value_.name}, attributes);
+  Chain& apply(const char* operation, const std::vector<OnnxAttribute>& attributes = {}) {
+    value_.name = layer_.add_part(operation, operation, {value_.name}, attributes);
     return *this;
   }
   // With a number as the second operand.
   Chain& apply(const char* operation, double number) {
-    const std::string operand = model_.graph.scalar(name("constant"), number);
-    value_.name = model_.graph.add(operation, name(operation), {value_.name, operand});
-    return *this;
+    return apply_with(operation, layer_.graph.scalar(layer_.part("constant"), number));
   }
   Chain& apply_with(const char* operation, const std::string& operand) {
-    value_.name = model_.graph.add(operation, name(operation), {value_.name, operand});
+    value_.name = layer_.add_part(operation, operation, {value_.name, operand});
     return *this;
   }
   // shift + scale * x
@@ -60,103 +46,79 @@ class Chain {
     return *this;
   }
   [[nodiscard]] const OnnxValue& value() const { return value_; }
-  void finish() { model_.set(layer_, value_); }
+  void finish() { layer_.set(value_); }
 
  private:
-  [[nodiscard]] std::string name(const std::string& part) const { return layer_.name + "/" + part; }
-
-  OnnxNet& model_;
-  const Layer& layer_;
+  OnnxLayer& layer_;
   OnnxValue value_;
 };
 
 // ---- element by element
 
-void relu(OnnxNet& model, const Layer& layer) {
-  const double slope = number(layer, "negative_slope");
-  if (slope == 0) return simple(model, layer, "Relu");
-  simple(model, layer, "LeakyRelu", {{"alpha", static_cast<float>(slope)}});
-}
-
-void elu(OnnxNet& model, const Layer& layer) {
-  simple(model, layer, "Elu", {{"alpha", static_cast<float>(number(layer, "alpha"))}});
+void relu(OnnxLayer& l) {
+  const double slope = l.number("negative_slope");
+  if (slope == 0) return simple(l, "Relu");
+  simple(l, "LeakyRelu", {{"alpha", float(slope)}});
 }
 
 // More runtimes have these operators than the Clip of opset 13. HardSigmoid limits shift + scale *
 // x to 0 and 1, which rounds x to parts of the width between the bounds. Where these are wide, the
 // sum x + relu(min - x) - relu(x - max) keeps x between them as it is.
-void clip(OnnxNet& model, const Layer& layer) {
+void clip(OnnxLayer& l) {
   constexpr double wide = 16;
-  const double min = number(layer, "min"), max = number(layer, "max"), width = max - min;
+  const double min = l.number("min"), max = l.number("max"), width = max - min;
   if (std::max(width, std::abs(min)) > wide) {
-    const OnnxValue x = model.in(layer);
-    OnnxGraph& graph = model.graph;
+    const OnnxValue x = l.in();
     const auto excess = [&](double shift, double scale) {
-      return Chain(model, layer).line(shift, scale).apply("Relu").value().name;
+      return Chain(l).line(shift, scale).apply("Relu").value().name;
     };
     const std::string below = excess(min, -1), above = excess(-max, 1);
-    const std::string risen = graph.add("Add", layer.name + "/risen", {x.name, below});
-    model.set(layer, {graph.add("Sub", layer.name, {risen, above}), x.is_flat});
-    return;
+    const std::string risen = l.add_part("risen", "Add", {x.name, below});
+    return l.set({l.add("Sub", {risen, above}), x.is_flat});
   }
-  Chain(model, layer)
-      .apply("HardSigmoid",
-             {{"alpha", static_cast<float>(1 / width)}, {"beta", static_cast<float>(-min / width)}})
+  Chain(l)
+      .apply("HardSigmoid", {{"alpha", float(1 / width)}, {"beta", float(-min / width)}})
       .line(min, width)
       .finish();
 }
 
-void prelu(OnnxNet& model, const Layer& layer) {
-  const OnnxValue x = model.in(layer);
-  const int64_t count = model.weight_count(layer, 0);
-  const std::string slopes = model.graph.constant(layer.name + ".slope", channel_extents(x, count),
-                                                  model.weight(layer, 0));
-  model.set(layer, {model.graph.add("PRelu", layer.name, {x.name, slopes}), x.is_flat});
+void prelu(OnnxLayer& l) {
+  const OnnxValue x = l.in();
+  const std::string slopes = channel_constant(l, x, "slope", l.weight_values(0));
+  l.set({l.add("PRelu", {x.name, slopes}), x.is_flat});
 }
 
-void power(OnnxNet& model, const Layer& layer) {
-  Chain chain(model, layer);
-  chain.line(number(layer, "shift"), number(layer, "scale"));
-  if (number(layer, "power") != 1) chain.apply("Pow", number(layer, "power"));
+void power(OnnxLayer& l) {
+  Chain chain(l);
+  chain.line(l.number("shift"), l.number("scale"));
+  if (l.number("power") != 1) chain.apply("Pow", l.number("power"));
   chain.finish();
 }
 
-double logarithm_of_base(const Layer& layer) {
-  const double base = number(layer, "base");
+double logarithm_of_base(const OnnxLayer& l) {
+  const double base = l.number("base");
   return base == -1 ? 1 : std::log(base);
 }
 
-void exp(OnnxNet& model, const Layer& layer) {
-  const double factor = logarithm_of_base(layer);
-  Chain(model, layer)
-      .line(number(layer, "shift") * factor, number(layer, "scale") * factor)
-      .apply("Exp")
-      .finish();
+void exp(OnnxLayer& l) {
+  const double factor = logarithm_of_base(l);
+  Chain(l).line(l.number("shift") * factor, l.number("scale") * factor).apply("Exp").finish();
 }
 
-void log(OnnxNet& model, const Layer& layer) {
-  Chain(model, layer)
-      .line(number(layer, "shift"), number(layer, "scale"))
-      .apply("Log")
-      .line(0, 1 / logarithm_of_base(layer))
-      .finish();
+void log(OnnxLayer& l) {
+  Chain chain(l);
+  chain.line(l.number("shift"), l.number("scale")).apply("Log").line(0, 1 / logarithm_of_base(l));
+  chain.finish();
 }
 
-void sigmoid_times(OnnxNet& model, const Layer& layer, double beta) {
-  const std::string x = model.in(layer).name;
-  Chain(model, layer).line(0, beta).apply("Sigmoid").apply_with("Mul", x).finish();
-}
-void silu(OnnxNet& model, const Layer& layer) {
-  sigmoid_times(model, layer, 1);
-}
-void swish(OnnxNet& model, const Layer& layer) {
-  sigmoid_times(model, layer, number(layer, "beta"));
+void sigmoid_times(OnnxLayer& l, double beta) {
+  Chain(l).line(0, beta).apply("Sigmoid").apply_with("Mul", l.in().name).finish();
 }
 
-void gelu(OnnxNet& model, const Layer& layer) {
-  const std::string x = model.in(layer).name;
-  Chain chain(model, layer);
-  if (layer.attributes->text("approximate") == "tanh") {
+void gelu(OnnxLayer& l) {
+  const std::string x = l.in().name;
+  Chain chain(l);
+  if (l.text("approximate") == "tanh") {
     // tanh(sqrt(2 / pi) (x + 0.044715 x^3))
     chain.apply_with("Mul", x).line(1, 0.044715).apply_with("Mul", x);
     chain.line(0, std::sqrt(2 / std::numbers::pi)).apply("Tanh");
@@ -167,75 +129,63 @@ void gelu(OnnxNet& model, const Layer& layer) {
 }
 
 // x / 6 + 1/2 between 0 and 1.
-std::vector<Attribute> hard_slope() {
-  return {{"alpha", 1.0F / 6}, {"beta", 0.5F}};
-}
+const std::vector<OnnxAttribute> hard_slope{{"alpha", 1.0F / 6}, {"beta", 0.5F}};
 
-void hard_sigmoid(OnnxNet& model, const Layer& layer) {
-  simple(model, layer, "HardSigmoid", hard_slope());
-}
-void hard_swish(OnnxNet& model, const Layer& layer) {
-  const std::string x = model.in(layer).name;
-  Chain(model, layer).apply("HardSigmoid", hard_slope()).apply_with("Mul", x).finish();
+void hard_swish(OnnxLayer& l) {
+  Chain(l).apply("HardSigmoid", hard_slope).apply_with("Mul", l.in().name).finish();
 }
 
 // ---- several inputs
 
-bool any_flat(const OnnxNet& model, const Layer& layer) {
-  for (size_t i = 0; i < layer.inputs.size(); ++i) {
-    if (model.in(layer, i).is_flat) return true;
-  }
-  return false;
+std::vector<OnnxValue> all_inputs(const OnnxLayer& l) {
+  std::vector<OnnxValue> values;
+  for (size_t i = 0; i < l.layer.inputs.size(); ++i) values.push_back(l.in(i));
+  return values;
 }
 
-// All inputs with the same number of axes.
-std::vector<std::string> alike(OnnxNet& model, const Layer& layer) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < layer.inputs.size(); ++i) {
-    names.push_back(any_flat(model, layer) ? model.row(layer, i) : model.in(layer, i).name);
-  }
-  return names;
+bool is_flat(const OnnxValue& value) {
+  return value.is_flat;
 }
 
-void eltwise(OnnxNet& model, const Layer& layer) {
-  const bool is_flat = any_flat(model, layer);
-  std::vector<std::string> inputs = alike(model, layer);
-  const std::string operation = layer.attributes->text("operation");
-  if (operation == "MAX") {
-    return model.set(layer, {model.graph.add("Max", layer.name, inputs), is_flat});
-  }
+void eltwise(OnnxLayer& l) {
+  const std::vector<OnnxValue> values = all_inputs(l);
+  const bool flat = std::any_of(values.begin(), values.end(), is_flat);
+  std::vector<std::string> inputs;  // with the same number of axes
+  for (size_t i = 0; i < values.size(); ++i) inputs.push_back(flat ? l.row(i) : values[i].name);
+  const std::string& operation = l.text("operation");
+  if (operation == "MAX") return l.set({l.add("Max", inputs), flat});
   const bool sums = operation == "SUM";
-  const auto factors = sums ? listed<double>(*layer.attributes, "coeff") : std::vector<double>{};
+  const auto factors = sums ? l.listed<double>("coeff") : std::vector<double>{};
   for (size_t i = 0; i < factors.size(); ++i) {
     if (factors[i] == 1) continue;
-    const std::string factor = model.graph.scalar(layer.name + "/factor", factors[i]);
-    inputs[i] = model.graph.add("Mul", layer.name + "/scaled", {inputs[i], factor});
+    const std::string factor = l.graph.scalar(l.part("factor"), factors[i]);
+    inputs[i] = l.add_part("scaled", "Mul", {inputs[i], factor});
   }
+  const char* combined = sums ? "Add" : "Mul";
   std::string result = inputs.at(0);
   for (size_t i = 1; i < inputs.size(); ++i) {
     const bool is_last = i + 1 == inputs.size();
-    result = model.graph.add(sums ? "Add" : "Mul", is_last ? layer.name : layer.name + "/part",
-                             {result, inputs[i]});
+    result = is_last ? l.add(combined, {result, inputs[i]})
+                     : l.add_part("part", combined, {result, inputs[i]});
   }
-  model.set(layer, {result, is_flat});
+  l.set({result, flat});
 }
 
-int64_t axis_of(const Layer& layer, const char* old_name = nullptr) {
-  const bool is_old = old_name != nullptr && layer.attributes->is_set(old_name);
-  const int64_t axis = layer.attributes->integer(is_old ? old_name : "axis");
+int64_t axis_of(const OnnxLayer& l, const char* old_name = nullptr) {
+  const bool is_old = old_name != nullptr && l.layer.attributes->is_set(old_name);
+  const int64_t axis = l.integer(is_old ? old_name : "axis");
   return axis < 0 ? axis + 4 : axis;
 }
 
-void concat(OnnxNet& model, const Layer& layer) {
-  const int64_t axis = axis_of(layer, "concat_dim");
+void concat(OnnxLayer& l) {
+  const int64_t axis = axis_of(l, "concat_dim");
+  const std::vector<OnnxValue> values = all_inputs(l);
+  const bool flat = axis == 1 && std::all_of(values.begin(), values.end(), is_flat);
   std::vector<std::string> inputs;
-  bool all_flat = true;
-  for (size_t i = 0; i < layer.inputs.size(); ++i) all_flat &= model.in(layer, i).is_flat;
-  const bool is_flat = all_flat && axis == 1;
-  for (size_t i = 0; i < layer.inputs.size(); ++i) {
-    inputs.push_back(is_flat ? model.in(layer, i).name : model.image(layer, i));
+  for (size_t i = 0; i < values.size(); ++i) {
+    inputs.push_back(flat ? values[i].name : l.image(i));
   }
-  model.set(layer, {model.graph.add("Concat", layer.name, inputs, {{"axis", axis}}), is_flat});
+  l.set({l.add("Concat", inputs, {{"axis", axis}}), flat});
 }
 
 int64_t extent(const Shape& shape, int64_t axis) {
@@ -243,134 +193,141 @@ int64_t extent(const Shape& shape, int64_t axis) {
   return extents[axis];
 }
 
-std::string slice_of(OnnxNet& model, const std::string& name, const std::string& x,
+std::string slice_of(OnnxGraph& graph, const std::string& name, const std::string& x,
                      const std::vector<int64_t>& axes, const std::vector<int64_t>& starts,
                      const std::vector<int64_t>& ends) {
-  OnnxGraph& graph = model.graph;
   return graph.add("Slice", name,
                    {x, graph.integers(name + "/starts", starts),
                     graph.integers(name + "/ends", ends), graph.integers(name + "/axes", axes)});
 }
 
-void slice(OnnxNet& model, const Layer& layer) {
-  const int64_t axis = axis_of(layer, "slice_dim");
-  const std::string x = model.image(layer);
+void slice(OnnxLayer& l) {
+  const int64_t axis = axis_of(l, "slice_dim");
+  const std::string x = l.image();
   int64_t first = 0;
-  for (size_t i = 0; i < layer.outputs.size(); ++i) {
-    const int64_t end = first + extent(model.shape_out(layer, i), axis);
-    const std::string name = fmt::format("{}/{}", layer.name, i);
-    model.set(layer, {slice_of(model, name, x, {axis}, {first}, {end}), false}, i);
+  for (size_t i = 0; i < l.layer.outputs.size(); ++i) {
+    const int64_t end = first + extent(l.shape_out(i), axis);
+    const std::string name = l.part(fmt::format("{}", i));
+    l.set({slice_of(l.graph, name, x, {axis}, {first}, {end}), false}, i);
     first = end;
   }
 }
 
-void crop(OnnxNet& model, const Layer& layer) {
-  const int64_t first = axis_of(layer);
-  const auto offsets = listed<int64_t>(*layer.attributes, "offset");
+void crop(OnnxLayer& l) {
+  const int64_t first = axis_of(l);
+  const auto offsets = l.listed<int64_t>("offset");
   std::vector<int64_t> axes, starts, ends;
   for (int64_t axis = first; axis < 4; ++axis) {
-    const auto at = static_cast<size_t>(axis - first);
+    const auto at = size_t(axis - first);
     const int64_t start = offsets.empty() ? 0 : offsets.size() == 1 ? offsets[0] : offsets.at(at);
     axes.push_back(axis);
     starts.push_back(start);
-    ends.push_back(start + extent(model.shape_out(layer), axis));
+    ends.push_back(start + extent(l.shape_out(), axis));
   }
-  model.set(layer, {slice_of(model, layer.name, model.image(layer), axes, starts, ends), false});
+  l.set({slice_of(l.graph, l.layer.name, l.image(), axes, starts, ends), false});
 }
 
 // ---- shapes
 
-void reshape(OnnxNet& model, const Layer& layer) {
-  const Shape& from = model.shape_in(layer);
-  const Shape& to = model.shape_out(layer);
+void reshape(OnnxLayer& l) {
+  const Shape &from = l.shape_in(), &to = l.shape_out();
   if (from.n != to.n) {
-    throw no_onnx_form(layer, fmt::format("it makes {} of {}, and an exported net takes any number "
-                                          "of rows",
-                                          to_string(to), to_string(from)));
+    throw layer_error(l.layer, "it makes {} of {}, and an exported net takes any number of rows",
+                      to_string(to), to_string(from));
   }
-  const std::string extents = model.graph.integers(layer.name + "/extents", {-1, to.c, to.h, to.w});
-  model.set(layer,
-            {model.graph.add("Reshape", layer.name, {model.in(layer).name, extents}), false});
+  const std::string extents = l.graph.integers(l.part("extents"), {-1, to.c, to.h, to.w});
+  l.set({l.add("Reshape", {l.in().name, extents}), false});
 }
 
-void flatten(OnnxNet& model, const Layer& layer) {
-  const Shape& to = model.shape_out(layer);
-  if (to.h == 1 && to.w == 1) return model.set(layer, {model.row(layer), true});
-  reshape(model, layer);
+void flatten(OnnxLayer& l) {
+  const Shape& to = l.shape_out();
+  if (to.h == 1 && to.w == 1) return l.set({l.row(), true});
+  reshape(l);
 }
 
 // Not the operator Tile, which some runtimes do not have.
-void tile(OnnxNet& model, const Layer& layer) {
-  const std::vector<std::string> inputs(static_cast<size_t>(layer.attributes->integer("tiles")),
-                                        model.image(layer));
-  model.set(layer,
-            {model.graph.add("Concat", layer.name, inputs, {{"axis", axis_of(layer)}}), false});
+void tile(OnnxLayer& l) {
+  const std::vector<std::string> inputs(size_t(l.integer("tiles")), l.image());
+  l.set({l.add("Concat", inputs, {{"axis", axis_of(l)}}), false});
 }
 
-void softmax(OnnxNet& model, const Layer& layer) {
-  simple(model, layer, "Softmax", {{"axis", int64_t{1}}});
+// ---- windows
+
+struct Window {
+  OnnxAxes kernel, stride;
+  OnnxAxes before, after;  // zeros around the image
+};
+
+// The average over a window, to which the zeros around the image count, but not `beyond`: places
+// after them that the last window reaches.
+std::string add_average(OnnxLayer& l, const std::string& x, const Window& window, OnnxAxes beyond) {
+  std::string padded = x;
+  const OnnxAxes before = window.before, after = window.after;
+  // Not by count_include_pad, which some runtimes ignore.
+  if (before.h + before.w + after.h + after.w > 0) {
+    const std::string pads =
+        l.graph.integers(l.part("pads"), {0, 0, before.h, before.w, 0, 0, after.h, after.w});
+    padded = l.add_part("Pad", "Pad", {x, pads});
+  }
+  return l.add_part("AveragePool", "AveragePool", {padded},
+                    {{"kernel_shape", std::vector{window.kernel.h, window.kernel.w}},
+                     {"strides", std::vector{window.stride.h, window.stride.w}},
+                     {"pads", std::vector<int64_t>{0, 0, beyond.h, beyond.w}},
+                     {"count_include_pad", int64_t{0}}});
 }
 
-// ---- normalization by neighbouring channels
-
-void lrn(OnnxNet& model, const Layer& layer) {
-  const int64_t size = layer.attributes->integer("local_size");
-  const double alpha = layer.attributes->number("alpha"), beta = layer.attributes->number("beta");
-  if (layer.attributes->text("norm_region") == "ACROSS_CHANNELS") {
-    return simple(model, layer, "LRN",
-                  {{"alpha", static_cast<float>(alpha)},
-                   {"beta", static_cast<float>(beta)},
-                   {"bias", static_cast<float>(layer.attributes->number("k"))},
+// Normalization by neighboring channels, or by the pixels around each.
+void lrn(OnnxLayer& l) {
+  const int64_t size = l.integer("local_size");
+  const double alpha = l.number("alpha"), beta = l.number("beta");
+  if (l.text("norm_region") == "ACROSS_CHANNELS") {
+    return simple(l, "LRN",
+                  {{"alpha", float(alpha)},
+                   {"beta", float(beta)},
+                   {"bias", float(l.number("k"))},
                    {"size", size}});
   }
   // x * (1 + alpha * mean of the squares around it)^-beta, with zeros around the image
-  const std::string x = model.image(layer);
-  const std::string squares = model.graph.add("Mul", layer.name + "/squares", {x, x});
+  const std::string x = l.image();
+  const std::string squares = l.add_part("squares", "Mul", {x, x});
   const int64_t pad = (size - 1) / 2;
-  const OnnxWindow window{{size, size}, {1, 1}, {pad, pad}, {pad, pad}};
-  std::string value = add_average(model.graph, layer.name, squares, window, {0, 0});
+  std::string value =
+      add_average(l, squares, {{size, size}, {1, 1}, {pad, pad}, {pad, pad}}, {0, 0});
   for (const auto& [operation, operand] :
        {std::pair{"Mul", alpha}, std::pair{"Add", 1.0}, std::pair{"Pow", -beta}}) {
-    const std::string constant = model.graph.scalar(layer.name + "/constant", operand);
-    value = model.graph.add(operation, layer.name + "/" + operation, {value, constant});
+    const std::string constant = l.graph.scalar(l.part("constant"), operand);
+    value = l.add_part(operation, operation, {value, constant});
   }
-  model.set(layer, {model.graph.add("Mul", layer.name, {x, value}), false});
+  l.set({l.add("Mul", {x, value}), false});
 }
 
-// ---- pooling
-
-void pooling(OnnxNet& model, const Layer& layer) {
-  const Shape& in = model.shape_in(layer);
-  const bool is_maximum = layer.attributes->text("pool") == "MAX";
-  const std::string x = model.image(layer);
-  if (flag(layer, "global_pooling")) {
-    const char* operation = is_maximum ? "GlobalMaxPool" : "GlobalAveragePool";
-    return model.set(layer, {model.graph.add(operation, layer.name, {x}), false});
+void pooling(OnnxLayer& l) {
+  const bool is_maximum = l.text("pool") == "MAX";
+  const std::string x = l.image();
+  if (l.integer("global_pooling") != 0) {
+    return l.set({l.add(is_maximum ? "GlobalMaxPool" : "GlobalAveragePool", {x}), false});
   }
-  const Shape& out = model.shape_out(layer);
-  const OnnxAxes kernel = pair_of_axes(*layer.attributes, "kernel_size", "kernel_h", "kernel_w");
-  const OnnxAxes stride = pair_of_axes(*layer.attributes, "stride", "stride_h", "stride_w", 1);
-  const OnnxAxes pad = pair_of_axes(*layer.attributes, "pad", "pad_h", "pad_w", 0);
-  // Rows and columns that the last windows need after the image; the number of windows then needs
-  // no rounding up, of which runtimes have several ideas.
+  const OnnxAxes kernel = l.axes("kernel_size", "kernel", 0);
+  const OnnxAxes stride = l.axes("stride", 1), pad = l.axes("pad", 0);
+  // Rows and columns that the last windows need after the image. With them the number of windows is
+  // not rounded up, which runtimes do in different ways.
   const auto after = [](int64_t windows, int64_t step, int64_t size, int64_t before, int64_t all) {
     return std::max<int64_t>(0, (windows - 1) * step + size - all - before);
   };
+  const Shape &in = l.shape_in(), &out = l.shape_out();
   const OnnxAxes end{after(out.h, stride.h, kernel.h, pad.h, in.h),
                      after(out.w, stride.w, kernel.w, pad.w, in.w)};
   if (is_maximum) {
-    const std::vector<int64_t> pads{pad.h, pad.w, end.h, end.w};
-    return model.set(layer, {model.graph.add("MaxPool", layer.name, {x},
-                                             {{"kernel_shape", std::vector{kernel.h, kernel.w}},
-                                              {"strides", std::vector{stride.h, stride.w}},
-                                              {"pads", pads}}),
-                             false});
+    return l.set({l.add("MaxPool", {x},
+                        {{"kernel_shape", std::vector{kernel.h, kernel.w}},
+                         {"strides", std::vector{stride.h, stride.w}},
+                         {"pads", std::vector{pad.h, pad.w, end.h, end.w}}}),
+                  false});
   }
   // An average counts what is inside the padding, but nothing beyond it.
   const OnnxAxes counted{std::min(end.h, pad.h), std::min(end.w, pad.w)};
   const OnnxAxes beyond{end.h - counted.h, end.w - counted.w};
-  model.set(layer, {add_average(model.graph, layer.name, x, {kernel, stride, pad, counted}, beyond),
-                    false});
+  l.set({add_average(l, x, {kernel, stride, pad, counted}, beyond), false});
 }
 
 struct NamedForm {
@@ -379,8 +336,8 @@ struct NamedForm {
 };
 
 constexpr NamedForm forms[] = {
-    {"AbsVal", [](OnnxNet& m, const Layer& l) { simple(m, l, "Abs"); }},
-    {"BNLL", [](OnnxNet& m, const Layer& l) { simple(m, l, "Softplus"); }},
+    {"AbsVal", [](OnnxLayer& l) { simple(l, "Abs"); }},
+    {"BNLL", [](OnnxLayer& l) { simple(l, "Softplus"); }},
     {"BatchNorm", batch_norm},
     {"BatchNormScale", batch_norm},
     {"Bias", bias},
@@ -390,12 +347,15 @@ constexpr NamedForm forms[] = {
     {"Crop", crop},
     {"Deconvolution", deconvolution},
     {"Dropout", same},
-    {"ELU", elu},
+    {"ELU",
+     [](OnnxLayer& l) {
+       simple(l, "Elu", {{"alpha", float(l.number("alpha"))}});
+     }},
     {"Eltwise", eltwise},
     {"Exp", exp},
     {"Flatten", flatten},
     {"GELU", gelu},
-    {"HardSigmoid", hard_sigmoid},
+    {"HardSigmoid", [](OnnxLayer& l) { simple(l, "HardSigmoid", hard_slope); }},
     {"HardSwish", hard_swish},
     {"InnerProduct", inner_product},
     {"LRN", lrn},
@@ -407,13 +367,16 @@ constexpr NamedForm forms[] = {
     {"ReLU", relu},
     {"Reshape", reshape},
     {"Scale", scale},
-    {"SiLU", silu},
-    {"Sigmoid", [](OnnxNet& m, const Layer& l) { simple(m, l, "Sigmoid"); }},
+    {"SiLU", [](OnnxLayer& l) { sigmoid_times(l, 1); }},
+    {"Sigmoid", [](OnnxLayer& l) { simple(l, "Sigmoid"); }},
     {"Slice", slice},
-    {"Softmax", softmax},
+    {"Softmax",
+     [](OnnxLayer& l) {
+       simple(l, "Softmax", {{"axis", int64_t{1}}});
+     }},
     {"Split", same},
-    {"Swish", swish},
-    {"TanH", [](OnnxNet& m, const Layer& l) { simple(m, l, "Tanh"); }},
+    {"Swish", [](OnnxLayer& l) { sigmoid_times(l, l.number("beta")); }},
+    {"TanH", [](OnnxLayer& l) { simple(l, "Tanh"); }},
     {"Tile", tile},
 };
 

@@ -1,12 +1,13 @@
-#include "core/base/error.h"
-#include "core/formats/onnx/layers.h"
+#include "core/formats/onnx/onnx_net.h"
+
+#include "core/model/net/layer_calls.h"
 
 namespace tandem {
 
-OnnxNet::OnnxNet(OnnxGraph& written_graph, const Net& written_net,
-                 const std::vector<float>& weights, bool fold_batch_norm)
-    : graph(written_graph),
-      net(written_net),
+OnnxNet::OnnxNet(OnnxGraph& graph, const Net& net, const std::vector<float>& weights,
+                 bool fold_batch_norm)
+    : graph_(graph),
+      net_(net),
       weights_(weights),
       folds_(fold_batch_norm),
       needed_(net.layers.size(), false),
@@ -15,86 +16,107 @@ OnnxNet::OnnxNet(OnnxGraph& written_graph, const Net& written_net,
 void OnnxNet::mark_needed(int tensor) {
   std::vector<int> open{tensor};
   while (!open.empty()) {
-    const int producer = net.tensor(open.back()).producer;
+    const int producer = net_.tensor(open.back()).producer;
     open.pop_back();
-    if (producer < 0 || needed_[static_cast<size_t>(producer)]) continue;
-    needed_[static_cast<size_t>(producer)] = true;
-    for (const int input : net.layer(producer).inputs) open.push_back(input);
+    if (producer < 0 || needed_[size_t(producer)]) continue;
+    needed_[size_t(producer)] = true;
+    for (const int input : net_.layer(producer).inputs) open.push_back(input);
   }
 }
 
-void OnnxNet::write(const std::string& input, int last) {
+void OnnxNet::write(const std::string& input, int last,
+                    OnnxForm (*form_of)(const std::string& type)) {
   mark_needed(last);
-  values_[net.data] = {input, false};
-  for (const Layer& layer : net.layers) {
+  values_[net_.data] = {input, false};
+  for (const Layer& layer : net_.layers) {
     if (!needed_[index_of(layer)] || written_[index_of(layer)]) continue;
     for (const int tensor : layer.inputs) {
       if (values_.contains(tensor)) continue;
-      throw no_onnx_form(layer, fmt::format("it reads the input '{}', and an exported net has one "
-                                            "input, the pictures",
-                                            net.tensor(tensor).name));
+      throw layer_error(layer,
+                        "it reads the input '{}', and an exported net has one input, the pictures",
+                        net_.tensor(tensor).name);
     }
-    const OnnxForm form = onnx_form(layer.type->name);
-    if (form == nullptr) throw no_onnx_form(layer, "this type of layer has no ONNX form");
-    form(*this, layer);
-    written_[index_of(layer)] = true;
+    const OnnxForm form = form_of(layer.type->name);
+    if (form == nullptr) throw layer_error(layer, "this type of layer has no ONNX form");
+    OnnxLayer written(*this, layer);
+    form(written);
+    written.mark_written();
   }
 }
 
-const Shape& OnnxNet::shape_in(const Layer& layer, size_t index) const {
-  return net.tensor(layer.inputs.at(index)).shape;
-}
-const Shape& OnnxNet::shape_out(const Layer& layer, size_t index) const {
-  return net.tensor(layer.outputs.at(index)).shape;
+OnnxAxes OnnxLayer::axes(const std::string& both, const std::string& each, int64_t absent) const {
+  const Attributes& attributes = *layer.attributes;
+  const std::string h = each + "_h", w = each + "_w";
+  if (attributes.find(h) != nullptr && attributes.is_set(h)) {
+    return {attributes.integer(h), attributes.integer(w)};
+  }
+  auto values = listed<int64_t>(both);
+  const Attribute* one = attributes.find(both);
+  if (one != nullptr && one->is_set && std::holds_alternative<int64_t>(one->value)) {
+    values = {std::get<int64_t>(one->value)};
+  }
+  return values.empty() ? OnnxAxes{absent, absent} : OnnxAxes{values.front(), values.back()};
 }
 
-OnnxValue OnnxNet::in(const Layer& layer, size_t index) const {
-  return values_.at(layer.inputs.at(index));
+const Shape& OnnxLayer::shape_in(size_t index) const {
+  return net_.net_.tensor(layer.inputs.at(index)).shape;
+}
+const Shape& OnnxLayer::shape_out(size_t index) const {
+  return net_.net_.tensor(layer.outputs.at(index)).shape;
+}
+std::vector<float> OnnxLayer::weight_values(size_t index) const {
+  if (index >= layer.weights.size()) return {};
+  const float* values = net_.weights_.data() + array(index).offset;
+  return {values, values + array(index).count};
 }
 
-std::string OnnxNet::image(const Layer& layer, size_t index) {
-  OnnxValue& value = values_.at(layer.inputs.at(index));
+OnnxValue OnnxLayer::in(size_t index) const {
+  return net_.value(layer.inputs.at(index));
+}
+
+std::string OnnxLayer::image(size_t index) {
+  const OnnxValue value = in(index);
   if (!value.is_flat) return value.name;
-  const Shape& shape = shape_in(layer, index);
-  const std::string extents =
-      graph.integers(layer.name + "/extents", {-1, shape.c, shape.h, shape.w});
-  return graph.add("Reshape", layer.name + "/image", {value.name, extents});
+  const Shape& shape = shape_in(index);
+  const std::string extents = graph.integers(part("extents"), {-1, shape.c, shape.h, shape.w});
+  return add_part("image", "Reshape", {value.name, extents});
 }
 
-std::string OnnxNet::row(const Layer& layer, size_t index) {
-  const OnnxValue& value = values_.at(layer.inputs.at(index));
+std::string OnnxLayer::row(size_t index) {
+  const OnnxValue value = in(index);
   if (value.is_flat) return value.name;
-  return graph.add("Flatten", layer.name + "/row", {value.name}, {{"axis", int64_t{1}}});
+  return add_part("row", "Flatten", {value.name}, {{"axis", int64_t{1}}});
 }
 
-const float* OnnxNet::weight(const Layer& layer, size_t index) const {
-  return weights_.data() + net.weight(layer.weights.at(index)).offset;
-}
-int64_t OnnxNet::weight_count(const Layer& layer, size_t index) const {
-  return net.weight(layer.weights.at(index)).count;
+std::string OnnxLayer::add(const std::string& operation, const std::vector<std::string>& inputs,
+                           const std::vector<OnnxAttribute>& attributes) {
+  return graph.add(operation, layer.name, inputs, attributes);
 }
 
-void OnnxNet::set(const Layer& layer, OnnxValue value, size_t output) {
-  values_[layer.outputs.at(output)] = std::move(value);
+std::string OnnxLayer::add_part(const std::string& name, const std::string& operation,
+                                const std::vector<std::string>& inputs,
+                                const std::vector<OnnxAttribute>& attributes) {
+  return graph.add(operation, part(name), inputs, attributes);
 }
 
-const Layer* OnnxNet::only_reader(const Layer& layer, const char* type) const {
+void OnnxLayer::set(OnnxValue value, size_t output) {
+  net_.values_[layer.outputs.at(output)] = std::move(value);
+}
+
+std::optional<OnnxLayer> OnnxLayer::only_reader() const {
   const Layer* reader = nullptr;
-  for (const int consumer : net.tensor(layer.outputs.at(0)).consumers) {
-    if (!needed_[static_cast<size_t>(consumer)]) continue;
-    if (reader != nullptr) return nullptr;
-    reader = &net.layer(consumer);
+  for (const int consumer : net_.net_.tensor(layer.outputs.at(0)).consumers) {
+    if (!net_.needed_[size_t(consumer)]) continue;
+    if (reader != nullptr) return {};
+    reader = &net_.net_.layer(consumer);
   }
-  return reader != nullptr && std::string(reader->type->name) == type ? reader : nullptr;
+  if (reader == nullptr) return {};
+  return OnnxLayer(net_, *reader);
 }
 
-void OnnxNet::mark_folded(const Layer& layer) {
-  mark_written(layer);
-  folded_.push_back(layer.name);
-}
-
-Error no_onnx_form(const Layer& layer, const std::string& why) {
-  return error("{}: {}{}", layer.title(), why, in_file(layer.location));
+void OnnxLayer::mark_folded() {
+  mark_written();
+  net_.folded_.push_back(layer.name);
 }
 
 }  // namespace tandem

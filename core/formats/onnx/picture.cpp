@@ -23,16 +23,16 @@ struct Shares {
 Shares shares_of(const center_crop::Part& part, Filter filter) {
   Shares shares{part.begin, part.count, part.count, {}};
   if (part.whole == part.resized) return shares;
-  std::vector<resampling::Taps> taps(static_cast<size_t>(part.count));
+  std::vector<resampling::Taps> taps(size_t(part.count));
   for (size_t i = 0; i < taps.size(); ++i) {
     find_taps(filter, part.whole, part.resized, part.begin + static_cast<int64_t>(i), taps[i]);
   }
   const resampling::Taps& last = taps.back();
   shares.first = taps.front().first;
   shares.pixels = last.first + static_cast<int64_t>(last.weights.size()) - shares.first;
-  shares.values.assign(static_cast<size_t>(shares.pixels * part.count), 0);
+  shares.values.assign(size_t(shares.pixels * part.count), 0);
   for (size_t i = 0; i < taps.size(); ++i) {
-    auto to = static_cast<size_t>((taps[i].first - shares.first) * part.count) + i;
+    auto to = size_t((taps[i].first - shares.first) * part.count) + i;
     for (const double weight : taps[i].weights) {
       shares.values[to] = weight;
       to += taps.size();
@@ -123,15 +123,14 @@ class Resizing {
 }  // namespace
 }  // namespace onnx_picture
 
-std::string add_picture_steps(OnnxGraph& graph, const std::string& picture,
-                              const OnnxOptions::Size& size, const Shape& crop,
-                              const PictureSteps& steps) {
+std::string add_picture_steps(OnnxGraph& graph, const std::string& picture, const Shape& size,
+                              const Shape& crop, const PictureSteps& steps) {
   using onnx_picture::Resizing;
   const auto name = &Resizing::name;
   const bool is_in_passes = steps.rounding == PictureSteps::Rounding::each_pass;
   const auto filter = steps.is_cubic ? resampling::Filter::cubic : resampling::Filter::linear;
   const center_crop::Middle middle =
-      center_crop::middle_of(size.width, size.height, crop.w, crop.h, steps.resize);
+      center_crop::middle_of(size.w, size.h, crop.w, crop.h, steps.resize);
   const auto rows = onnx_picture::shares_of(middle.down, filter);
   const auto columns = onnx_picture::shares_of(middle.across, filter);
   std::string value = graph.add(
@@ -141,15 +140,15 @@ std::string add_picture_steps(OnnxGraph& graph, const std::string& picture,
        graph.integers(name("axes"), {2, 3})});
   // In the order of the data set.
   const bool is_down_first =
-      !is_in_passes || resampling::is_down_first(size.width, size.height, middle.across.resized,
-                                                 middle.down.resized);
+      !is_in_passes ||
+      resampling::is_down_first(size.w, size.h, middle.across.resized, middle.down.resized);
   Resizing resizing(graph, steps);
   if (!is_down_first) value = resizing.across(value, columns);
   value = resizing.down(value, rows);
   if (is_down_first) value = resizing.across(value, columns);
   if (!rows.values.empty() || !columns.values.empty()) value = resizing.finished(value);
   // Order of the channels, mean and scale are one product of each pixel's channels.
-  const auto channels = static_cast<size_t>(crop.c);
+  const auto channels = size_t(crop.c);
   std::vector<float> matrix(channels * channels, 0), biases(channels, 0);
   for (size_t to = 0; to < channels; ++to) {
     matrix[to * channels + (steps.is_rgb ? to : channels - 1 - to)] = steps.scale;

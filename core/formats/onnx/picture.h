@@ -2,17 +2,31 @@
 // data set does when it tests and predicts.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
-#include "core/formats/onnx/export.h"
+#include "core/base/numbers/shape.h"
 #include "core/formats/onnx/graph.h"
 
 namespace tandem {
 
-// From pictures of this size, in R,G,B or gray, values 0 to 255, to the net's input of shape
-// `crop`. Returns the name of the result.
-std::string add_picture_steps(OnnxGraph& graph, const std::string& picture,
-                              const OnnxOptions::Size& size, const Shape& crop,
-                              const PictureSteps& steps);
+// The steps (docs/reference/data.md).
+struct PictureSteps {
+  // Which resampled pixels become whole numbers: none, those of the result, or those of each of two
+  // passes, as by Pillow.
+  enum class Rounding { none, once, each_pass };
+  int64_t resize = 0;        // shorter side before the crop; 0: the largest part of the crop's form
+  std::vector<float> means;  // of the net's channels, in their order
+  float scale = 1;           // (pixel - mean) * scale
+  bool is_rgb = false;       // order of the net's channels; else B,G,R
+  bool is_cubic = false;     // the filter; else linear
+  Rounding rounding = Rounding::none;
+};
+
+// From pictures of the shape `size`, in R,G,B or gray, values 0 to 255, to the net's input of shape
+// `crop`. `picture` is the name of the graph's input. Returns the name of the result.
+std::string add_picture_steps(OnnxGraph& graph, const std::string& picture, const Shape& size,
+                              const Shape& crop, const PictureSteps& steps);
 
 }  // namespace tandem

@@ -1,24 +1,24 @@
 // The ONNX forms of layers with weights or statistics of channels: normalizations, convolutions and
-// products. Each writes the layer's operators into the model, with a BatchNorm folded into the
-// weights before it on request. Error for a layer that ONNX cannot express.
+// products, with a BatchNorm folded into the weights before it on request.
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "core/formats/onnx/layers.h"
+#include "core/formats/onnx/onnx_net.h"
 
 namespace tandem::onnx_forms {
 
-// Of values for each channel, to be combined with x. Some runtimes take no leading axis of
-// extent 1.
-[[nodiscard]] std::vector<int64_t> channel_extents(const OnnxValue& x, int64_t count);
+// A constant "conv1.<name>" with a value for each channel, to be combined with x.
+std::string channel_constant(OnnxLayer& l, const OnnxValue& x, const char* name,
+                             const std::vector<float>& values);
 
-void scale(OnnxNet& model, const Layer& layer);
-void bias(OnnxNet& model, const Layer& layer);
-void batch_norm(OnnxNet& model, const Layer& layer);
-void layer_norm(OnnxNet& model, const Layer& layer);
-void convolution(OnnxNet& model, const Layer& layer);
-void deconvolution(OnnxNet& model, const Layer& layer);
-void inner_product(OnnxNet& model, const Layer& layer);
+void scale(OnnxLayer& l);
+void bias(OnnxLayer& l);
+void batch_norm(OnnxLayer& l);
+void layer_norm(OnnxLayer& l);
+void convolution(OnnxLayer& l);
+void deconvolution(OnnxLayer& l);
+void inner_product(OnnxLayer& l);
 
 }  // namespace tandem::onnx_forms

@@ -5,17 +5,13 @@
 #include <utility>
 
 #include "core/model/file/batch_norm.h"
+#include "core/model/file/classes.h"
 #include "core/model/file/fields.h"
 #include "core/model/file/net_phases.h"
 
 namespace tandem {
 
 namespace {
-
-void set_scalar(Message& block, const std::string& name, auto value) {
-  std::erase_if(block.fields, [&](const Field& field) { return field.name == name; });
-  block.add(name, fmt::format("{}", value));
-}
 
 // The first `shape { dim: ... }` of an Input layer; false if it has none.
 bool set_shape(LayerDefinition& layer, int64_t size) {
@@ -39,21 +35,11 @@ void set_crop(LayerDefinition& layer, int64_t size) {
     if (!field.message || field.message->find("crop_size") == nullptr) continue;
     std::erase_if(own_block(field).fields, [](const Field& f) { return f.name == "crop_size"; });
   }
-  for (Field& field : layer.body.fields) {
-    if (field.name == "transform_param" && field.message) {
-      return set_scalar(own_block(field), "crop_size", size);
-    }
-  }
-  set_scalar(layer.body.add_block("transform_param"), "crop_size", size);
+  set_in_block(layer.body, "transform_param", "crop_size", fmt::format("{}", size));
 }
 
 bool is_top1(const LayerDefinition& layer) {
-  if (layer.type != "Accuracy") return false;
-  for (const Field* block : layer.body.all("accuracy_param")) {
-    const Field* k = block_of(*block, layer.title()).find("top_k");
-    if (k != nullptr && positive_of(*k, layer.title()) != 1) return false;
-  }
-  return true;
+  return layer.type == "Accuracy" && top_k(layer) == 1;
 }
 
 }  // namespace
@@ -81,12 +67,7 @@ NetDefinition with_batch_norm_eps(const NetDefinition& net, double eps) {
   NetDefinition result = net;
   for (LayerDefinition& layer : result.layers) {
     if (!is_batch_norm(layer.type)) continue;
-    const auto block = std::find_if(
-        layer.body.fields.begin(), layer.body.fields.end(),
-        [](const Field& field) { return field.name == "batch_norm_param" && field.message; });
-    const bool has_block = block != layer.body.fields.end();
-    set_scalar(has_block ? own_block(*block) : layer.body.add_block("batch_norm_param"), "eps",
-               eps);
+    set_in_block(layer.body, "batch_norm_param", "eps", fmt::format("{}", eps));
   }
   return result;
 }

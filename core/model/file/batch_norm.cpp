@@ -52,7 +52,8 @@ bool has_scale_bias(const Message& layer, const std::string& type, const std::st
 
 constexpr size_t running_sums = 3;  // mean, variance and scale_factor
 
-// Who writes only the param blocks of a Scale, two of them, would give them to the running sums.
+// The first three param blocks are those of the running sums. A file that has only the two of a
+// Scale would give them to the sums.
 void require_rules_of_scale(const Message& layer, const std::string& owner) {
   const std::vector<const Field*> rules = layer.all("param");
   if (rules.size() > running_sums) return;

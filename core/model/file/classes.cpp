@@ -33,16 +33,12 @@ bool are_exclusive(const LayerDefinition& a, const LayerDefinition& b) {
          !(a.in_phase(TANDEM_TEST) && b.in_phase(TANDEM_TEST));
 }
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // The layer with a num_output whose scores layer `at` reads: upstream along first inputs.
 std::optional<size_t> classifier_of(const NetDefinition& net, size_t at) {
   const LayerDefinition* reader = &net.layers[at];
   for (size_t i = at; i-- > 0 && !reader->bottoms.empty();) {
     const LayerDefinition& layer = net.layers[i];
-    if (!contains(layer.tops, reader->bottoms[0]) || are_exclusive(*reader, layer)) continue;
+    if (!is_among(layer.tops, reader->bottoms[0]) || are_exclusive(*reader, layer)) continue;
     if (num_output(layer) != nullptr) return i;
     reader = &layer;
   }
@@ -82,15 +78,6 @@ void set_outputs(LayerDefinition& layer, int64_t classes) {
   }
 }
 
-int64_t top_k(const LayerDefinition& layer) {
-  for (const Field* block : layer.body.all("accuracy_param")) {
-    if (const Field* k = block_of(*block, layer.title()).find("top_k")) {
-      return positive_of(*k, layer.title());
-    }
-  }
-  return 1;
-}
-
 std::string label_of(const NetDefinition& net) {
   for (const NetInput& input : net.net_inputs(TANDEM_TRAIN)) {
     if (input.role == NetInput::Role::label) return input.name;
@@ -123,6 +110,15 @@ std::string types_with_targets(const Registry& registry) {
 }
 
 }  // namespace
+
+int64_t top_k(const LayerDefinition& layer) {
+  for (const Field* block : layer.body.all("accuracy_param")) {
+    if (const Field* k = block_of(*block, layer.title()).find("top_k")) {
+      return positive_of(*k, layer.title());
+    }
+  }
+  return 1;
+}
 
 bool has_classes(const NetDefinition& net) {
   const auto any = [&net](const auto& condition) {
@@ -176,7 +172,7 @@ NetDefinition with_class_targets(const NetDefinition& net, const Registry& regis
     const tandem_layer_type* type = registry.find_layer_type(layer.type);
     const bool is_loss =
         type != nullptr && (type->traits & TANDEM_LOSS) != 0 && layer.in_phase(TANDEM_TRAIN);
-    if (!is_loss || !contains(layer.bottoms, label)) {
+    if (!is_loss || !is_among(layer.bottoms, label)) {
       result.layers.push_back(layer);
       continue;
     }

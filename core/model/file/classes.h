@@ -16,6 +16,8 @@ namespace tandem {
 // The classifiers: the last layer with outputs before each loss and accuracy. Error if there is
 // none.
 [[nodiscard]] std::vector<std::string> classifier_names(const NetDefinition& net);
+// How many of the best classes an Accuracy layer looks at.
+[[nodiscard]] int64_t top_k(const LayerDefinition& accuracy);
 // A copy whose classifiers have `classes` outputs and the name "<name>_<classes>", so that weights
 // are never taken for those of another number of classes.
 [[nodiscard]] NetDefinition with_class_count(const NetDefinition& net, int64_t classes);

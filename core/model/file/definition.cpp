@@ -1,60 +1,76 @@
 #include "core/model/file/definition.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/model/file/fields.h"
-#include "core/model/file/net_inputs.h"
 #include "core/model/file/old_forms.h"
 
 namespace tandem {
 
 namespace {
 
-WeightRule read_weight_rule(const Field& field, const std::string& owner) {
-  WeightRule rule;
-  const auto read_mode = [&](const Field& f) {
-    const std::string& mode = text_of(f, owner);
-    rule.permissive = mode == "PERMISSIVE" || mode == "1";
-    if (!rule.permissive && mode != "STRICT" && mode != "0") {
-      throw wrong_value(f, owner, "STRICT or PERMISSIVE");
-    }
-  };
-  read_fields(block_of(field, owner), "field of param", owner,
-              {{"lr_mult", [&](const Field& f) { rule.rate_written = number_of(f, owner); }},
-               {"decay_mult", [&](const Field& f) { rule.decay_written = number_of(f, owner); }},
-               {"name", [&](const Field& f) { rule.name = text_of(f, owner); }},
-               {"share_mode", read_mode}});
-  return rule;
+void read_share_mode(const Field& field, const std::string& owner, WeightRule& rule) {
+  const std::string& mode = text_of(field, owner);
+  rule.permissive = mode == "PERMISSIVE" || mode == "1";
+  if (!rule.permissive && mode != "STRICT" && mode != "0") {
+    throw wrong_value(field, owner, "STRICT or PERMISSIVE");
+  }
 }
 
-void read_layer_field(const Field& field, LayerDefinition& layer) {
-  const std::string owner = layer.title();
-  if (field.name == "bottom") {
-    layer.bottoms.push_back(text_of(field, owner));
-  } else if (field.name == "top") {
-    layer.tops.push_back(text_of(field, owner));
-  } else if (field.name == "loss_weight") {
-    layer.loss_weights.push_back(number_of(field, owner));
-  } else if (field.name == "param") {
-    layer.weight_rules.push_back(read_weight_rule(field, owner));
-  } else if (field.name == "include") {
-    layer.include.push_back(read_rule(field, owner));
-  } else if (field.name == "exclude") {
-    layer.exclude.push_back(read_rule(field, owner));
-  } else if (field.name == "propagate_down") {
-    layer.propagate_down.push_back(boolean_of(field, owner));
-  } else if (field.name == "phase") {
-    throw error("{}: 'phase' on the layer itself is not supported; write include {{ phase: {} }}{}",
-                owner, field.text, in_file(field.location));
-  } else if (field.name == "blobs") {
-    throw error("{}: weights inside a net's file are not read; give a file of weights instead{}",
-                owner, in_file(field.location));
-  } else if (field.name == "blobs_lr" || field.name == "weight_decay") {
-    throw error("{}: '{}' belongs to the old form ('layers'); write param {{ {}: {} }}{}", owner,
-                field.name, field.name == "blobs_lr" ? "lr_mult" : "decay_mult", field.text,
-                in_file(field.location));
-  }
+const MemberFields<WeightRule>& weight_rule_fields() {
+  using R = WeightRule;
+  static const MemberFields<R> fields{
+      member("lr_mult", &R::rate_written),
+      member("decay_mult", &R::decay_written),
+      {"name", [](const Field& f, const std::string& owner, R& r) { r.name = text_of(f, owner); }},
+      {"share_mode", read_share_mode,
+       [](const R& rule, Message& to) {
+         if (rule.permissive) to.add("share_mode", "PERMISSIVE");
+       }},
+  };
+  return fields;
+}
+
+// A field that a layer cannot have. `reason` is a format of its value.
+MemberField<LayerDefinition> refused(const char* name, const char* reason) {
+  return {name, [reason](const Field& f, const std::string& owner, LayerDefinition& /*layer*/) {
+            throw error("{}: {}{}", owner, fmt::format(fmt::runtime(reason), f.text),
+                        in_file(f.location));
+          }};
+}
+
+// The fields that are read into members. These may have been changed since, so they are written
+// from the members, all others from the message.
+const MemberFields<LayerDefinition>& layer_fields() {
+  using L = LayerDefinition;
+  static const MemberFields<L> fields{
+      member("name", &L::name),
+      member("type", &L::type),
+      member("bottom", &L::bottoms),
+      member("top", &L::tops),
+      member("loss_weight", &L::loss_weights),
+      member("propagate_down", &L::propagate_down),
+      member("include", &L::include),
+      member("exclude", &L::exclude),
+      member("param", &L::weight_rules),
+      refused("phase",
+              "'phase' on the layer itself is not supported; write include {{ phase: {} }}"),
+      refused("blobs", "weights inside a net's file are not read; give a file of weights instead"),
+      refused("blobs_lr",
+              "'blobs_lr' belongs to the old form ('layers'); write param {{ lr_mult: {} }}"),
+      refused(
+          "weight_decay",
+          "'weight_decay' belongs to the old form ('layers'); write param {{ decay_mult: {} }}"),
+  };
+  return fields;
+}
+
+// Null for a field of the layer's type.
+const MemberField<LayerDefinition>* find_layer_field(const std::string& name) {
+  const MemberFields<LayerDefinition>& fields = layer_fields();
+  const auto found = std::find_if(fields.begin(), fields.end(),
+                                  [&name](const auto& field) { return name == field.name; });
+  return found == fields.end() ? nullptr : &*found;
 }
 
 LayerDefinition read_layer(Message body, const Location& location) {
@@ -68,7 +84,10 @@ LayerDefinition read_layer(Message body, const Location& location) {
     throw error("layer '{}' has no type, as type: \"Convolution\"{}", layer.name,
                 in_file(layer.location));
   }
-  for (const Field& field : body.fields) read_layer_field(field, layer);
+  const std::string owner = layer.title();
+  for (const Field& field : body.fields) {
+    if (const auto* known = find_layer_field(field.name)) known->read(field, owner, layer);
+  }
   if (!layer.include.empty() && !layer.exclude.empty()) {
     throw error("{}: has both include and exclude, but only one of them can decide{}",
                 layer.title(), in_file(layer.location));
@@ -92,58 +111,26 @@ void read_input_dims(const Message& message, NetDefinition& net) {
 }
 
 // Far more than any net has. Each takes some kilobytes, and a plan some ten times as much.
-constexpr size_t most_layers = 100000;
-
-// Fields that read_layer() also reads into members, which may have been changed since. They are
-// written from the members, all others from the message.
-constexpr std::array kept_apart{"name",  "type",    "bottom",  "top",           "loss_weight",
-                                "param", "include", "exclude", "propagate_down"};
-
-void add_number(Message& message, const std::string& name, double value) {
-  message.add(name, fmt::format("{}", value));
-}
-
-void add_rule(Message& message, const char* name, const StateRule& rule) {
-  Message& block = message.add_block(name);
-  if (rule.phase) block.add("phase", *rule.phase == TANDEM_TRAIN ? "TRAIN" : "TEST");
-  const auto level = [&block](const char* field, const std::optional<int64_t>& value) {
-    if (value) block.add(field, fmt::format("{}", *value));
-  };
-  level("min_level", rule.minimum_level);
-  level("max_level", rule.maximum_level);
-  for (const std::string& stage : rule.stages) block.add("stage", stage, true);
-  for (const std::string& stage : rule.excluded_stages) block.add("not_stage", stage, true);
-}
-
-void add_weight_rule(Message& message, const WeightRule& rule) {
-  Message& block = message.add_block("param");
-  if (!rule.name.empty()) block.add("name", rule.name, true);
-  if (rule.rate_written) add_number(block, "lr_mult", *rule.rate_written);
-  if (rule.decay_written) add_number(block, "decay_mult", *rule.decay_written);
-  if (rule.permissive) block.add("share_mode", "PERMISSIVE");
-}
+constexpr size_t max_layers = 100000;
 
 void add_layer(Message& net, const LayerDefinition& layer) {
   Message& message = net.add_block("layer");
-  message.add("name", layer.name, true);
-  message.add("type", layer.type, true);
-  for (const std::string& bottom : layer.bottoms) message.add("bottom", bottom, true);
-  for (const std::string& top : layer.tops) message.add("top", top, true);
-  for (const double weight : layer.loss_weights) add_number(message, "loss_weight", weight);
-  for (const bool down : layer.propagate_down) {
-    message.add("propagate_down", down ? "true" : "false");
-  }
-  for (const StateRule& rule : layer.include) add_rule(message, "include", rule);
-  for (const StateRule& rule : layer.exclude) add_rule(message, "exclude", rule);
-  for (const WeightRule& rule : layer.weight_rules) add_weight_rule(message, rule);
+  write_fields(layer, layer_fields(), message);
   for (const Field& field : layer.body.fields) {
-    if (std::find(kept_apart.begin(), kept_apart.end(), field.name) == kept_apart.end()) {
-      message.fields.push_back(field);
-    }
+    if (find_layer_field(field.name) == nullptr) message.fields.push_back(field);
   }
 }
 
 }  // namespace
+
+void read_value(const Field& field, const std::string& owner, WeightRule& rule) {
+  read_block(field, owner, weight_rule_fields(), rule);
+}
+void write_value(Message& to, const char* name, const WeightRule& rule) {
+  Message& block = to.add_block(name);
+  if (!rule.name.empty()) write_value(block, "name", rule.name);
+  write_fields(rule, weight_rule_fields(), block);
+}
 
 bool LayerDefinition::in_phase(int32_t phase, const NetState& state) const {
   const auto holds = [&](const StateRule& rule) { return rule.holds(phase, state); };
@@ -169,18 +156,18 @@ NetDefinition parse_net(const Message& message, const std::string& file) {
   net.file = file;
   if (const Field* name = message.find("name")) net.name = text_of(*name, "net");
   std::vector<Field> layers = current_layers(message);
-  if (layers.size() > most_layers) {
+  if (layers.size() > max_layers) {
     throw error("net '{}' has {} layers, but at most {} are read{}", net.name, layers.size(),
-                most_layers, in_file(layers[most_layers].location));
+                max_layers, in_file(layers[max_layers].location));
   }
   for (Field& layer : layers) {
     net.layers.push_back(read_layer(std::move(*layer.message), layer.location));
   }
   for (const Field& field : message.fields) {
     if (field.name == "state") {
-      net.state = read_state(field, "net");
+      read_value(field, "net", net.state);
     } else if (field.name == "input") {
-      net.inputs.push_back(text_of(field, "net"));
+      read_value(field, "net", net.inputs);
     } else if (field.name == "input_shape") {
       net.input_shapes.push_back(shape_of(field, "net"));
     }
@@ -206,18 +193,9 @@ NetDefinition read_net_text(const std::string& text) {
 std::string write_net(const NetDefinition& net) {
   Message message;
   message.add("name", net.name, true);
-  for (const std::string& input : net.inputs) message.add("input", input, true);
-  for (const Shape& shape : net.input_shapes) {
-    Message& block = message.add_block("input_shape");
-    for (const int64_t dim : {shape.n, shape.c, shape.h, shape.w}) {
-      block.add("dim", fmt::format("{}", dim));
-    }
-  }
-  if (!(net.state == NetState{})) {
-    Message& block = message.add_block("state");
-    if (net.state.level != 0) block.add("level", fmt::format("{}", net.state.level));
-    for (const std::string& stage : net.state.stages) block.add("stage", stage, true);
-  }
+  write_value(message, "input", net.inputs);
+  write_value(message, "input_shape", net.input_shapes);
+  write_value(message, "state", net.state);
   for (const LayerDefinition& layer : net.layers) add_layer(message, layer);
   return write_text_format(message);
 }

@@ -24,6 +24,8 @@ struct WeightRule {                     // Caffe's ParamSpec
   [[nodiscard]] double rate_multiplier() const { return rate_written.value_or(1); }
   [[nodiscard]] double decay_multiplier() const { return decay_written.value_or(1); }
 };
+void read_value(const Field& field, const std::string& owner, WeightRule& rule);
+void write_value(Message& to, const char* name, const WeightRule& rule);
 
 struct LayerDefinition {
   std::string name, type;
@@ -85,6 +87,11 @@ struct NetDefinition {
   // neither is given.
   [[nodiscard]] Shape input_shape() const;
 };
+
+// Error with near names for a field that no data layer has, and for a value that makes no sense. It
+// and the four functions of inputs above are in net_inputs.cpp. A data set replaces a data layer,
+// so only its transform, batch size and shapes are read.
+void check_data_layers(const NetDefinition& net);
 
 // Old forms of Caffe's files are upgraded. Error with file:line:column.
 [[nodiscard]] NetDefinition parse_net(const Message& message, const std::string& file);

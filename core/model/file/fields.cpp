@@ -23,7 +23,7 @@ const std::string& text_of(const Field& field, const std::string& owner) {
 const std::string& word_of(const Field& field, const std::string& owner,
                            const std::vector<std::string>& known) {
   const std::string& text = text_of(field, owner);
-  if (std::find(known.begin(), known.end(), text) != known.end()) return text;
+  if (is_among(known, text)) return text;
   throw wrong_value(field, owner,
                     fmt::format("one of {}{}", fmt::join(known, ", "), did_you_mean(text, known)));
 }
@@ -45,8 +45,8 @@ int64_t positive_of(const Field& field, const std::string& owner) {
 double number_of(const Field& field, const std::string& owner) {
   double value = 0;
   // In Caffe's formats all of them are floats.
-  constexpr double most = std::numeric_limits<float>::max();
-  if (field.message || !parse_number(field.text, &value) || !(std::abs(value) <= most)) {
+  constexpr double max_float = std::numeric_limits<float>::max();
+  if (field.message || !parse_number(field.text, &value) || !(std::abs(value) <= max_float)) {
     throw wrong_value(field, owner, "a finite number between -3.4e38 and 3.4e38");
   }
   return value;
@@ -108,9 +108,7 @@ Error unknown_field(const Field& field, const std::vector<std::string>& known,
 void require_known(const Message& message, const std::vector<std::string>& known,
                    const std::string& what, const std::string& owner) {
   for (const Field& field : message.fields) {
-    if (std::find(known.begin(), known.end(), field.name) == known.end()) {
-      throw unknown_field(field, known, what, owner);
-    }
+    if (!is_among(known, field.name)) throw unknown_field(field, known, what, owner);
   }
 }
 
@@ -118,7 +116,7 @@ void require_once(const Message& message, const std::vector<std::string>& names,
                   const std::string& owner) {
   std::map<std::string, const Field*> given;
   for (const Field& field : message.fields) {
-    if (std::find(names.begin(), names.end(), field.name) == names.end()) continue;
+    if (!is_among(names, field.name)) continue;
     const auto [first, is_new] = given.emplace(field.name, &field);
     if (is_new) continue;
     throw given_twice(*first->second, field, owner);
@@ -150,35 +148,44 @@ void read_fields(const Message& message, const std::string& what, const std::str
   }
 }
 
+void write_value(Message& to, const char* name, const Shape& shape) {
+  Message& block = to.add_block(name);
+  for (const int64_t dim : {shape.n, shape.c, shape.h, shape.w}) write_value(block, "dim", dim);
+}
+
 Filler read_filler(const Message& message, const std::string& owner) {
-  Filler filler;
-  const auto number = [&](const char* name, double* target) {
-    return FieldReader{name, [&owner, target](const Field& f) { *target = number_of(f, owner); }};
+  using F = Filler;
+  static const MemberFields<F> fields{
+      member("type", &F::type, filler_types()),
+      member("value", &F::value),
+      member("min", &F::min),
+      member("max", &F::max),
+      member("mean", &F::mean),
+      member("std", &F::std, not_negative),
+      member("variance_norm", &F::variance_norm, {"FAN_IN", "FAN_OUT", "AVERAGE"}),
+      member("sparse", &F::sparse,
+             Range{[](double value) { return value >= -1; }, "at least 0, or -1 for all"}),
   };
-  read_fields(message, "field", owner,
-              {{"type", [&](const Field& f) { filler.type = word_of(f, owner, filler_types()); }},
-               number("value", &filler.value),
-               number("min", &filler.min),
-               number("max", &filler.max),
-               number("mean", &filler.mean),
-               {"std",
-                [&](const Field& f) {
-                  filler.std = number_of(f, owner);
-                  if (filler.std < 0) throw wrong_value(f, owner, "at least 0");
-                }},
-               {"variance_norm",
-                [&](const Field& f) {
-                  filler.variance_norm = word_of(f, owner, {"FAN_IN", "FAN_OUT", "AVERAGE"});
-                }},
-               {"sparse", [&](const Field& f) {
-                  filler.sparse = integer_of(f, owner);
-                  if (filler.sparse < -1) throw wrong_value(f, owner, "at least 0, or -1 for all");
-                }}});
+  Filler filler;
+  read_fields(message, "field", owner, fields, filler);
   if (filler.min > filler.max) {
     throw error("{}: min {} is above max {}{}", owner, filler.min, filler.max,
                 in_file(message.location));
   }
   return filler;
+}
+
+void set_in_block(Message& layer, const std::string& block, const std::string& name,
+                  const std::string& value) {
+  Message* first = nullptr;
+  for (Field& field : layer.fields) {
+    if (field.name != block || !field.message) continue;
+    Message& message = own_block(field);
+    std::erase_if(message.fields, [&](const Field& one) { return one.name == name; });
+    if (first == nullptr) first = &message;
+  }
+  if (first == nullptr) first = &layer.add_block(block);
+  first->add(name, value);
 }
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-#include "core/model/file/net_inputs.h"
+#include "core/model/file/definition.h"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,18 @@ namespace {
 
 using Role = NetInput::Role;
 
-constexpr std::array data_types{"Data",       "ImageData", "HDF5Data", "MemoryData",
-                                "WindowData", "DummyData", "Input"};
+struct DataType {
+  const char *name, *block;
+};
+constexpr std::array data_types{
+    DataType{"Data", "data_param"},
+    DataType{"ImageData", "image_data_param"},
+    DataType{"HDF5Data", "hdf5_data_param"},
+    DataType{"MemoryData", "memory_data_param"},
+    DataType{"WindowData", "window_data_param"},
+    DataType{"DummyData", "dummy_data_param"},
+    DataType{"Input", "input_param"},
+};
 
 // The first data layer of the phase that a data set replaces, or null. `dummy`: the first DummyData
 // layer, whose values are not from a data set.
@@ -35,6 +45,16 @@ std::vector<const Field*> find_in_blocks(const LayerDefinition& layer, const std
   return {};
 }
 
+// Several blocks count as one.
+Message merged(const std::vector<const Field*>& blocks, const std::string& owner) {
+  Message all;
+  for (const Field* block : blocks) {
+    const std::vector<Field>& fields = block_of(*block, owner).fields;
+    all.fields.insert(all.fields.end(), fields.begin(), fields.end());
+  }
+  return all;
+}
+
 // The value of a repeated field for one top; a single value is for all tops.
 const Field* of_top(const std::vector<const Field*>& fields, size_t top) {
   if (fields.empty()) return nullptr;
@@ -47,38 +67,26 @@ int64_t positive_or_zero(const LayerDefinition& layer, const std::string& name, 
 }
 
 TransformDefinition read_transform(const LayerDefinition& layer) {
-  TransformDefinition transform;
-  const std::string owner = layer.title();
-  const auto read_crop = [&](const Field& f) {
-    transform.crop_size = integer_of(f, owner);
-    if (transform.crop_size < 0) throw wrong_value(f, owner, "at least 0");
+  using T = TransformDefinition;
+  static const MemberFields<T> fields{
+      member("scale", &T::scale),
+      member("mirror", &T::mirror),
+      member("crop_size", &T::crop_size, not_negative),
+      {"mean_file", [](const Field&, const std::string&, T& t) { t.has_mean_file = true; }},
+      member("mean_value", &T::mean_values),
+      {"force_color", [](const Field&, const std::string&, T&) {}},
+      member("force_gray", &T::gray),
   };
-  Message all;  // several blocks count as one
-  for (const Field* block : layer.body.all("transform_param")) {
-    const std::vector<Field>& fields = block_of(*block, owner).fields;
-    all.fields.insert(all.fields.end(), fields.begin(), fields.end());
-  }
-  read_fields(
-      all, "field of transform_param", owner,
-      {{"scale", [&](const Field& f) { transform.scale = number_of(f, owner); }},
-       {"mirror", [&](const Field& f) { transform.mirror = boolean_of(f, owner); }},
-       {"crop_size", read_crop},
-       {"mean_file", [&](const Field&) { transform.has_mean_file = true; }},
-       {"mean_value", [&](const Field& f) { transform.mean_values.push_back(number_of(f, owner)); },
-        true},
-       {"force_color", [](const Field&) {}},
-       {"force_gray", [&](const Field& f) { transform.gray = boolean_of(f, owner); }}});
+  TransformDefinition transform;
+  read_fields(merged(layer.body.all("transform_param"), layer.title()), "field of transform_param",
+              layer.title(), fields, transform);
   return transform;
 }
 
 // The data set does not read these blocks, but a misspelt one would silently lose a crop or a mean.
 void check_fields(const LayerDefinition& layer) {
   std::vector<std::string> known = common_layer_fields();
-  for (const char* block :
-       {"data_param", "image_data_param", "hdf5_data_param", "memory_data_param",
-        "window_data_param", "dummy_data_param", "input_param"}) {
-    known.emplace_back(block);
-  }
+  for (const DataType& data : data_types) known.emplace_back(data.block);
   require_known(layer.body, known, "field", layer.title());
 }
 
@@ -115,11 +123,8 @@ bool is_number(const Shape& shape) {
 
 // The filler of a top of a DummyData layer: a single one is for all tops, none means zeros.
 Filler filler_of(const LayerDefinition& layer, size_t top) {
-  std::vector<const Field*> fillers;
-  for (const Field* block : layer.body.all("dummy_data_param")) {
-    const Message& message = block_of(*block, layer.title());
-    for (const Field* filler : message.all("data_filler")) fillers.push_back(filler);
-  }
+  const Message block = merged(layer.body.all("dummy_data_param"), layer.title());
+  const std::vector<const Field*> fillers = block.all("data_filler");
   if (fillers.size() > 1 && fillers.size() != layer.tops.size()) {
     throw error("{}: has {} data_filler for {} tops; write none, one for all or one for each{}",
                 layer.title(), fillers.size(), layer.tops.size(), in_file(layer.location));
@@ -192,20 +197,20 @@ void give_roles(std::vector<NetInput>& inputs) {
 }  // namespace
 
 bool LayerDefinition::is_data() const {
-  return std::find(data_types.begin(), data_types.end(), type) != data_types.end();
+  return std::any_of(data_types.begin(), data_types.end(),
+                     [this](const DataType& data) { return type == data.name; });
 }
 
 void check_data_layers(const NetDefinition& net) {
   for (const LayerDefinition& layer : net.layers) {
     if (!layer.is_data()) continue;
     check_fields(layer);
-    Message all;  // several blocks count as one
-    for (const Field& block : layer.body.fields) {
-      if (!block.message) continue;
-      all.fields.insert(all.fields.end(), block.message->fields.begin(),
-                        block.message->fields.end());
+    std::vector<const Field*> blocks;
+    for (const Field& field : layer.body.fields) {
+      if (field.message) blocks.push_back(&field);
     }
-    require_once(all, {"batch_size", "new_height", "new_width"}, layer.title());
+    require_once(merged(blocks, layer.title()), {"batch_size", "new_height", "new_width"},
+                 layer.title());
     (void)expected_shape(layer);
     (void)positive_or_zero(layer, "batch_size");
   }

@@ -8,8 +8,30 @@ namespace tandem {
 
 namespace {
 
-bool is_set(const NetState& state, const std::string& stage) {
-  return std::find(state.stages.begin(), state.stages.end(), stage) != state.stages.end();
+const MemberFields<StateRule>& rule_fields() {
+  using R = StateRule;
+  static const MemberFields<R> fields{
+      {"phase",
+       [](const Field& f, const std::string& owner, R& r) { r.phase = phase_of(f, owner); },
+       [](const R& r, Message& to) {
+         if (r.phase) to.add("phase", *r.phase == TANDEM_TRAIN ? "TRAIN" : "TEST");
+       }},
+      member("min_level", &R::minimum_level),
+      member("max_level", &R::maximum_level),
+      member("stage", &R::stages),
+      member("not_stage", &R::excluded_stages),
+  };
+  return fields;
+}
+
+const MemberFields<NetState>& state_fields() {
+  using S = NetState;
+  static const MemberFields<S> fields{
+      {"phase", [](const Field& f, const std::string& owner, S&) { (void)phase_of(f, owner); }},
+      member("level", &S::level),
+      member("stage", &S::stages),
+  };
+  return fields;
 }
 
 }  // namespace
@@ -18,34 +40,23 @@ bool StateRule::holds(int32_t in_phase, const NetState& state) const {
   if (phase && *phase != in_phase) return false;
   if (minimum_level && state.level < *minimum_level) return false;
   if (maximum_level && state.level > *maximum_level) return false;
-  const auto set = [&state](const std::string& stage) { return is_set(state, stage); };
-  return std::all_of(stages.begin(), stages.end(), set) &&
-         std::none_of(excluded_stages.begin(), excluded_stages.end(), set);
+  const auto is_set = [&state](const std::string& stage) { return is_among(state.stages, stage); };
+  return std::all_of(stages.begin(), stages.end(), is_set) &&
+         std::none_of(excluded_stages.begin(), excluded_stages.end(), is_set);
 }
 
-StateRule read_rule(const Field& field, const std::string& owner) {
-  StateRule rule;
-  const auto level = [&](const char* name, std::optional<int64_t>* target) {
-    return FieldReader{name, [&owner, target](const Field& f) { *target = integer_of(f, owner); }};
-  };
-  read_fields(block_of(field, owner), "field of " + field.name, owner,
-              {{"phase", [&](const Field& f) { rule.phase = phase_of(f, owner); }},
-               level("min_level", &rule.minimum_level),
-               level("max_level", &rule.maximum_level),
-               {"stage", [&](const Field& f) { rule.stages.push_back(text_of(f, owner)); }, true},
-               {"not_stage",
-                [&](const Field& f) { rule.excluded_stages.push_back(text_of(f, owner)); }, true}});
-  return rule;
+void read_value(const Field& field, const std::string& owner, StateRule& rule) {
+  read_block(field, owner, rule_fields(), rule);
+}
+void write_value(Message& to, const char* name, const StateRule& rule) {
+  write_fields(rule, rule_fields(), to.add_block(name));
 }
 
-NetState read_state(const Field& field, const std::string& owner) {
-  NetState state;
-  read_fields(
-      block_of(field, owner), "field of " + field.name, owner,
-      {{"phase", [&](const Field& f) { (void)phase_of(f, owner); }},
-       {"level", [&](const Field& f) { state.level = integer_of(f, owner); }},
-       {"stage", [&](const Field& f) { state.stages.push_back(text_of(f, owner)); }, true}});
-  return state;
+void read_value(const Field& field, const std::string& owner, NetState& state) {
+  read_block(field, owner, state_fields(), state);
+}
+void write_value(Message& to, const char* name, const NetState& state) {
+  if (!(state == NetState{})) write_fields(state, state_fields(), to.add_block(name));
 }
 
 }  // namespace tandem

@@ -21,8 +21,11 @@ struct StateRule {
 };
 
 // From `include { ... }`, `exclude { ... }`; Error with near names for an unknown field.
-[[nodiscard]] StateRule read_rule(const Field& field, const std::string& owner);
+void read_value(const Field& field, const std::string& owner, StateRule& rule);
+void write_value(Message& to, const char* name, const StateRule& rule);
 // From `train_state { ... }` of a solver or `state { ... }` of a net; a phase in it is ignored.
-[[nodiscard]] NetState read_state(const Field& field, const std::string& owner);
+void read_value(const Field& field, const std::string& owner, NetState& state);
+// None for the default state.
+void write_value(Message& to, const char* name, const NetState& state);
 
 }  // namespace tandem

@@ -15,36 +15,40 @@ namespace {
 struct LayerType {
   const char *v1, *current;
   const char* v0 = "";
-  const char* v0_block = "";  // the V1 block of its V0 parameters
+  // The V1 block of its V0 parameters, and these, separated by spaces.
+  const char *v0_block = "", *v0_fields = "";
 };
 constexpr std::array types{
     LayerType{"ABSVAL", "AbsVal"},
     LayerType{"ACCURACY", "Accuracy", "accuracy"},
     LayerType{"ARGMAX", "ArgMax"},
     LayerType{"BNLL", "BNLL", "bnll"},
-    LayerType{"CONCAT", "Concat", "concat", "concat_param"},
+    LayerType{"CONCAT", "Concat", "concat", "concat_param", "concat_dim"},
     LayerType{"CONTRASTIVE_LOSS", "ContrastiveLoss"},
-    LayerType{"CONVOLUTION", "Convolution", "conv", "convolution_param"},
-    LayerType{"DATA", "Data", "data", "data_param"},
+    LayerType{"CONVOLUTION", "Convolution", "conv", "convolution_param",
+              "num_output biasterm weight_filler bias_filler pad kernelsize group stride"},
+    LayerType{"DATA", "Data", "data", "data_param", "source batchsize rand_skip"},
     LayerType{"DECONVOLUTION", "Deconvolution"},
-    LayerType{"DROPOUT", "Dropout", "dropout", "dropout_param"},
+    LayerType{"DROPOUT", "Dropout", "dropout", "dropout_param", "dropout_ratio"},
     LayerType{"DUMMY_DATA", "DummyData"},
     LayerType{"ELTWISE", "Eltwise"},
     LayerType{"EUCLIDEAN_LOSS", "EuclideanLoss", "euclidean_loss"},
     LayerType{"EXP", "Exp"},
     LayerType{"FLATTEN", "Flatten", "flatten"},
-    LayerType{"HDF5_DATA", "HDF5Data", "hdf5_data", "hdf5_data_param"},
+    LayerType{"HDF5_DATA", "HDF5Data", "hdf5_data", "hdf5_data_param", "source batchsize"},
     LayerType{"HDF5_OUTPUT", "HDF5Output", "hdf5_output"},
     LayerType{"HINGE_LOSS", "HingeLoss"},
     LayerType{"IM2COL", "Im2col", "im2col"},
-    LayerType{"IMAGE_DATA", "ImageData", "images", "image_data_param"},
-    LayerType{"INFOGAIN_LOSS", "InfogainLoss", "infogain_loss", "infogain_loss_param"},
-    LayerType{"INNER_PRODUCT", "InnerProduct", "innerproduct", "inner_product_param"},
-    LayerType{"LRN", "LRN", "lrn", "lrn_param"},
+    LayerType{"IMAGE_DATA", "ImageData", "images", "image_data_param",
+              "source batchsize rand_skip shuffle_images new_height new_width"},
+    LayerType{"INFOGAIN_LOSS", "InfogainLoss", "infogain_loss", "infogain_loss_param", "source"},
+    LayerType{"INNER_PRODUCT", "InnerProduct", "innerproduct", "inner_product_param",
+              "num_output biasterm weight_filler bias_filler"},
+    LayerType{"LRN", "LRN", "lrn", "lrn_param", "local_size alpha beta k"},
     LayerType{"MEMORY_DATA", "MemoryData"},
     LayerType{"MULTINOMIAL_LOGISTIC_LOSS", "MultinomialLogisticLoss", "multinomial_logistic_loss"},
     LayerType{"MVN", "MVN"},
-    LayerType{"POOLING", "Pooling", "pool", "pooling_param"},
+    LayerType{"POOLING", "Pooling", "pool", "pooling_param", "pad kernelsize stride pool"},
     LayerType{"POWER", "Power"},
     LayerType{"RELU", "ReLU", "relu"},
     LayerType{"SIGMOID", "Sigmoid", "sigmoid"},
@@ -56,7 +60,9 @@ constexpr std::array types{
     LayerType{"SPLIT", "Split", "split"},
     LayerType{"TANH", "TanH", "tanh"},
     LayerType{"THRESHOLD", "Threshold"},
-    LayerType{"WINDOW_DATA", "WindowData", "window_data", "window_data_param"},
+    LayerType{"WINDOW_DATA", "WindowData", "window_data", "window_data_param",
+              "source batchsize det_fg_threshold det_bg_threshold det_fg_fraction det_context_pad "
+              "det_crop_mode"},
 };
 
 // ---- V1
@@ -93,20 +99,28 @@ const LayerType& type_of(const Field& type, const char* LayerType::*form,
               in_file(type.location));
 }
 
-// The i-th `param`, `blobs_lr` and `weight_decay` are all of the i-th weight.
+// The i-th of each of these fields is in the `param` of the i-th weight.
+struct WeightField {
+  const char *v1, *current;
+  bool is_text = false;
+};
+constexpr std::array weight_fields{
+    WeightField{"blobs_lr", "lr_mult"},
+    WeightField{"weight_decay", "decay_mult"},
+    WeightField{"param", "name", true},
+    WeightField{"blob_share_mode", "share_mode"},
+};
+
 void add_weight_rules(const Message& old, Message& layer) {
   std::vector<Field> rules;
-  const auto put = [&](const char* old_name, const char* name, bool quoted) {
+  for (const WeightField& names : weight_fields) {
     size_t i = 0;
-    for (const Field* field : old.all(old_name)) {
+    for (const Field* field : old.all(names.v1)) {
       if (i == rules.size()) rules.push_back(block(*field, "param"));
-      rules[i++].message->fields.push_back(scalar(*field, name, field->text, quoted));
+      rules[i++].message->fields.push_back(
+          scalar(*field, names.current, field->text, names.is_text));
     }
-  };
-  put("blobs_lr", "lr_mult", false);
-  put("weight_decay", "decay_mult", false);
-  put("param", "name", true);
-  put("blob_share_mode", "share_mode", false);
+  }
   for (Field& rule : rules) layer.fields.push_back(std::move(rule));
 }
 
@@ -140,8 +154,8 @@ Message current_form(const Field& layers) {
           scalar(field, "type", type_of(field, &LayerType::v1, v1_owner).current, true));
     } else if (is_data_block(field)) {
       layer.fields.push_back(without_transform(field, *transform.message));
-    } else if (field.name != "blobs_lr" && field.name != "weight_decay" && field.name != "param" &&
-               field.name != "blob_share_mode") {
+    } else if (std::none_of(weight_fields.begin(), weight_fields.end(),
+                            [&](const WeightField& names) { return field.name == names.v1; })) {
       layer.fields.push_back(field);
     }
   }
@@ -153,95 +167,62 @@ Message current_form(const Field& layers) {
 // ---- V0: one message holds all parameters of a layer, whatever its type, and padding is a layer
 // of its own before a convolution or pooling.
 
-struct FieldName {
-  const char *v0, *v1;
-  const char* types;  // the V0 types that have it, with spaces around
-};
-constexpr std::array v0_fields{
-    FieldName{"num_output", "num_output", " conv innerproduct "},
-    FieldName{"biasterm", "bias_term", " conv innerproduct "},
-    FieldName{"weight_filler", "weight_filler", " conv innerproduct "},
-    FieldName{"bias_filler", "bias_filler", " conv innerproduct "},
-    FieldName{"pad", "pad", " conv pool "},
-    FieldName{"kernelsize", "kernel_size", " conv pool "},
-    FieldName{"group", "group", " conv "},
-    FieldName{"stride", "stride", " conv pool "},
-    FieldName{"pool", "pool", " pool "},
-    FieldName{"dropout_ratio", "dropout_ratio", " dropout "},
-    FieldName{"local_size", "local_size", " lrn "},
-    FieldName{"alpha", "alpha", " lrn "},
-    FieldName{"beta", "beta", " lrn "},
-    FieldName{"k", "k", " lrn "},
-    FieldName{"source", "source", " data hdf5_data images window_data infogain_loss "},
-    FieldName{"batchsize", "batch_size", " data hdf5_data images window_data "},
-    FieldName{"rand_skip", "rand_skip", " data images "},
-    FieldName{"shuffle_images", "shuffle", " images "},
-    FieldName{"new_height", "new_height", " images "},
-    FieldName{"new_width", "new_width", " images "},
-    FieldName{"concat_dim", "concat_dim", " concat "},
-    FieldName{"det_fg_threshold", "fg_threshold", " window_data "},
-    FieldName{"det_bg_threshold", "bg_threshold", " window_data "},
-    FieldName{"det_fg_fraction", "fg_fraction", " window_data "},
-    FieldName{"det_context_pad", "context_pad", " window_data "},
-    FieldName{"det_crop_mode", "crop_mode", " window_data "},
-};
+// The current name of a V0 parameter, where it is another one.
+const std::map<std::string, const char*>& renamed_fields() {
+  static const std::map<std::string, const char*> names{
+      {"biasterm", "bias_term"},
+      {"kernelsize", "kernel_size"},
+      {"batchsize", "batch_size"},
+      {"shuffle_images", "shuffle"},
+      {"det_fg_threshold", "fg_threshold"},
+      {"det_bg_threshold", "bg_threshold"},
+      {"det_fg_fraction", "fg_fraction"},
+      {"det_context_pad", "context_pad"},
+      {"det_crop_mode", "crop_mode"},
+      {"meanfile", "mean_file"},
+      {"cropsize", "crop_size"},
+  };
+  return names;
+}
+
 // The fields that go to the layer itself, and to its transform_param.
-constexpr std::array kept{"name", "blobs", "blobs_lr", "weight_decay", "hdf5_output_param"};
-constexpr std::array transforms{
-    FieldName{"scale", "scale", ""}, FieldName{"meanfile", "mean_file", ""},
-    FieldName{"cropsize", "crop_size", ""}, FieldName{"mirror", "mirror", ""}};
+const std::vector<std::string> kept{"name", "blobs", "blobs_lr", "weight_decay",
+                                    "hdf5_output_param"};
+const std::vector<std::string> transforms{"scale", "meanfile", "cropsize", "mirror"};
 
 const std::string v0_owner = "layer of the oldest form ('layers { layer { ... } }')";
 
-template <class Names>
-const FieldName* find(const Names& names, const std::string& name) {
-  const auto found = std::find_if(names.begin(), names.end(),
-                                  [&name](const FieldName& entry) { return name == entry.v0; });
-  return found == names.end() ? nullptr : &*found;
-}
-
-Field renamed(Field field, const char* name) {
-  field.name = name;
-  return field;
-}
-
-bool has_type(const FieldName& field, const LayerType& type) {
-  return std::string(field.types).find(fmt::format(" {} ", type.v0)) != std::string::npos;
+std::vector<std::string> own_fields_of(const LayerType& type) {
+  return *type.v0_fields == '\0' ? std::vector<std::string>{} : split(type.v0_fields, ' ');
 }
 
 Error no_such_field(const Field& field, const LayerType& type) {
-  std::vector<std::string> known(kept.begin(), kept.end());
-  for (const FieldName& entry : v0_fields) {
-    if (has_type(entry, type)) known.emplace_back(entry.v0);
-  }
-  for (const FieldName& entry : transforms) known.emplace_back(entry.v0);
+  std::vector<std::string> known = kept;
+  for (const std::string& name : own_fields_of(type)) known.push_back(name);
+  known.insert(known.end(), transforms.begin(), transforms.end());
   return error("{}: type '{}' has no field '{}'{}{}", v0_owner, type.v0, field.name,
                did_you_mean(field.name, known), in_file(field.location));
 }
 
 // Moves the fields of the inner message to the blocks of the V1 form.
 void spread(const Message& inner, const LayerType& type, Message& layer) {
-  Field block, transform;
-  for (Field* made : {&block, &transform}) {
-    made->message = std::make_shared<Message>();
-    made->location = made->message->location = inner.location;
-  }
-  block.name = type.v0_block;
-  transform.name = "transform_param";
+  Field at_inner;
+  at_inner.location = inner.location;
+  Field own = block(at_inner, type.v0_block), transform = block(at_inner, "transform_param");
+  const std::vector<std::string> own_fields = own_fields_of(type);
   for (const Field& field : inner.fields) {
-    const FieldName* own = find(v0_fields, field.name);
     if (field.name == "type") continue;
-    if (std::find(kept.begin(), kept.end(), field.name) != kept.end()) {
+    if (is_among(kept, field.name)) {
       layer.fields.push_back(field);
-    } else if (const FieldName* entry = find(transforms, field.name)) {
-      transform.message->fields.push_back(renamed(field, entry->v1));
-    } else if (own != nullptr && has_type(*own, type)) {
-      block.message->fields.push_back(renamed(field, own->v1));
-    } else {
-      throw no_such_field(field, type);
+      continue;
     }
+    const bool is_transform = is_among(transforms, field.name);
+    if (!is_transform && !is_among(own_fields, field.name)) throw no_such_field(field, type);
+    Field& moved = (is_transform ? transform : own).message->fields.emplace_back(field);
+    const auto other = renamed_fields().find(field.name);
+    if (other != renamed_fields().end()) moved.name = other->second;
   }
-  for (Field* made : {&block, &transform}) {
+  for (Field* made : {&own, &transform}) {
     if (!made->message->fields.empty()) layer.fields.push_back(std::move(*made));
   }
 }

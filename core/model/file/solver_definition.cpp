@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 
 #include "core/base/text/strings.h"
 #include "core/model/file/fields.h"
@@ -13,78 +12,54 @@ namespace tandem {
 namespace {
 
 using Solver = SolverDefinition;
+using SolverField = MemberField<Solver>;
 
-const std::string owner = "solver";
+const std::string solver_owner = "solver";
 
-// ---- Fields: the functions that read and check, and write, each of them -------------------------
+// ---- Fields -------------------------------------------------------------------------------------
 
-struct SolverField {
-  const char* name;
-  std::function<void(const Field&, Solver&)> read;
-  std::function<void(const Solver&, Message&)> write = {};  // empty: the field is not written
-};
-
-struct Range {
-  bool (*holds)(double);
-  const char* right;
-};
-constexpr Range any{[](double) { return true; }, ""};
-constexpr Range not_negative{[](double value) { return value >= 0; }, "at least 0"};
 constexpr Range above_zero{[](double value) { return value > 0; }, "above 0"};
+constexpr Range at_least_one{[](double value) { return value >= 1; }, "at least 1"};
 // The share of the past that a running mean keeps.
 constexpr Range decay{[](double value) { return value >= 0 && value < 1; },
                       "at least 0 and below 1"};
+// An update cannot be interrupted, so it must not last for days.
+constexpr Range micro_batches{[](double value) { return value >= 1 && value <= 100000; },
+                              "from 1 to 100000"};
 
-SolverField number(const char* name, double Solver::*member, const Range& range) {
-  return {name,
-          [=](const Field& f, Solver& s) {
-            s.*member = number_of(f, owner);
-            if (!range.holds(s.*member)) throw wrong_value(f, owner, range.right);
-          },
-          [=](const Solver& s, Message& to) { to.add(name, fmt::format("{}", s.*member)); }};
-}
-// A 0 is not written: it is the value of an absent field.
-SolverField integer(const char* name, int64_t Solver::*member, int64_t least = 0) {
-  return {name,
-          [=](const Field& f, Solver& s) {
-            s.*member = integer_of(f, owner);
-            if (s.*member < least) throw wrong_value(f, owner, fmt::format("at least {}", least));
-          },
-          [=](const Solver& s, Message& to) {
-            if (s.*member > 0) to.add(name, fmt::format("{}", s.*member));
-          }};
-}
-SolverField text(const char* name, std::string Solver::*member) {
-  return {name, [=](const Field& f, Solver& s) { s.*member = text_of(f, owner); },
-          [=](const Solver& s, Message& to) {
-            if (!(s.*member).empty()) to.add(name, s.*member, true);
-          }};
-}
-SolverField word(const char* name, std::string Solver::*member,
-                 const std::vector<std::string>& known) {
-  SolverField field = text(name, member);
-  field.read = [=](const Field& f, Solver& s) { s.*member = word_of(f, owner, known); };
-  return field;
-}
 SolverField unwritten(SolverField field) {
   field.write = {};
   return field;
 }
+SolverField written_if(bool (*is_written)(const Solver&), SolverField field) {
+  field.write = [is_written, write = field.write](const Solver& solver, Message& to) {
+    if (is_written(solver)) write(solver, to);
+  };
+  return field;
+}
+SolverField repeated(SolverField field) {
+  field.repeats = true;
+  return field;
+}
+SolverField read_by(void (*read)(const Field&, const std::string&, Solver&), SolverField field) {
+  field.read = read;
+  return field;
+}
 // Has no effect here, which the log says.
 SolverField unused(const char* name, const char* why) {
-  return {name, [why](const Field& f, Solver& s) {
-            const std::string note = fmt::format("solver: {} is not used: {}", f.name, why);
+  return {name, [why](const Field& f, const std::string& owner, Solver& s) {
+            const std::string note = fmt::format("{}: {} is not used: {}", owner, f.name, why);
             s.notes.push_back(note + in_file(f.location));
           }};
 }
 
 // Most files have both fields; one note is enough.
-void note_devices(const Field& field, Solver& solver) {
+void note_devices(const Field& field, const std::string& owner, Solver& solver) {
   const char* why = "devices are chosen with --devices";
   const bool noted =
       std::any_of(solver.notes.begin(), solver.notes.end(),
                   [&](const std::string& note) { return note.find(why) != std::string::npos; });
-  if (!noted) unused("", why).read(field, solver);
+  if (!noted) unused("", why).read(field, owner, solver);
 }
 
 std::string lower_case(std::string text) {
@@ -93,14 +68,14 @@ std::string lower_case(std::string text) {
 }
 
 // By name in any case, as old files have "ADAM", or by the number of the old enum.
-void read_type(const Field& field, Solver& solver) {
+void read_type(const Field& field, const std::string& owner, Solver& solver) {
   static const std::vector<std::string> old_numbers{"SGD",     "Nesterov", "AdaGrad",
                                                     "RMSProp", "AdaDelta", "Adam"};
   const std::string written = text_of(field, owner);
   int64_t index = -1;
   if (field.name == "solver_type" && parse_integer(written, &index) && index >= 0 &&
       index < static_cast<int64_t>(old_numbers.size())) {
-    solver.type = old_numbers[static_cast<size_t>(index)];
+    solver.type = old_numbers[size_t(index)];
     return;
   }
   const std::vector<std::string>& known = solver_types();
@@ -111,22 +86,13 @@ void read_type(const Field& field, Solver& solver) {
 }
 
 // Caffe's -1: no clipping.
-void read_clip(const Field& field, Solver& solver) {
+void read_clip(const Field& field, const std::string& owner, Solver& solver) {
   const double clip = number_of(field, owner);
   if (clip == 0) throw wrong_value(field, owner, "above 0, or -1 for no clipping");
   solver.clip_gradients = std::max(0.0, clip);
 }
 
-// An update cannot be interrupted, so it must not last for days.
-void read_micro_batches_per_step(const Field& field, Solver& solver) {
-  constexpr int64_t most = 100000;
-  solver.micro_batches_per_step = integer_of(field, owner);
-  if (solver.micro_batches_per_step < 1 || solver.micro_batches_per_step > most) {
-    throw wrong_value(field, owner, fmt::format("from 1 to {}", most));
-  }
-}
-
-void read_step_value(const Field& field, Solver& solver) {
+void read_step_value(const Field& field, const std::string& owner, Solver& solver) {
   const int64_t value = integer_of(field, owner);
   if (!solver.step_values.empty() && value <= solver.step_values.back()) {
     throw wrong_value(field, owner,
@@ -135,14 +101,14 @@ void read_step_value(const Field& field, Solver& solver) {
   solver.step_values.push_back(value);
 }
 
-void read_test_steps(const Field& field, Solver& solver) {
+void read_test_steps(const Field& field, const std::string& owner, Solver& solver) {
   const int64_t steps = integer_of(field, owner);
   if (steps < 0) throw wrong_value(field, owner, "at least 0");
   if (solver.test_steps == 0) solver.test_steps = steps;  // of the first test net
 }
 
-void read_test_state(const Field& field, Solver& solver) {
-  solver.test_states.push_back(read_state(field, owner));
+void read_test_state(const Field& field, const std::string& owner, Solver& solver) {
+  read_value(field, owner, solver.test_states);
   if (solver.test_states.size() == 2) {
     solver.notes.push_back(fmt::format(
         "solver: only the first test_state is tested (stages: {}); test another one with "
@@ -151,17 +117,23 @@ void read_test_state(const Field& field, Solver& solver) {
   }
 }
 
-void read_test_net(const Field& field, Solver& solver) {
-  solver.test_nets.push_back(text_of(field, owner));
+void read_test_net(const Field& field, const std::string& owner, Solver& solver) {
+  read_value(field, owner, solver.test_nets);
   if (solver.test_nets.size() == 2) {
     solver.notes.push_back(fmt::format("solver: only the first test_net is tested ('{}'){}",
                                        solver.test_nets.front(), in_file(field.location)));
   }
 }
 
+// Caffe's -1: any seed.
+void read_seed(const Field& field, const std::string& owner, Solver& solver) {
+  const int64_t seed = integer_of(field, owner);
+  if (seed >= 0) solver.seed = static_cast<uint64_t>(seed);
+}
+
 // A net in the solver's file. train_net_param and test_net_param are each for one phase.
 SolverField net_param(const char* name, int32_t phase) {
-  return {name, [phase](const Field& field, Solver& solver) {
+  return {name, [phase](const Field& field, const std::string& owner, Solver& solver) {
             NetDefinition net = parse_net(block_of(field, owner), solver.file);
             if (net.name.empty()) net.name = std::filesystem::path(solver.file).stem().string();
             if (phase < 0 || !solver.net_definition) {
@@ -175,65 +147,49 @@ SolverField net_param(const char* name, int32_t phase) {
 }
 
 // In the order of a written file.
-const std::vector<SolverField>& solver_fields() {
+const MemberFields<Solver>& solver_fields() {
   using S = Solver;
-  static const std::vector<SolverField> fields{
-      {"type", read_type, [](const S& s, Message& to) { to.add("type", s.type, true); }},
+  static const MemberFields<S> fields{
+      read_by(read_type, member("type", &S::type)),
       {"solver_type", read_type},
-      number("momentum", &S::momentum, decay),
-      number("momentum2", &S::momentum2, decay),
-      number("rms_decay", &S::rms_decay, decay),
-      number("delta", &S::delta, above_zero),
-      number("trust_coefficient", &S::trust_coefficient, above_zero),
-      number("weight_decay", &S::weight_decay, not_negative),
-      word("regularization_type", &S::regularization, {"L1", "L2"}),
-      {"clip_gradients", read_clip,
-       [](const S& s, Message& to) {
-         if (s.clip_gradients > 0) to.add("clip_gradients", fmt::format("{}", s.clip_gradients));
-       }},
-      {"iter_size", read_micro_batches_per_step,
-       integer("iter_size", &S::micro_batches_per_step).write},
-      word("lr_policy", &S::rate_policy, rate_policies()),
-      number("base_lr", &S::base_rate, not_negative),
-      number("gamma", &S::gamma, any),
-      number("power", &S::power, any),
-      integer("stepsize", &S::step_size),
-      {"stepvalue", read_step_value,
-       [](const S& s, Message& to) {
-         for (const int64_t value : s.step_values) to.add("stepvalue", fmt::format("{}", value));
-       }},
-      integer("warmup_iter", &S::warm_up_steps),
-      {"warmup_start_lr", number("warmup_start_lr", &S::warm_up_rate, not_negative).read,
-       [](const S& s, Message& to) {
-         if (s.warm_up_steps > 0) to.add("warmup_start_lr", fmt::format("{}", s.warm_up_rate));
-       }},
-      integer("max_iter", &S::max_steps),
-      integer("display", &S::display),
-      integer("average_loss", &S::average_loss, 1),
-      integer("test_interval", &S::test_interval),
-      {"test_iter", read_test_steps, integer("test_iter", &S::test_steps).write},
-      {"test_initialization",
-       [](const Field& f, S& s) { s.test_initialization = boolean_of(f, owner); },
-       [](const S& s, Message& to) {
-         to.add("test_initialization", s.test_initialization ? "true" : "false");
-       }},
-      integer("snapshot", &S::snapshot),
-      text("snapshot_prefix", &S::snapshot_prefix),
+      member("momentum", &S::momentum, decay),
+      member("momentum2", &S::momentum2, decay),
+      member("rms_decay", &S::rms_decay, decay),
+      member("delta", &S::delta, above_zero),
+      member("trust_coefficient", &S::trust_coefficient, above_zero),
+      member("weight_decay", &S::weight_decay, not_negative),
+      member("regularization_type", &S::regularization, {"L1", "L2"}),
+      written_if([](const S& s) { return s.clip_gradients > 0; },
+                 read_by(read_clip, member("clip_gradients", &S::clip_gradients))),
+      member("iter_size", &S::micro_batches_per_step, micro_batches),
+      member("lr_policy", &S::rate_policy, rate_policies()),
+      member("base_lr", &S::base_rate, not_negative),
+      member("gamma", &S::gamma),
+      member("power", &S::power),
+      member("stepsize", &S::step_size, not_negative),
+      read_by(read_step_value, member("stepvalue", &S::step_values)),
+      member("warmup_iter", &S::warm_up_steps, not_negative),
+      written_if([](const S& s) { return s.warm_up_steps > 0; },
+                 member("warmup_start_lr", &S::warm_up_rate, not_negative)),
+      member("max_iter", &S::max_steps, not_negative),
+      member("display", &S::display, not_negative),
+      member("average_loss", &S::average_loss, at_least_one),
+      member("test_interval", &S::test_interval, not_negative),
+      repeated(read_by(read_test_steps, member("test_iter", &S::test_steps))),
+      member("test_initialization", &S::test_initialization),
+      member("snapshot", &S::snapshot, not_negative),
+      member("snapshot_prefix", &S::snapshot_prefix),
       // Nets and initial weights have files of their own in a run folder, and the seed its record.
-      unwritten(text("net", &S::net)),
-      unwritten(text("train_net", &S::train_net)),
-      {"test_net", read_test_net},
+      unwritten(member("net", &S::net)),
+      unwritten(member("train_net", &S::train_net)),
+      {"test_net", read_test_net, {}, true},
       net_param("net_param", -1),
       net_param("train_net_param", TANDEM_TRAIN),
-      net_param("test_net_param", TANDEM_TEST),
-      {"train_state", [](const Field& f, S& s) { s.train_state = read_state(f, owner); }},
-      {"test_state", read_test_state},
-      {"weights", [](const Field& f, S& s) { s.weights.push_back(text_of(f, owner)); }},
-      {"random_seed",
-       [](const Field& f, S& s) {
-         const int64_t seed = integer_of(f, owner);  // Caffe's -1: any seed
-         if (seed >= 0) s.seed = static_cast<uint64_t>(seed);
-       }},
+      repeated(net_param("test_net_param", TANDEM_TEST)),
+      unwritten(member("train_state", &S::train_state)),
+      {"test_state", read_test_state, {}, true},
+      unwritten(member("weights", &S::weights)),
+      {"random_seed", read_seed},
       unused("snapshot_format", "snapshots are safetensors files"),
       unused("snapshot_diff", "gradients are not saved"),
       unused("snapshot_after_train", "the last step is always saved"),
@@ -255,90 +211,63 @@ class Checks {
       : solver_(solver), written_(written) {}
 
   void nets() const {
-    if (has("net") && has("train_net")) {
-      throw error("solver: net and train_net both name the net to train: keep one of them{}",
-                  at("train_net"));
-    }
-    if (has("test_net") && !has("net") && !has("train_net")) {
-      throw error("solver: test_net without a net to train: write net or train_net, too{}",
-                  at("test_net"));
-    }
+    refuse_if(has("net") && has("train_net"), "train_net",
+              "net and train_net both name the net to train: keep one of them");
+    refuse_if(has("test_net") && !has("net") && !has("train_net"), "test_net",
+              "test_net without a net to train: write net or train_net, too");
     const bool tests = has("net") || has("test_net");
-    if (solver_.test_interval > 0 && has("train_net") && !tests) {
-      throw error(
-          "solver: test_interval is {}, but with train_net alone there is no net to test: "
-          "write test_net, too, or net instead of train_net{}",
-          solver_.test_interval, at("test_interval"));
-    }
+    refuse_if(solver_.test_interval > 0 && has("train_net") && !tests, "test_interval",
+              "test_interval is {}, but with train_net alone there is no net to test: write "
+              "test_net, too, or net instead of train_net",
+              solver_.test_interval);
   }
 
   void policy() const {
     const std::string& policy = solver_.rate_policy;
     const bool drops = policy == "step" || policy == "multistep" || policy == "exp";
-    if (policy == "step") require(solver_.step_size > 0, "stepsize", "steps between two drops");
-    if (policy == "multistep") {
-      require(!solver_.step_values.empty(), "stepvalue", "steps that drop it");
-    }
-    if (drops) require(solver_.gamma > 0, "gamma", "above 0: the factor of each drop");
-    if (policy == "inv" && solver_.gamma < 0) {
-      throw error("solver: gamma is {}, but must be at least 0 with lr_policy 'inv'{}",
-                  solver_.gamma, at("gamma"));
-    }
-    if (policy == "poly" || policy == "cosine") {
-      require(solver_.max_steps > 0, "max_iter", "where the rate reaches zero");
-    }
-    if (has("warmup_start_lr") && solver_.warm_up_steps == 0) {
-      throw error("solver: warmup_start_lr needs warmup_iter (steps until the rate is base_lr){}",
-                  at("warmup_start_lr"));
-    }
+    const bool ends = policy == "poly" || policy == "cosine";
+    const auto need = [&](bool is_needed, bool is_given, const char* field, const char* meaning) {
+      refuse_if(is_needed && !is_given, "lr_policy", "lr_policy '{}' needs {} ({})", policy, field,
+                meaning);
+    };
+    need(policy == "step", solver_.step_size > 0, "stepsize", "steps between two drops");
+    need(policy == "multistep", !solver_.step_values.empty(), "stepvalue", "steps that drop it");
+    need(drops, solver_.gamma > 0, "gamma", "above 0: the factor of each drop");
+    refuse_if(policy == "inv" && solver_.gamma < 0, "gamma",
+              "gamma is {}, but must be at least 0 with lr_policy 'inv'", solver_.gamma);
+    need(ends, solver_.max_steps > 0, "max_iter", "where the rate reaches zero");
+    refuse_if(has("warmup_start_lr") && solver_.warm_up_steps == 0, "warmup_start_lr",
+              "warmup_start_lr needs warmup_iter (steps until the rate is base_lr)");
   }
 
   void rule() const {
-    if (has("type") && has("solver_type")) {
-      throw error("solver: type and solver_type both say the rule: keep one of them{}",
-                  at("solver_type"));
-    }
+    refuse_if(has("type") && has("solver_type"), "solver_type",
+              "type and solver_type both say the rule: keep one of them");
     const std::string& type = solver_.type;
-    if ((type == "AdaGrad" || type == "RMSProp") && solver_.momentum > 0) {
-      throw error("solver: momentum is {}, but must be 0: type '{}' has none{}", solver_.momentum,
-                  type, at("momentum"));
-    }
-    if (type == "AdaDelta" && solver_.momentum == 0) {
-      throw error(
-          "solver: type 'AdaDelta' needs momentum (above 0: how its mean squares decay, "
-          "e.g. 0.95){}",
-          at("type"));
-    }
-    if (type == "AdamW" && solver_.regularization == "L1") {
-      throw error(
-          "solver: regularization_type is 'L1', but type 'AdamW' decays the weights "
-          "themselves, which is neither L1 nor L2: use 'Adam' for L1{}",
-          at("regularization_type"));
-    }
+    refuse_if((type == "AdaGrad" || type == "RMSProp") && solver_.momentum > 0, "momentum",
+              "momentum is {}, but must be 0: type '{}' has none", solver_.momentum, type);
+    refuse_if(type == "AdaDelta" && solver_.momentum == 0, "type",
+              "type 'AdaDelta' needs momentum (above 0: how its mean squares decay, e.g. 0.95)");
+    refuse_if(type == "AdamW" && solver_.regularization == "L1", "regularization_type",
+              "regularization_type is 'L1', but type 'AdamW' decays the weights themselves, which "
+              "is neither L1 nor L2: use 'Adam' for L1");
   }
 
  private:
   [[nodiscard]] bool has(const std::string& field) const { return written_.contains(field); }
-  // The location of the field, or the file for a missing one.
-  [[nodiscard]] std::string at(const std::string& field) const {
+  // An Error with the location of the field, or the file for a missing one.
+  template <class... Arguments>
+  void refuse_if(bool is_wrong, const char* field, fmt::format_string<const Arguments&...> reason,
+                 const Arguments&... arguments) const {
+    if (!is_wrong) return;
     const auto found = written_.find(field);
-    return in_file(found != written_.end() ? found->second : Location{solver_.file, 0, 0});
-  }
-  void require(bool present, const char* field, const char* meaning) const {
-    if (present) return;
-    throw error("solver: lr_policy '{}' needs {} ({}){}", solver_.rate_policy, field, meaning,
-                at("lr_policy"));
+    throw error("solver: {}{}", fmt::format(reason, arguments...),
+                in_file(found != written_.end() ? found->second : Location{solver_.file, 0, 0}));
   }
 
   const Solver& solver_;
   const std::map<std::string, Location>& written_;
 };
-
-const std::set<std::string>& repeated_fields() {
-  static const std::set<std::string> fields{"stepvalue",      "test_iter",  "test_net",
-                                            "test_net_param", "test_state", "weights"};
-  return fields;
-}
 
 // ---- Reading ------------------------------------------------------------------------------------
 
@@ -364,12 +293,12 @@ void read_fields(const Message& message, const std::map<std::string, std::string
                          [&](const Field& field) {
                            const bool is_type = field.name == "solver_type";
                            if (is_file && changes.contains(is_type ? "type" : field.name)) return;
-                           known.read(field, solver);
+                           known.read(field, solver_owner, solver);
                            written[field.name] = field.location;
                          },
-                         repeated_fields().count(known.name) > 0});
+                         known.repeats});
     }
-    read_fields(from, "field", owner, readers);
+    read_fields(from, "field", solver_owner, readers);
   };
   read_all(message, true);
   read_all(changes_as_message(changes), false);
@@ -409,7 +338,7 @@ Solver read_solver_text(const std::string& text) {
 
 Solver default_solver(const std::string& type, const std::map<std::string, std::string>& changes) {
   Solver solver;
-  read_type({"type", type, true, nullptr, {"--solver-type", 0, 0}}, solver);
+  read_type({"type", type, true, nullptr, {"--solver-type", 0, 0}}, solver_owner, solver);
   struct Usual {
     const char* type;
     double rate, momentum, decay, delta;
@@ -433,9 +362,7 @@ Solver default_solver(const std::string& type, const std::map<std::string, std::
 
 std::string write_solver(const Solver& solver) {
   Message message;
-  for (const SolverField& field : solver_fields()) {
-    if (field.write) field.write(solver, message);
-  }
+  write_fields(solver, solver_fields(), message);
   return write_text_format(message);
 }
 

@@ -63,7 +63,7 @@ struct SolverDefinition {
                                            const std::map<std::string, std::string>& changes = {});
 // What write_solver() has written.
 [[nodiscard]] SolverDefinition read_solver_text(const std::string& text);
-// Without a file: the usual constants of the type (README), changed likewise.
+// Without a file: the usual constants of the type (docs/reference/solvers.md), changed likewise.
 [[nodiscard]] SolverDefinition default_solver(
     const std::string& type, const std::map<std::string, std::string>& changes = {});
 // The solver as prototxt, for the run folder: reading it gives the same definition without nets,

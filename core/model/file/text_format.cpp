@@ -1,6 +1,7 @@
 #include "core/model/file/text_format.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <system_error>
 
@@ -20,15 +21,6 @@ bool is_letter(char c) {
 }
 bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
-}
-
-// The value of a digit in the base, or -1.
-int digit_value(char c, int base) {
-  int value = -1;
-  if (is_digit(c)) value = c - '0';
-  if (c >= 'a' && c <= 'f') value = c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') value = c - 'A' + 10;
-  return value < base ? value : -1;
 }
 
 std::string byte_name(char c) {
@@ -168,14 +160,13 @@ class Lexer {
     }
     const bool hexadecimal = here() == 'x' || here() == 'X';
     if (hexadecimal) advance();
-    const int base = hexadecimal ? 16 : 8;
-    const int most = hexadecimal ? 2 : 3;
-    int value = 0;
-    int digits = 0;
-    for (; digits < most && digit_value(here(), base) >= 0; ++digits) {
-      value = value * base + digit_value(advance(), base);
-    }
-    if (digits == 0 || value > 255) {
+    unsigned value = 0;
+    const std::string_view digits = text_.substr(position_, hexadecimal ? 2 : 3);
+    const char* begin = digits.data();
+    const char* end =
+        std::from_chars(begin, begin + digits.size(), value, hexadecimal ? 16 : 8).ptr;
+    for (const char* digit = begin; digit < end; ++digit) advance();
+    if (end == begin || value > 255) {
       throw error(R"({}: unknown escape in a text; known: \n \t \r \\ \" \' \ooo \xhh)",
                   to_string(place));
     }
@@ -190,7 +181,7 @@ class Lexer {
 };
 
 // Deeper than the file of any net. Keeps a hostile file from exhausting the stack.
-constexpr int deepest = 64;
+constexpr int max_depth = 64;
 
 class Parser {
  public:
@@ -250,15 +241,12 @@ class Parser {
   }
 
   void block(Message& into, const Token& name, int depth) {
-    if (depth == deepest) {
-      throw error("{}: blocks are nested more than {} deep", to_string(name.location), deepest);
+    if (depth == max_depth) {
+      throw error("{}: blocks are nested more than {} deep", to_string(name.location), max_depth);
     }
     const Token open = lexer_.take();
     const char close = open.is('{') ? '}' : '>';
-    Field field;
-    field.name = name.text;
-    field.location = name.location;
-    field.message = std::make_shared<Message>();
+    Field field{name.text, "", false, std::make_shared<Message>(), name.location};
     field.message->location = open.location;
     while (!lexer_.peek().is(close)) {
       if (lexer_.peek().kind == TokenKind::end) {
@@ -272,11 +260,9 @@ class Parser {
   }
 
   void scalar(Message& into, const Token& name) {
-    Field field;
-    field.name = name.text;
-    field.location = name.location;
-    if (lexer_.peek().kind == TokenKind::string) {
-      field.quoted = true;
+    const bool is_quoted = lexer_.peek().kind == TokenKind::string;
+    Field field{name.text, "", is_quoted, nullptr, name.location};
+    if (is_quoted) {
       while (lexer_.peek().kind == TokenKind::string) field.text += lexer_.take().text;
     } else {
       if (accept('-')) field.text.push_back('-');
@@ -293,7 +279,7 @@ class Parser {
 };
 
 void write(const Message& message, int depth, std::string& text) {
-  const std::string indent(static_cast<size_t>(depth) * 2, ' ');
+  const std::string indent(size_t(depth) * 2, ' ');
   for (const Field& field : message.fields) {
     text += indent + field.name;
     if (field.message) {

@@ -35,7 +35,7 @@ void relink(Draft& draft) {
       if (tensor.consumers.empty() || tensor.consumers.back() != number) {
         tensor.consumers.push_back(number);
       }
-      if (layer.wants_backward_data && draft.takes_gradient[i][k]) tensor.has_gradient = true;
+      if (draft.writes_gradient(i, k)) tensor.has_gradient = true;
     }
     for (const int weight : layer.weights) {
       int& first = net.weight(weight).layer;
@@ -44,31 +44,48 @@ void relink(Draft& draft) {
   }
 }
 
+Insertion make_insertion(Draft& draft, const std::string& type, const std::string& name, int before,
+                         int input, size_t outputs) {
+  Layer layer;
+  layer.name = name;
+  for (int number = 2; !draft.layer_names.insert(layer.name).second; ++number) {
+    layer.name = fmt::format("{}_{}", name, number);
+  }
+  layer.location = {draft.file, 0, 0};
+  const std::string title = fmt::format("layer '{}' ({}), which the net needs", layer.name, type);
+  layer.type = &find_type(*draft.registry, type, title, layer.location);
+  auto attributes = std::make_shared<Attributes>();
+  for (uint32_t i = 0; i < layer.type->parameter_count; ++i) {
+    const tandem_parameter& parameter = *layer.type->parameters[i];
+    attributes->set(parameter.name, default_attribute(parameter, title));
+  }
+  layer.attributes = std::move(attributes);
+  layer.inputs = {input};
+  layer.outputs.resize(outputs);
+  layer.loss_weights.resize(outputs);
+  return {before, std::move(layer), {true}};
+}
+
 void insert_layers(Draft& draft, std::vector<Insertion> insertions) {
   std::stable_sort(insertions.begin(), insertions.end(),
                    [](const Insertion& a, const Insertion& b) { return a.before < b.before; });
   std::vector<Layer> layers;
-  std::vector<int> definition_of;
-  std::vector<std::vector<bool>> takes_gradient;
+  std::vector<DraftLayer> more;
   auto next = insertions.begin();
   const auto insert_before = [&](size_t place) {
     for (; next != insertions.end() && next->before <= static_cast<int>(place); ++next) {
       layers.push_back(std::move(next->layer));
-      definition_of.push_back(-1);
-      takes_gradient.push_back(std::move(next->takes_gradient));
+      more.push_back({-1, {}, std::move(next->takes_gradient)});
     }
   };
-  const size_t count = draft.net.layers.size();
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < draft.more.size(); ++i) {
     insert_before(i);
     layers.push_back(std::move(draft.net.layers[i]));
-    definition_of.push_back(draft.definition_of[i]);
-    takes_gradient.push_back(std::move(draft.takes_gradient[i]));
+    more.push_back(std::move(draft.more[i]));
   }
-  insert_before(count);
+  insert_before(draft.more.size());
   draft.net.layers = std::move(layers);
-  draft.definition_of = std::move(definition_of);
-  draft.takes_gradient = std::move(takes_gradient);
+  draft.more = std::move(more);
   relink(draft);
 }
 
@@ -88,9 +105,7 @@ void erase_at(std::vector<T>& elements, const std::set<int>& indices) {
 void remove_layers(Draft& draft, const std::set<int>& layers, const std::set<int>& tensors) {
   Net& net = draft.net;
   erase_at(net.layers, layers);
-  erase_at(draft.definition_of, layers);
-  erase_at(draft.takes_gradient, layers);
-  erase_at(draft.declared, layers);
+  erase_at(draft.more, layers);
   std::vector<int> kept(net.tensors.size());
   std::iota(kept.begin(), kept.end(), 0);
   erase_at(kept, tensors);
@@ -108,24 +123,6 @@ void remove_layers(Draft& draft, const std::set<int>& layers, const std::set<int
   move(net.label);
   for (int& input : net.more_inputs) move(input);
   relink(draft);
-}
-
-Layer make_inserted_layer(Draft& draft, const std::string& type, const std::string& name) {
-  Layer layer;
-  layer.name = name;
-  for (int number = 2; !draft.layer_names.insert(layer.name).second; ++number) {
-    layer.name = fmt::format("{}_{}", name, number);
-  }
-  layer.location = {draft.file, 0, 0};
-  const std::string title = fmt::format("layer '{}' ({}), which the net needs", layer.name, type);
-  layer.type = &find_type(*draft.registry, type, title, layer.location);
-  auto attributes = std::make_shared<Attributes>();
-  for (uint32_t i = 0; i < layer.type->parameter_count; ++i) {
-    const tandem_parameter& parameter = *layer.type->parameters[i];
-    attributes->set(parameter.name, default_attribute(parameter, title));
-  }
-  layer.attributes = std::move(attributes);
-  return layer;
 }
 
 }  // namespace tandem

@@ -21,32 +21,12 @@ std::vector<std::string> layers_with_weights(const Net& net) {
   return names;
 }
 
-bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // The layer's param blocks, one for each of its weights.
 std::vector<WeightRule>& all_rules(LayerDefinition& layer, const Net& net) {
   const int index = net.find_layer(layer.name);
   const size_t count = index < 0 ? 0 : net.layer(index).weights.size();
   if (layer.weight_rules.size() < count) layer.weight_rules.resize(count);
   return layer.weight_rules;
-}
-
-void use_running_statistics(LayerDefinition& layer) {
-  std::vector<Field>& fields = layer.body.fields;
-  const auto is_block = [](const Field& field) {
-    return field.name == "batch_norm_param" && field.message;
-  };
-  const char* const use = "use_global_stats";
-  for (Field& field : fields) {
-    if (!is_block(field)) continue;
-    std::erase_if(own_block(field).fields, [&](const Field& one) { return one.name == use; });
-  }
-  const auto found = std::find_if(fields.begin(), fields.end(), is_block);
-  Message& block =
-      found == fields.end() ? layer.body.add_block("batch_norm_param") : *found->message;
-  block.add(use, "true");
 }
 
 }  // namespace
@@ -88,8 +68,10 @@ NetDefinition with_frozen_layers(const NetDefinition& definition, const Net& net
   NetDefinition result = definition;
   std::set<std::string> shared;
   for (LayerDefinition& layer : result.layers) {
-    if (!is_one_of(layer.name, layers)) continue;
-    if (is_batch_norm(layer.type)) use_running_statistics(layer);
+    if (!is_among(layers, layer.name)) continue;
+    if (is_batch_norm(layer.type)) {
+      set_in_block(layer.body, "batch_norm_param", "use_global_stats", "true");
+    }
     if (layer.type == "BatchNorm") continue;  // it has no trained weights
     for (WeightRule& rule : all_rules(layer, net)) {
       rule.rate_written = 0;
@@ -108,7 +90,7 @@ NetDefinition with_rates(const NetDefinition& definition, const Net& net,
                          const std::vector<std::string>& layers, double factor) {
   NetDefinition result = definition;
   for (LayerDefinition& layer : result.layers) {
-    if (!is_one_of(layer.name, layers)) continue;
+    if (!is_among(layers, layer.name)) continue;
     for (WeightRule& rule : all_rules(layer, net)) {
       rule.rate_written = factor * rule.rate_multiplier();
     }

@@ -139,31 +139,28 @@ std::vector<Block> blocks_of(const Net& net) {
   return blocks;
 }
 
-void for_all_blocks(const Net& net, const std::function<void(const Block&)>& work) {
-  const std::vector<Block> blocks = blocks_of(net);
-  const auto useful = static_cast<int>(std::max<size_t>(1, blocks.size() / 2));
-  parallel_for(static_cast<int64_t>(blocks.size()), std::min(processor_count(), useful),
-               [&](int64_t item, int) { work(blocks[static_cast<size_t>(item)]); });
-}
-
 }  // namespace
 
 std::vector<float> initial_weights(const Net& net, uint64_t seed) {
-  std::vector<float> values(static_cast<size_t>(net.weight_floats), 0.0F);
-  for_all_blocks(net, [&](const Block& block) {
-    draw(block, seed, values.data() + block.weight->offset + block.begin);
+  std::vector<float> values(size_t(net.weight_floats), 0.0F);
+  draw_weights(net, seed, [&](int64_t first, const float* drawn, int64_t count) {
+    std::copy_n(drawn, count, values.data() + first);
   });
   return values;
 }
 
 void draw_weights(const Net& net, uint64_t seed, const WeightSink& sink) {
+  const std::vector<Block> blocks = blocks_of(net);
+  const auto useful = static_cast<int>(std::max<size_t>(1, blocks.size() / 2));
   std::mutex mutex;
-  for_all_blocks(net, [&](const Block& block) {
-    const auto values = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(block.count));
-    draw(block, seed, values.get());
-    const std::lock_guard lock(mutex);
-    sink(block.weight->offset + block.begin, values.get(), block.count);
-  });
+  parallel_for(static_cast<int64_t>(blocks.size()), std::min(processor_count(), useful),
+               [&](int64_t item, int) {
+                 const Block& block = blocks[size_t(item)];
+                 const auto values = std::make_unique_for_overwrite<float[]>(size_t(block.count));
+                 draw(block, seed, values.get());
+                 const std::lock_guard lock(mutex);
+                 sink(block.weight->offset + block.begin, values.get(), block.count);
+               });
 }
 
 }  // namespace tandem

@@ -13,7 +13,7 @@ namespace tandem {
 namespace {
 
 // More floats than any memory holds; sums of smaller numbers do not overflow.
-constexpr double most_elements = 1e15;
+constexpr double max_elements = 1e15;
 
 tandem_layer_query make_query(const Layer& layer, int32_t phase, const std::vector<Shape>& inputs) {
   tandem_layer_query query{};
@@ -30,9 +30,9 @@ void require_shape(const Layer& layer, const Shape& shape, const std::string& wh
   const double elements = static_cast<double>(shape.n) * static_cast<double>(shape.c) *
                           static_cast<double>(shape.h) * static_cast<double>(shape.w);
   const bool positive = shape.n > 0 && shape.c > 0 && shape.h > 0 && shape.w > 0;
-  if (positive && elements <= most_elements) return;
-  throw layer_error(layer, fmt::format("{} would have the shape {}, {}", what, to_string(shape),
-                                       positive ? "more than any memory holds" : "which is empty"));
+  if (positive && elements <= max_elements) return;
+  throw layer_error(layer, "{} would have the shape {}, {}", what, to_string(shape),
+                    positive ? "more than any memory holds" : "which is empty");
 }
 
 // The name becomes part of names in weight files and of lines of tables.
@@ -49,21 +49,21 @@ bool is_good_name(const char* name) {
 
 void require_weight(const Layer& layer, const tandem_weight& weight, size_t index) {
   if (!is_good_name(weight.name)) {
-    throw layer_error(layer, fmt::format("its plugin declares weight {} without a name of letters, "
-                                         "digits, '_', '-' and '.' that begins with a letter",
-                                         index));
+    throw layer_error(layer,
+                      "its plugin declares weight {} without a name of letters, "
+                      "digits, '_', '-' and '.' that begins with a letter",
+                      index);
   }
   require_shape(layer, weight.shape, fmt::format("weight '{}'", weight.name));
   if (weight.kind != TANDEM_TRAINED && weight.kind != TANDEM_STATE) {
-    throw layer_error(
-        layer, fmt::format("weight '{}' has kind {}, which version {}.{} of the layer "
-                           "tables does not know; use a newer Tandem",
-                           weight.name, weight.kind, TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR));
+    throw layer_error(layer,
+                      "weight '{}' has kind {}, which version {}.{} of the layer "
+                      "tables does not know; use a newer Tandem",
+                      weight.name, weight.kind, TANDEM_LAYERS_MAJOR, TANDEM_LAYERS_MINOR);
   }
   if (weight.filler == nullptr && !std::isfinite(weight.initial)) {
-    throw layer_error(
-        layer, fmt::format("weight '{}' has the initial value {}, which is not finite", weight.name,
-                           weight.initial));
+    throw layer_error(layer, "weight '{}' has the initial value {}, which is not finite",
+                      weight.name, weight.initial);
   }
 }
 
@@ -73,10 +73,10 @@ void require_rows(const Layer& layer, const std::vector<Shape>& inputs,
   if (!layer.has(TANDEM_PER_SAMPLE) || layer.is_result() || inputs.empty()) return;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].n == inputs[0].n) continue;
-    throw layer_error(
-        layer, fmt::format("output {} would have {} rows, but its input has {}: its type promises "
-                           "that a row of an output belongs to the same row of the inputs",
-                           i, outputs[i].n, inputs[0].n));
+    throw layer_error(layer,
+                      "output {} would have {} rows, but its input has {}: its type promises "
+                      "that a row of an output belongs to the same row of the inputs",
+                      i, outputs[i].n, inputs[0].n);
   }
 }
 
@@ -124,7 +124,7 @@ std::vector<tandem_weight> declared_weights(const Layer& layer, int32_t phase,
   for (const tandem_weight& weight : weights) {
     require_weight(layer, weight, names.size());
     if (names.insert(weight.name).second) continue;
-    throw layer_error(layer, fmt::format("its plugin declares the weight '{}' twice", weight.name));
+    throw layer_error(layer, "its plugin declares the weight '{}' twice", weight.name);
   }
   return weights;
 }
@@ -153,8 +153,8 @@ tandem_layer_statistics layer_statistics(const Layer& layer, int32_t phase,
   const tandem_layer_query query = make_query(layer, phase, inputs);
   require_answer(layer, layer.type->statistics(&query, &statistics), "its statistics");
   for (const int64_t floats : {statistics.forward, statistics.backward}) {
-    if (floats >= 0 && static_cast<double>(floats) <= most_elements) continue;
-    throw layer_error(layer, fmt::format("its plugin declares {} statistics", floats));
+    if (floats >= 0 && static_cast<double>(floats) <= max_elements) continue;
+    throw layer_error(layer, "its plugin declares {} statistics", floats);
   }
   return statistics;
 }
@@ -169,7 +169,7 @@ int32_t layer_activation(const Layer& layer, int32_t phase, const std::vector<Sh
 
 LayerBinding::LayerBinding(const Net& net, const Layer& layer, const std::vector<Shape>& shapes) {
   const auto describe = [&](int tensor) {
-    return tandem_tensor{shapes[static_cast<size_t>(tensor)], net.tensor(tensor).dtype,
+    return tandem_tensor{shapes[size_t(tensor)], net.tensor(tensor).dtype,
                          net.tensor(tensor).layout};
   };
   for (const int input : layer.inputs) inputs.push_back(describe(input));

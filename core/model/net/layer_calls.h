@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/model/net/net.h"
 
 namespace tandem {
@@ -13,6 +15,12 @@ class Registry;
 
 // "layer 'conv1' (Convolution): <reason> (net.prototxt:23)"
 [[nodiscard]] Error layer_error(const Layer& layer, const std::string& reason);
+template <class First, class... Rest>
+[[nodiscard]] Error layer_error(const Layer& layer, fmt::format_string<First, Rest...> reason,
+                                First&& first, Rest&&... rest) {
+  return layer_error(layer,
+                     fmt::format(reason, std::forward<First>(first), std::forward<Rest>(rest)...));
+}
 
 // Throws an Error unless status is TANDEM_OK: with the reason that the plugin gave, or that it
 // refused `asked` ("its shapes") without one.

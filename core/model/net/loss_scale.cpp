@@ -10,9 +10,9 @@ namespace tandem {
 void require_loss_scale(double scale) {
   int exponent = 0;
   const bool is_power = scale > 0 && std::frexp(scale, &exponent) == 0.5;
-  if (is_power && scale >= 1 && scale <= largest_loss_scale) return;
+  if (is_power && scale >= 1 && scale <= max_loss_scale) return;
   throw error("a loss scale of {}: it must be a power of two from 1 to {}, as 128 or 4096", scale,
-              largest_loss_scale);
+              max_loss_scale);
 }
 
 bool computes_in_float16(const Net& net) {

@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-constexpr double largest_loss_scale = 65536;
-// Error unless it is a power of two from 1 to largest_loss_scale.
+constexpr double max_loss_scale = 65536;
+// Error unless it is a power of two from 1 to max_loss_scale.
 void require_loss_scale(double scale);
 [[nodiscard]] bool computes_in_float16(const Net& net);  // some layer
 // 1 if no layer computes in float16.

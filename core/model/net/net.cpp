@@ -33,23 +33,23 @@ std::vector<Shape> Net::shapes(int64_t rows) const {
   fed.insert(fed.end(), {data, label});
   for (const int input : fed) {
     if (input < 0) continue;
-    result[static_cast<size_t>(input)] = tensors[static_cast<size_t>(input)].shape;
-    result[static_cast<size_t>(input)].n = rows;
+    result[size_t(input)] = tensors[size_t(input)].shape;
+    result[size_t(input)].n = rows;
   }
   std::vector<Shape> inputs;
   for (const Layer& layer : layers) {
     inputs.clear();
-    for (const int input : layer.inputs) inputs.push_back(result[static_cast<size_t>(input)]);
+    for (const int input : layer.inputs) inputs.push_back(result[size_t(input)]);
     const std::vector<Shape> outputs = output_shapes(layer, phase, inputs);
     for (size_t i = 0; i < outputs.size(); ++i) {
-      result[static_cast<size_t>(layer.outputs[i])] = outputs[i];
+      result[size_t(layer.outputs[i])] = outputs[i];
     }
   }
   return result;
 }
 
 tandem_layer_cost Net::cost(int layer, int64_t rows) const {
-  const Layer& asked = layers.at(static_cast<size_t>(layer));
+  const Layer& asked = layers.at(size_t(layer));
   std::vector<Shape> inputs = input_shapes(*this, asked);
   // Plans ask this for every task. Other layers are needed only where rows are not rows of the
   // batch.
@@ -59,32 +59,32 @@ tandem_layer_cost Net::cost(int layer, int64_t rows) const {
     return layer_cost(asked, phase, inputs);
   }
   const std::vector<Shape> all = shapes(rows);
-  for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = all[static_cast<size_t>(asked.inputs[i])];
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = all[size_t(asked.inputs[i])];
   return layer_cost(asked, phase, inputs);
 }
 
 tandem_layer_statistics Net::statistics(int layer) const {
-  const Layer& asked = layers.at(static_cast<size_t>(layer));
+  const Layer& asked = layers.at(size_t(layer));
   return layer_statistics(asked, phase, input_shapes(*this, asked));
 }
 
 int Net::values_of(int tensor) const {
   for (;;) {
-    const Tensor& t = tensors[static_cast<size_t>(tensor)];
+    const Tensor& t = tensors[size_t(tensor)];
     if (t.alias_of < 0 && t.view_of < 0) return tensor;
     tensor = t.alias_of >= 0 ? t.alias_of : t.view_of;
   }
 }
 
 int Net::in_place_root(int tensor) const {
-  const int root = tensors[static_cast<size_t>(tensor)].alias_of;
+  const int root = tensors[size_t(tensor)].alias_of;
   return root >= 0 ? root : tensor;
 }
 
 int Net::gradient_of(int tensor) const {
   for (;;) {
     const int root = in_place_root(tensor);
-    const int of = tensors[static_cast<size_t>(root)].gradient_view_of;
+    const int of = tensors[size_t(root)].gradient_view_of;
     if (of < 0) return root;
     tensor = of;
   }

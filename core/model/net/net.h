@@ -115,16 +115,12 @@ struct Net {
   int prediction = -1;       // the tensor of class scores that the loss or accuracy reads; -1: none
   double loss_scale = 1024;  // in float16: see loss_scale.h
 
-  [[nodiscard]] const Layer& layer(int index) const { return layers[static_cast<size_t>(index)]; }
-  [[nodiscard]] Layer& layer(int index) { return layers[static_cast<size_t>(index)]; }
-  [[nodiscard]] const Tensor& tensor(int index) const {
-    return tensors[static_cast<size_t>(index)];
-  }
-  [[nodiscard]] Tensor& tensor(int index) { return tensors[static_cast<size_t>(index)]; }
-  [[nodiscard]] const WeightArray& weight(int index) const {
-    return weights[static_cast<size_t>(index)];
-  }
-  [[nodiscard]] WeightArray& weight(int index) { return weights[static_cast<size_t>(index)]; }
+  [[nodiscard]] const Layer& layer(int index) const { return layers[size_t(index)]; }
+  [[nodiscard]] Layer& layer(int index) { return layers[size_t(index)]; }
+  [[nodiscard]] const Tensor& tensor(int index) const { return tensors[size_t(index)]; }
+  [[nodiscard]] Tensor& tensor(int index) { return tensors[size_t(index)]; }
+  [[nodiscard]] const WeightArray& weight(int index) const { return weights[size_t(index)]; }
+  [[nodiscard]] WeightArray& weight(int index) { return weights[size_t(index)]; }
 
   // The first of the tensors that share memory because layers run in place.
   [[nodiscard]] int in_place_root(int tensor) const;

@@ -6,8 +6,8 @@
 namespace tandem {
 namespace {
 
-// Losses, metrics, layers with weights and others differ in colour.
-const char* colour(const Layer& layer) {
+// Losses, metrics, layers with weights and others differ in color.
+const char* color(const Layer& layer) {
   if (layer.has(TANDEM_LOSS)) return "#f2b5b0";
   if (layer.has(TANDEM_METRIC)) return "#e6d9f2";
   return layer.weights.empty() ? "#eeeeee" : "#b9d3ee";
@@ -73,8 +73,8 @@ std::string to_dot(const Net& net) {
     std::string label = fmt::format("{}\n{}", layer.name, layer.type->name);
     if (row.weights > 0) label += fmt::format("\n{} weights", row.weights);
     if (layer.fused_into >= 0) label += "\n" + fusion_text(net, layer.fused_into);
-    text += fmt::format("  l{} [label={}, fillcolor=\"{}\"];\n", row.layer, quote(label),
-                        colour(layer));
+    text +=
+        fmt::format("  l{} [label={}, fillcolor=\"{}\"];\n", row.layer, quote(label), color(layer));
     for (const int output : layer.outputs) {
       text += edges(net, fmt::format("l{}", row.layer), output);
     }

@@ -1,8 +1,7 @@
-#include "core/model/net/weight_arrays.h"
-
 #include <algorithm>
 #include <map>
 
+#include "core/model/net/draft.h"
 #include "core/model/net/layer_calls.h"
 
 namespace tandem {
@@ -49,7 +48,7 @@ class WeightList {
     const std::string why = fmt::format("under the shared name '{}'", weight.rule.name);
     require_same_shape(layer, weight, number, why);
     WeightArray& array = net_.weight(number);
-    WeightRule& rule = owners_[static_cast<size_t>(number)].rule;
+    WeightRule& rule = owners_[size_t(number)].rule;
     adopt(layer, weight, number, "lr_mult", weight.rule.rate_written, rule.rate_written);
     adopt(layer, weight, number, "decay_mult", weight.rule.decay_written, rule.decay_written);
     array.rate_multiplier = rule.rate_multiplier();
@@ -63,10 +62,9 @@ class WeightList {
     if (!written) return;
     if (!first) first = written;
     if (*first == *written) return;
-    throw layer_error(
-        layer, fmt::format("weight '{}', shared under the name '{}', has {} {}, but {} in {}",
-                           weight.array.name, weight.rule.name, field, *written, *first,
-                           owners_[static_cast<size_t>(number)].title));
+    throw layer_error(layer, "weight '{}', shared under the name '{}', has {} {}, but {} in {}",
+                      weight.array.name, weight.rule.name, field, *written, *first,
+                      owners_[size_t(number)].title);
   }
 
   void require_same_shape(const Layer& layer, const DeclaredWeight& weight, int number,
@@ -75,23 +73,16 @@ class WeightList {
     if (equal(first.shape, weight.array.shape)) return;
     if (weight.rule.permissive && first.count == weight.array.count) return;
     const bool would_do = first.count == weight.array.count;
-    throw layer_error(
-        layer, fmt::format("weight '{}' has the shape {}, but '{}' is {} {}, in {}{}",
-                           weight.array.name, to_string(weight.array.shape), first.name,
-                           to_string(first.shape), why, owners_[static_cast<size_t>(number)].title,
-                           would_do ? "; share_mode: PERMISSIVE allows it" : ""));
+    throw layer_error(layer, "weight '{}' has the shape {}, but '{}' is {} {}, in {}{}",
+                      weight.array.name, to_string(weight.array.shape), first.name,
+                      to_string(first.shape), why, owners_[size_t(number)].title,
+                      would_do ? "; share_mode: PERMISSIVE allows it" : "");
   }
 
   Net& net_;
   std::vector<Owner> owners_;  // the first user of each array
   std::map<std::string, int> by_name_, by_shared_;
 };
-
-std::map<int, size_t> by_definition(const Draft& draft) {
-  std::map<int, size_t> places;
-  for (size_t i = 0; i < draft.definition_of.size(); ++i) places[draft.definition_of[i]] = i;
-  return places;
-}
 
 // Whether the user or the type's default gives a filler; otherwise the weight's own initial value
 // is used.
@@ -102,9 +93,10 @@ bool has_filler(const Layer& layer, const std::string& name) {
       return parameter.default_value != nullptr || layer.attributes->is_set(name);
     }
   }
-  throw layer_error(layer, fmt::format("its plugin names the filler '{}' without declaring it as a "
-                                       "filler parameter",
-                                       name));
+  throw layer_error(layer,
+                    "its plugin names the filler '{}' without declaring it as a "
+                    "filler parameter",
+                    name);
 }
 
 WeightArray make_array(const Layer& layer, const tandem_weight& weight, const WeightRule& rule) {
@@ -141,8 +133,7 @@ std::vector<DeclaredWeight> declare_weights(const LayerDefinition& definition, c
   const std::vector<tandem_weight> weights = declared_weights(layer, phase, inputs);
   std::vector<WeightRule> rules = definition.weight_rules;
   if (rules.size() > weights.size()) {
-    throw layer_error(
-        layer, fmt::format("has {} param blocks for {} weights", rules.size(), weights.size()));
+    throw layer_error(layer, "has {} param blocks for {} weights", rules.size(), weights.size());
   }
   rules.resize(weights.size());
   std::vector<DeclaredWeight> arrays;
@@ -154,16 +145,14 @@ std::vector<DeclaredWeight> declare_weights(const LayerDefinition& definition, c
 
 void place_weights(Draft& draft, const Draft* other) {
   std::map<int, std::pair<const Draft*, size_t>> in_file_order;
-  if (other != nullptr) {
-    for (const auto& [definition, i] : by_definition(*other))
-      in_file_order[definition] = {other, i};
+  for (size_t i = 0; i < draft.more.size(); ++i) {
+    in_file_order[draft.more[i].definition] = {&draft, i};
   }
-  for (const auto& [definition, i] : by_definition(draft)) {
-    const auto there = in_file_order.find(definition);
-    if (there != in_file_order.end()) {
-      require_same(draft.net.layers[i], draft.declared[i], other->declared[there->second.second]);
-    }
-    in_file_order[definition] = {&draft, i};
+  for (size_t i = 0; other != nullptr && i < other->more.size(); ++i) {
+    const auto [place, is_new] = in_file_order.try_emplace(other->more[i].definition, other, i);
+    const size_t here = place->second.second;
+    if (is_new) continue;
+    require_same(draft.net.layers[here], draft.more[here].declared, other->more[i].declared);
   }
 
   WeightList list(draft.net);
@@ -172,11 +161,10 @@ void place_weights(Draft& draft, const Draft* other) {
     const Layer& layer = source->net.layers[i];
     std::vector<int> numbers;
     std::vector<Shape> shapes;
-    for (const DeclaredWeight& weight : source->declared[i]) {
+    for (const DeclaredWeight& weight : source->more[i].declared) {
       const int number = list.add(layer, weight);
       if (std::count(numbers.begin(), numbers.end(), number) > 0) {
-        throw layer_error(
-            layer, fmt::format("two of its weights have one shared name, '{}'", weight.rule.name));
+        throw layer_error(layer, "two of its weights have one shared name, '{}'", weight.rule.name);
       }
       numbers.push_back(number);
       shapes.push_back(weight.array.shape);

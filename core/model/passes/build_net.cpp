@@ -6,14 +6,7 @@
 
 #include "core/model/net/draft.h"
 #include "core/model/net/loss_scale.h"
-#include "core/model/net/weight_arrays.h"
-#include "core/model/passes/dtypes.h"
-#include "core/model/passes/fusions.h"
-#include "core/model/passes/gradients.h"
-#include "core/model/passes/in_place.h"
-#include "core/model/passes/joined_scales.h"
-#include "core/model/passes/layouts.h"
-#include "core/model/passes/resolve.h"
+#include "core/model/passes/passes.h"
 #include "core/model/passes/results.h"
 
 namespace tandem {
@@ -32,9 +25,9 @@ std::optional<Draft> resolve_other_phase(const NetDefinition& definition, const 
 }
 
 void check_batch(int64_t batch) {
-  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  constexpr int64_t max_batch = std::numeric_limits<int32_t>::max();
   if (batch < 1) throw error("batch {}: a batch has at least 1 sample", batch);
-  if (batch > most) throw error("batch {}: a batch has at most {} samples", batch, most);
+  if (batch > max_batch) throw error("batch {}: a batch has at most {} samples", batch, max_batch);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "core/model/passes/dtypes.h"
+#include "core/model/passes/passes.h"
 
 #include <algorithm>
 #include <deque>
@@ -16,7 +16,7 @@ bool supports(const tandem_kernel& kernel, int32_t dtype) {
   return (kernel.dtypes >> dtype & 1U) != 0;
 }
 
-std::vector<int> neighbours(const Net& net, const Layer& layer) {
+std::vector<int> neighbors(const Net& net, const Layer& layer) {
   std::vector<int> result;
   for (const int input : layer.inputs) {
     const int producer = net.tensor(input).producer;
@@ -30,7 +30,7 @@ std::vector<int> neighbours(const Net& net, const Layer& layer) {
 }
 
 // Whether the layer computes sums of products: one of its weights has several values for each
-// output. Layers that scale, shift or normalise have none, and TF32 would not make them faster.
+// output. Layers that scale, shift or normalize have none, and TF32 would not make them faster.
 bool sums_products(const Net& net, const Layer& layer) {
   return std::any_of(layer.weights.begin(), layer.weights.end(), [&](int weight) {
     const Shape& shape = net.weight(weight).shape;
@@ -88,9 +88,9 @@ void choose_dtypes(Draft& draft, const std::string& device_kind, int32_t precisi
         able.empty() ? "" : fmt::format(", or devices of kind {}", fmt::join(able, ", ")));
   }
   for (; !chosen.empty(); chosen.pop_front()) {
-    for (const int next : neighbours(net, net.layer(chosen.front()))) {
+    for (const int next : neighbors(net, net.layer(chosen.front()))) {
       Layer& layer = net.layer(next);
-      if (!can_have[static_cast<size_t>(next)] || layer.dtype == precision) continue;
+      if (!can_have[size_t(next)] || layer.dtype == precision) continue;
       layer.dtype = precision;
       chosen.push_back(next);
     }

@@ -1,9 +1,8 @@
-#include "core/model/passes/fusions.h"
+#include "core/model/passes/passes.h"
 
 #include <utility>
 
 #include "core/model/net/layer_calls.h"
-#include "core/model/passes/in_place.h"
 
 namespace tandem {
 
@@ -94,7 +93,7 @@ void fuse_activation(Draft& draft, Layer& follower, const std::string& device_ki
 void fuse_gradient_before(Draft& draft, size_t index, const std::string& device_kind) {
   Net& net = draft.net;
   Layer& layer = net.layers[index];
-  if (layer.inputs.empty() || layer.runs_in_place || !draft.takes_gradient[index][0]) return;
+  if (layer.inputs.empty() || layer.runs_in_place || !draft.more[index].takes_gradient[0]) return;
   const int producer = net.tensor(layer.inputs[0]).producer;
   if (producer < 0) return;
   Layer& before = net.layer(producer);
@@ -115,7 +114,7 @@ void order_sums(Draft& draft, const std::string& device_kind) {
     Layer& sum = draft.net.layers[i];
     if (adder_of(draft, sum, 1, device_kind) < 0) continue;
     std::swap(sum.inputs[0], sum.inputs[1]);
-    std::vector<bool>& takes = draft.takes_gradient[i];
+    std::vector<bool>& takes = draft.more[i].takes_gradient;
     std::vector<bool>::swap(takes[0], takes[1]);
   }
 }

@@ -1,4 +1,4 @@
-#include "core/model/passes/gradients.h"
+#include "core/model/passes/passes.h"
 
 #include <algorithm>
 
@@ -14,8 +14,7 @@ bool has_trained_weights(const Net& net, const Layer& layer) {
 }
 
 bool has_loss(const Layer& layer) {
-  return layer.has(TANDEM_LOSS) && std::any_of(layer.loss_weights.begin(), layer.loss_weights.end(),
-                                               [](double weight) { return weight != 0; });
+  return layer.has(TANDEM_LOSS) && any_nonzero(layer.loss_weights);
 }
 
 // The tensors that depend on a trained weight.
@@ -26,9 +25,9 @@ std::vector<bool> learning_tensors(const Draft& draft) {
     const Layer& layer = net.layers[i];
     bool any = has_trained_weights(net, layer);
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
-      any = any || (draft.takes_gradient[i][k] && learns[static_cast<size_t>(layer.inputs[k])]);
+      any = any || (draft.more[i].takes_gradient[k] && learns[size_t(layer.inputs[k])]);
     }
-    for (const int output : layer.outputs) learns[static_cast<size_t>(output)] = any;
+    for (const int output : layer.outputs) learns[size_t(output)] = any;
   }
   return learns;
 }
@@ -38,7 +37,7 @@ void freeze_unreached(Net& net) {
   std::vector<bool> reached(net.weights.size(), false);
   for (const Layer& layer : net.layers) {
     if (!layer.wants_backward_weights) continue;
-    for (const int weight : layer.weights) reached[static_cast<size_t>(weight)] = true;
+    for (const int weight : layer.weights) reached[size_t(weight)] = true;
   }
   for (size_t i = 0; i < net.weights.size(); ++i) {
     if (!reached[i]) net.weights[i].rate_multiplier = 0;
@@ -70,11 +69,12 @@ void refuse_mixed_gradients(const Draft& draft) {
     if (!layer.wants_backward_data) continue;
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
       const Tensor& tensor = net.tensor(layer.inputs[k]);
-      if (draft.takes_gradient[i][k] || !tensor.has_gradient) continue;
+      if (draft.more[i].takes_gradient[k] || !tensor.has_gradient) continue;
       if (!layer.may_take_gradient(k)) continue;  // its kernel knows
-      throw layer_error(layer, fmt::format("no gradient goes into its input '{}', but another "
-                                           "layer's does, which is not supported together",
-                                           tensor.name));
+      throw layer_error(layer,
+                        "no gradient goes into its input '{}', but another "
+                        "layer's does, which is not supported together",
+                        tensor.name);
     }
   }
 }
@@ -90,8 +90,8 @@ std::vector<std::vector<Use>> gradient_uses(const Draft& draft) {
   for (size_t i = 0; i < draft.net.layers.size(); ++i) {
     const Layer& layer = draft.net.layers[i];
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
-      if (!layer.wants_backward_data || !draft.takes_gradient[i][k]) continue;
-      uses[static_cast<size_t>(layer.inputs[k])].push_back({static_cast<int>(i), k});
+      if (!draft.writes_gradient(i, k)) continue;
+      uses[size_t(layer.inputs[k])].push_back({static_cast<int>(i), k});
     }
   }
   return uses;
@@ -100,13 +100,9 @@ std::vector<std::vector<Use>> gradient_uses(const Draft& draft) {
 Insertion split(Draft& draft, int tensor, const std::vector<Use>& uses) {
   Net& net = draft.net;
   const std::string name = net.tensor(tensor).name + "_split";
-  Insertion insertion;
-  insertion.before = uses.front().layer;
-  insertion.takes_gradient = {true};
-  Layer& layer = insertion.layer = make_inserted_layer(draft, "Split", name);
-  layer.inputs = {tensor};
-  layer.outputs.resize(uses.size());
-  layer.loss_weights.assign(uses.size(), 0.0);
+  Insertion insertion =
+      make_insertion(draft, "Split", name, uses.front().layer, tensor, uses.size());
+  Layer& layer = insertion.layer;
   layer.wants_backward_data = true;
   const std::vector<Shape> shapes = output_shapes(layer, net.phase, input_shapes(net, layer));
   for (size_t i = 0; i < uses.size(); ++i) {
@@ -121,7 +117,9 @@ Insertion split(Draft& draft, int tensor, const std::vector<Use>& uses) {
 void find_gradients(Draft& draft) {
   Net& net = draft.net;
   if (net.phase != TANDEM_TRAIN) {
-    for (auto& takes : draft.takes_gradient) takes.assign(takes.size(), false);
+    for (DraftLayer& layer : draft.more) {
+      layer.takes_gradient.assign(layer.takes_gradient.size(), false);
+    }
     return relink(draft);
   }
   const std::vector<bool> learns = learning_tensors(draft);
@@ -129,12 +127,12 @@ void find_gradients(Draft& draft) {
   for (size_t i = net.layers.size(); i-- > 0;) {
     Layer& layer = net.layers[i];
     bool reached = has_loss(layer);
-    for (const int output : layer.outputs) reached = reached || wanted[static_cast<size_t>(output)];
+    for (const int output : layer.outputs) reached = reached || wanted[size_t(output)];
     layer.wants_backward_weights = reached && has_trained_weights(net, layer);
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
-      const auto input = static_cast<size_t>(layer.inputs[k]);
-      const bool takes = reached && draft.takes_gradient[i][k] && learns[input];
-      draft.takes_gradient[i][k] = takes;
+      const auto input = size_t(layer.inputs[k]);
+      const bool takes = reached && draft.more[i].takes_gradient[k] && learns[input];
+      draft.more[i].takes_gradient[k] = takes;
       if (takes) wanted[input] = layer.wants_backward_data = true;
     }
   }

@@ -1,4 +1,4 @@
-#include "core/model/passes/in_place.h"
+#include "core/model/passes/passes.h"
 
 #include <algorithm>
 #include <vector>
@@ -60,7 +60,7 @@ void view_splits(Draft& draft) {
   Net& net = draft.net;
   for (size_t i = 0; i < net.layers.size(); ++i) {
     const Layer& layer = net.layers[i];
-    if (draft.definition_of[i] >= 0 || !layer.is("Split")) continue;
+    if (draft.more[i].definition >= 0 || !layer.is("Split")) continue;
     const Tensor& from = net.tensor(layer.inputs[0]);
     for (const int output : layer.outputs) {
       Tensor& to = net.tensor(output);
@@ -91,7 +91,7 @@ void view_gradients_of_sums(Draft& draft) {
     if (!layer.wants_backward_data || !is_plain_sum(layer)) continue;
     std::vector<int> inputs;
     for (size_t k = 0; k < layer.inputs.size(); ++k) {
-      if (draft.takes_gradient[i][k]) inputs.push_back(layer.inputs[k]);
+      if (draft.more[i].takes_gradient[k]) inputs.push_back(layer.inputs[k]);
     }
     const int output = layer.outputs[0];
     const bool all = std::all_of(inputs.begin(), inputs.end(),

@@ -1,4 +1,4 @@
-#include "core/model/passes/joined_scales.h"
+#include "core/model/passes/passes.h"
 
 #include <algorithm>
 #include <set>
@@ -56,11 +56,9 @@ int scale_of(const Draft& draft, size_t index, const std::vector<int>& users) {
   const Layer& scale = net.layer(next);
   if (!scale.is("Scale") || !is_of_channels(scale, norm)) return -1;
   if (!have_arrays_alone(norm, scale, users)) return -1;
-  const bool is_in_loss = std::any_of(norm.loss_weights.begin(), norm.loss_weights.end(),
-                                      [](double weight) { return weight != 0; });
   // propagate_down: false cuts the gradient between the two.
-  const bool passes_gradient = draft.takes_gradient[size_t(next)][0];
-  return is_in_loss || !passes_gradient ? -1 : next;
+  const bool passes_gradient = draft.more[size_t(next)].takes_gradient[0];
+  return any_nonzero(norm.loss_weights) || !passes_gradient ? -1 : next;
 }
 
 void join(Layer& norm, const Layer& scale, const LayerDefinition& definition,
@@ -89,7 +87,7 @@ void join_scales(const NetDefinition& definition, Draft& draft, const std::strin
     Layer& norm = draft.net.layers[i];
     tensors.insert(norm.outputs[0]);
     scales.insert(scale);
-    join(norm, draft.net.layer(scale), definition.layers[size_t(draft.definition_of[i])], *type);
+    join(norm, draft.net.layer(scale), definition.layers[size_t(draft.more[i].definition)], *type);
   }
   if (!scales.empty()) remove_layers(draft, scales, tensors);
 }

@@ -1,11 +1,10 @@
-#include "core/model/passes/layouts.h"
+#include "core/model/passes/passes.h"
 
 #include <algorithm>
 #include <compare>
 #include <map>
 
 #include "core/model/net/layer_calls.h"
-#include "core/model/passes/dtypes.h"
 #include "core/model/passes/results.h"
 #include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"
@@ -32,19 +31,14 @@ bool is_shape_only(const Layer& layer, size_t input) {
   return input_role(*layer.type, input) == TANDEM_INPUT_SHAPE;
 }
 
+bool is_pixel(const Shape& shape) {
+  return shape.h == 1 && shape.w == 1;
+}
+
 bool can_have(const Shape& shape, int32_t layout) {
-  if (shape.h == 1 && shape.w == 1) return true;
-  switch (layout) {
-    case TANDEM_NCHW:
-    case TANDEM_NHWC:
-      return true;
-    case TANDEM_NCHW8C:
-      return shape.c % 8 == 0;
-    case TANDEM_NCHW16C:
-      return shape.c % 16 == 0;
-    default:
-      return false;  // of a newer ABI
-  }
+  const int64_t block = layout == TANDEM_NCHW8C ? 8 : layout == TANDEM_NCHW16C ? 16 : 1;
+  const bool is_known = block > 1 || layout == TANDEM_NCHW || layout == TANDEM_NHWC;
+  return is_pixel(shape) || (is_known && shape.c % block == 0);
 }
 
 bool can_have(const Net& net, const Layer& layer, const tandem_layout_option& option) {
@@ -70,16 +64,17 @@ std::vector<tandem_layout_option> ask(const Net& net, const Layer& layer,
   std::erase_if(options,
                 [&](const tandem_layout_option& option) { return !can_have(net, layer, option); });
   if (options.empty()) {
-    throw layer_error(layer, fmt::format("its kernel on device kind '{}' offers no layout that its "
-                                         "tensors can have",
-                                         kernel.device_kind));
+    throw layer_error(layer,
+                      "its kernel on device kind '{}' offers no layout that its "
+                      "tensors can have",
+                      kernel.device_kind);
   }
   return options;
 }
 
 // A tensor of one pixel has the same bytes in every layout and is always called NCHW.
 int32_t effective_layout(const Shape& shape, int32_t layout) {
-  return shape.h == 1 && shape.w == 1 ? static_cast<int32_t>(TANDEM_NCHW) : layout;
+  return is_pixel(shape) ? static_cast<int32_t>(TANDEM_NCHW) : layout;
 }
 
 // The layout in which a layer reads an input that has the layout `given`; labels are plain.
@@ -95,7 +90,7 @@ int32_t wanted_layout(const Net& net, const Layer& layer, size_t input,
 int32_t made_layout(const Net& net, int tensor, const LayoutChoice& choice) {
   const Tensor& made = net.tensor(tensor);
   if (made.producer < 0) return TANDEM_NCHW;
-  return effective_layout(made.shape, choice[static_cast<size_t>(made.producer)].output);
+  return effective_layout(made.shape, choice[size_t(made.producer)].output);
 }
 
 LayoutOptions layout_options(const Net& net, const Registry& registry,
@@ -119,7 +114,7 @@ class LayoutSearch {
     for (size_t i = 0; i < net.layers.size(); ++i) {
       const std::vector<int>& inputs = net.layers[i].inputs;
       for (size_t k = 0; k < inputs.size(); ++k) {
-        uses_[static_cast<size_t>(inputs[k])].push_back({i, k});
+        uses_[size_t(inputs[k])].push_back({i, k});
       }
     }
   }
@@ -143,23 +138,17 @@ class LayoutSearch {
     size_t layer, input;
   };
 
-  // A reorder reads and writes every byte.
-  [[nodiscard]] double reorder_cost(int index, int32_t wanted) const {
-    const Tensor& tensor = net_.tensor(index);
-    return static_cast<double>(dtype_bytes(tensor.dtype) + dtype_bytes(wanted)) *
-           static_cast<double>(element_count(tensor.shape));
-  }
-
-  // The cost of the reorder of one input of a layer, 0 if there is none.
+  // The bytes of the reorder of one input of a layer, which reads and writes each; 0 if there is
+  // none.
   [[nodiscard]] double cost_of(const Use& use, const LayoutChoice& choice) const {
     const Layer& layer = net_.layers[use.layer];
     const int tensor = layer.inputs[use.input];
-    const int32_t made = made_layout(net_, tensor, choice);
-    const int32_t made_dtype = net_.tensor(tensor).dtype;
-    const int32_t dtype = wanted_dtype(net_, layer, use.input, made_dtype);
-    const bool is_made = wanted_layout(net_, layer, use.input, choice[use.layer], made) == made &&
-                         dtype == made_dtype;
-    return is_made ? 0 : reorder_cost(tensor, dtype);
+    const Form made{made_layout(net_, tensor, choice), net_.tensor(tensor).dtype};
+    const Form wanted{wanted_layout(net_, layer, use.input, choice[use.layer], made.layout),
+                      wanted_dtype(net_, layer, use.input, made.dtype)};
+    if (wanted == made) return 0;
+    return static_cast<double>(dtype_bytes(made.dtype) + dtype_bytes(wanted.dtype)) *
+           static_cast<double>(element_count(net_.tensor(tensor).shape));
   }
 
   // The cost of the layer's option and of the reorders of its inputs.
@@ -173,7 +162,7 @@ class LayoutSearch {
   [[nodiscard]] double cost_around(size_t i, const LayoutChoice& choice) const {
     double cost = input_cost(i, choice);
     for (const int tensor : net_.layers[i].outputs) {
-      for (const Use& use : uses_[static_cast<size_t>(tensor)]) cost += cost_of(use, choice);
+      for (const Use& use : uses_[size_t(tensor)]) cost += cost_of(use, choice);
     }
     return cost;
   }
@@ -209,9 +198,9 @@ class LayoutSearch {
   }
 
   [[nodiscard]] LayoutChoice improved(LayoutChoice choice) const {
-    constexpr int most_rounds = 50;
+    constexpr int max_rounds = 50;
     bool changed = true;
-    for (int round = 0; changed && round < most_rounds; ++round) {
+    for (int round = 0; changed && round < max_rounds; ++round) {
       changed = false;
       for (size_t i = 0; i < choice.size(); ++i) {
         changed |= choose(i, choice, [&] { return cost_around(i, choice); });
@@ -245,79 +234,60 @@ class LayoutSearch {
   std::vector<std::vector<Use>> uses_;  // of each tensor
 };
 
-// Inserts the Reorder layers that a choice needs: one for each tensor and wanted form.
-class Reorders {
- public:
-  explicit Reorders(Draft& draft) : draft_(draft) {}
-
-  // The tensor in that form, for the input of `consumer`.
-  int reordered(int tensor, const Form& form, int consumer, bool takes_gradient) {
-    auto [found, is_new] = made_.try_emplace({tensor, form}, insertions_.size());
-    if (is_new) insertions_.push_back(reorder(tensor, form, consumer));
-    Insertion& insertion = insertions_[found->second];
-    // Splits were inserted before, so at most one consumer of a tensor takes a gradient.
-    if (takes_gradient) {
-      insertion.layer.wants_backward_data = true;
-      insertion.takes_gradient = {true};
-    }
-    return insertion.layer.outputs[0];
-  }
-
-  void insert() { insert_layers(draft_, std::move(insertions_)); }
-
- private:
-  Insertion reorder(int tensor, const Form& form, int consumer) {
-    Net& net = draft_.net;
-    const Tensor& source = net.tensor(tensor);
-    std::string name = source.name + "_reorder";
-    if (form.layout != source.layout) name += "_" + layout_name(form.layout);
-    if (form.dtype != source.dtype) name += "_" + dtype_name(form.dtype);
-    Insertion insertion;
-    insertion.before = consumer;
-    insertion.takes_gradient = {false};
-    Layer& layer = insertion.layer = make_inserted_layer(draft_, "Reorder", name);
-    layer.dtype = form.dtype;
-    layer.inputs = {tensor};
-    layer.outputs.resize(1);
-    layer.loss_weights = {0.0};
-    const Shape shape = output_shapes(layer, net.phase, input_shapes(net, layer))[0];
-    layer.outputs[0] = add_tensor(net, layer.name, shape);
-    net.tensor(layer.outputs[0]).layout = form.layout;
-    net.tensor(layer.outputs[0]).dtype = form.dtype;
-    return insertion;
-  }
-
-  Draft& draft_;
-  std::map<std::pair<int, Form>, size_t> made_;
-  std::vector<Insertion> insertions_;
-};
-
-Form form_of(const Net& net, int tensor) {
-  const Tensor& t = net.tensor(tensor);
-  return {t.layout, t.dtype};
+Form form_of(const Tensor& tensor) {
+  return {tensor.layout, tensor.dtype};
 }
 
+// A layer that gives the tensor in another form.
+Insertion reorder(Draft& draft, int tensor, const Form& form, int consumer) {
+  Net& net = draft.net;
+  const Tensor& source = net.tensor(tensor);
+  std::string name = source.name + "_reorder";
+  if (form.layout != source.layout) name += "_" + layout_name(form.layout);
+  if (form.dtype != source.dtype) name += "_" + dtype_name(form.dtype);
+  Insertion insertion = make_insertion(draft, "Reorder", name, consumer, tensor, 1);
+  insertion.takes_gradient = {false};
+  Layer& layer = insertion.layer;
+  layer.dtype = form.dtype;
+  const Shape shape = output_shapes(layer, net.phase, input_shapes(net, layer))[0];
+  layer.outputs[0] = add_tensor(net, layer.name, shape);
+  net.tensor(layer.outputs[0]).layout = form.layout;
+  net.tensor(layer.outputs[0]).dtype = form.dtype;
+  return insertion;
+}
+
+// Inserts the Reorder layers that a choice needs: one for each tensor and wanted form.
 void insert_reorders(Draft& draft, const LayoutChoice& choice) {
   Net& net = draft.net;
-  Reorders reorders(draft);
+  std::map<std::pair<int, Form>, size_t> made;
+  std::vector<Insertion> insertions;
+  const auto reordered = [&](int tensor, const Form& form, size_t consumer) -> Insertion& {
+    const auto [found, is_new] = made.try_emplace({tensor, form}, insertions.size());
+    if (is_new) insertions.push_back(reorder(draft, tensor, form, static_cast<int>(consumer)));
+    return insertions[found->second];
+  };
   for (size_t i = 0; i < net.layers.size(); ++i) {
-    for (size_t k = 0; k < net.layers[i].inputs.size(); ++k) {
-      const int tensor = net.layers[i].inputs[k];
-      const Form made = form_of(net, tensor);
-      const Form wanted{wanted_layout(net, net.layers[i], k, choice[i], made.layout),
-                        wanted_dtype(net, net.layers[i], k, made.dtype)};
-      if (wanted == made) continue;
-      const bool gradient = net.layers[i].wants_backward_data && draft.takes_gradient[i][k];
-      const int plain = reorders.reordered(tensor, wanted, static_cast<int>(i), gradient);
-      net.layers[i].inputs[k] = plain;
+    Layer& layer = net.layers[i];
+    for (size_t k = 0; k < layer.inputs.size(); ++k) {
+      const Form given = form_of(net.tensor(layer.inputs[k]));
+      const Form wanted{wanted_layout(net, layer, k, choice[i], given.layout),
+                        wanted_dtype(net, layer, k, given.dtype)};
+      if (wanted == given) continue;
+      Insertion& insertion = reordered(layer.inputs[k], wanted, i);
+      // Splits were inserted before, so at most one consumer of a tensor takes a gradient.
+      if (draft.writes_gradient(i, k)) {
+        insertion.layer.wants_backward_data = true;
+        insertion.takes_gradient = {true};
+      }
+      layer.inputs[k] = insertion.layer.outputs[0];
     }
   }
   // A prediction is read in NCHW and float32.
   const int prediction = net.phase == TANDEM_TEST ? find_prediction(net) : -1;
-  if (prediction >= 0 && form_of(net, prediction) != Form{}) {
-    (void)reorders.reordered(prediction, Form{}, static_cast<int>(net.layers.size()), false);
+  if (prediction >= 0 && form_of(net.tensor(prediction)) != Form{}) {
+    (void)reordered(prediction, Form{}, net.layers.size());
   }
-  reorders.insert();
+  insert_layers(draft, std::move(insertions));
 }
 
 }  // namespace

@@ -1,13 +1,11 @@
-#include "core/model/passes/resolve.h"
+#include "core/model/passes/passes.h"
 
-#include <algorithm>
 #include <map>
-#include <set>
 
 #include "core/base/text/strings.h"
 #include "core/model/file/attributes_reader.h"
+#include "core/model/file/fields.h"
 #include "core/model/net/layer_calls.h"
-#include "core/model/net/weight_arrays.h"
 #include "core/model/passes/results.h"
 
 namespace tandem {
@@ -133,8 +131,6 @@ class Resolver {
       layer.inputs.push_back(find_tensor(layer, bottom));
     }
     const std::vector<std::string> tops = tops_of(definition, layer);
-    const std::set<std::string> bottoms(definition.bottoms.begin(), definition.bottoms.end());
-    std::set<std::string> made_here;
     check_counts(layer, layer.inputs.size(), tops.size());
     layer.loss_weights = loss_weights(definition, layer, tops.size());
 
@@ -142,15 +138,15 @@ class Resolver {
     const std::vector<Shape> inputs = input_shapes(draft_.net, layer);
     const std::vector<Shape> shapes = output_shapes(layer, draft_.net.phase, inputs);
     for (size_t i = 0; i < tops.size(); ++i) {
-      if (!made_here.insert(tops[i]).second) throw made_already(layer, tops[i], "itself");
-      if (bottoms.count(tops[i]) == 0) require_new_output(layer, tops[i]);
+      require_new_output(definition, layer, tops[i]);
       layer.outputs[i] = add_tensor(tops[i], shapes[i]);
-      made_by_[tops[i]] = static_cast<int>(draft_.net.layers.size());
+      draft_.net.tensor(layer.outputs[i]).producer = static_cast<int>(draft_.net.layers.size());
     }
-    draft_.declared.push_back(declare_weights(definition, layer, draft_.net.phase, inputs));
+    DraftLayer& more = draft_.more.emplace_back();
+    more.definition = static_cast<int>(number);
+    more.declared = declare_weights(definition, layer, draft_.net.phase, inputs);
     if (layer.name != definition.name) require_no_weights(definition);
-    draft_.takes_gradient.push_back(gradient_inputs(definition, layer));
-    draft_.definition_of.push_back(static_cast<int>(number));
+    more.takes_gradient = gradient_inputs(definition, layer);
     draft_.net.layers.push_back(std::move(layer));
   }
 
@@ -167,8 +163,8 @@ class Resolver {
 
   // A weight is found by its layer's name, in files and in the other phase.
   void require_no_weights(const LayerDefinition& definition) const {
-    const auto first = static_cast<size_t>(layer_of_.at(definition.name));
-    if (draft_.declared.back().empty() && draft_.declared[first].empty()) return;
+    const auto first = size_t(layer_of_.at(definition.name));
+    if (draft_.more.back().declared.empty() && draft_.more[first].declared.empty()) return;
     throw error("{}: another layer has this name{}; names of layers with weights must differ{}",
                 definition.title(), in_file(draft_.net.layers[first].location),
                 in_file(definition.location));
@@ -187,20 +183,19 @@ class Resolver {
     if (found != tensor_of_.end()) return found->second;
     for (const LayerDefinition& other : definition_.layers) {
       if (!other.in_phase(draft_.net.phase)) continue;
-      if (std::find(other.tops.begin(), other.tops.end(), name) == other.tops.end()) continue;
-      throw layer_error(
-          layer,
-          fmt::format("its input '{}' is made {}, by {}{}: a layer must be below those whose "
-                      "outputs it reads, and there can be no cycle",
-                      name, other.name == layer.name ? "by itself" : "only below it", other.title(),
-                      in_file(other.location)));
+      if (!is_among(other.tops, name)) continue;
+      throw layer_error(layer,
+                        "its input '{}' is made {}, by {}{}: a layer must be below those whose "
+                        "outputs it reads, and there can be no cycle",
+                        name, other.name == layer.name ? "by itself" : "only below it",
+                        other.title(), in_file(other.location));
     }
     std::vector<std::string> known;
     for (const auto& [known_name, tensor] : tensor_of_) {
       if (!known_name.empty()) known.push_back(known_name);
     }
-    throw layer_error(layer, fmt::format("no layer above it makes its input '{}'{}", name,
-                                         did_you_mean(name, known)));
+    throw layer_error(layer, "no layer above it makes its input '{}'{}", name,
+                      did_you_mean(name, known));
   }
 
   // A file may omit the output of a loss, which then has the layer's name.
@@ -219,8 +214,8 @@ class Resolver {
       const std::string range = maximum < 0          ? fmt::format("at least {}", minimum)
                                 : minimum == maximum ? fmt::format("{}", minimum)
                                                      : fmt::format("{} to {}", minimum, maximum);
-      throw layer_error(layer, fmt::format("{} {} {}, but {} {} named", verb, range, what, have,
-                                           have == 1 ? "is" : "are"));
+      throw layer_error(layer, "{} {} {}, but {} {} named", verb, range, what, have,
+                        have == 1 ? "is" : "are");
     };
     check(inputs, layer.type->minimum_inputs, layer.type->maximum_inputs, "takes",
           "input(s) (bottom)");
@@ -236,28 +231,31 @@ class Resolver {
       return weights;
     }
     if (definition.loss_weights.size() > outputs) {
-      throw layer_error(layer, fmt::format("has {} loss_weight for {} outputs",
-                                           definition.loss_weights.size(), outputs));
+      throw layer_error(layer, "has {} loss_weight for {} outputs", definition.loss_weights.size(),
+                        outputs);
     }
     for (size_t i = 0; i < definition.loss_weights.size(); ++i) {
       weights[i] = definition.loss_weights[i];
       if (weights[i] == 0 || !layer.has(TANDEM_METRIC)) continue;
-      throw layer_error(layer,
-                        fmt::format("loss_weight is {}, but a metric has no gradient", weights[i]));
+      throw layer_error(layer, "loss_weight is {}, but a metric has no gradient", weights[i]);
     }
     return weights;
   }
 
-  static Error made_already(const Layer& layer, const std::string& name, const std::string& maker) {
-    return layer_error(layer, fmt::format("its output '{}' is made already, by {}", name, maker));
-  }
-
-  void require_new_output(const Layer& layer, const std::string& name) const {
-    if (tensor_of_.count(name) == 0) return;
-    const auto maker = made_by_.find(name);
-    if (maker == made_by_.end()) throw made_already(layer, name, "the data");
-    const Layer& other = draft_.net.layer(maker->second);
-    throw made_already(layer, name, other.title() + in_file(other.location));
+  // Only an in-place layer, which reads a tensor of that name, makes another one.
+  void require_new_output(const LayerDefinition& definition, const Layer& layer,
+                          const std::string& name) const {
+    const auto found = tensor_of_.find(name);
+    if (found == tensor_of_.end()) return;
+    const Net& net = draft_.net;
+    const int producer = net.tensor(found->second).producer;
+    const bool is_itself = producer == static_cast<int>(net.layers.size());
+    if (!is_itself && is_among(definition.bottoms, name)) return;
+    const std::string maker =
+        is_itself      ? "itself"
+        : producer < 0 ? "the data"
+                       : net.layer(producer).title() + in_file(net.layer(producer).location);
+    throw layer_error(layer, "its output '{}' is made already, by {}", name, maker);
   }
 
   static std::vector<bool> gradient_inputs(const LayerDefinition& definition, const Layer& layer) {
@@ -265,8 +263,7 @@ class Resolver {
     for (size_t i = 0; i < takes.size(); ++i) takes[i] = layer.may_take_gradient(i);
     const size_t written = definition.propagate_down.size();
     if (written != 0 && written != takes.size()) {
-      throw layer_error(layer,
-                        fmt::format("has {} propagate_down for {} inputs", written, takes.size()));
+      throw layer_error(layer, "has {} propagate_down for {} inputs", written, takes.size());
     }
     for (size_t i = 0; i < written; ++i) {
       if (!definition.propagate_down[i]) takes[i] = false;
@@ -279,7 +276,6 @@ class Resolver {
   const NetOptions& options_;
   Draft draft_;
   std::map<std::string, int> tensor_of_;  // the latest tensor of each name
-  std::map<std::string, int> made_by_;    // the layer that makes it
   std::map<std::string, int> layer_of_;   // by its name in the net
   std::map<std::string, int> copies_;     // of names that occur again: the number to try next
 };
