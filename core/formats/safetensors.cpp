@@ -83,6 +83,9 @@ Metadata whole_metadata(const Header& header, const std::filesystem::path& path)
   const auto sum = metadata.find(checksum_key);
   const auto one = metadata.lower_bound(checksum_key_of(""));
   const bool sums_arrays = one != metadata.end() && one->first.starts_with(checksum_key_of(""));
+  const auto format = metadata.find("format");
+  const bool is_ours = format != metadata.end() && format->second == "tandem";
+  if (sum == metadata.end() && is_ours) damaged(path, "it has no checksum");
   if (sum == metadata.end() ? sums_arrays : sum->second != checksum_of(metadata)) {
     damaged(path, "its metadata do not have the checksum that it says");
   }
@@ -154,6 +157,13 @@ SafetensorsFile::Array parse_entry(const Header& header, const std::string& name
   return array;
 }
 
+bool holds_integers(const json& entry) {
+  const auto found = entry.find("dtype");
+  if (found == entry.end() || !found->is_string()) return false;
+  const auto& dtype = found->get_ref<const std::string&>();
+  return dtype.starts_with('I') || dtype.starts_with('U') || dtype == "BOOL";
+}
+
 void write_all(OutputFile& file, const std::vector<NamedArray>& arrays, const Metadata& metadata) {
   json tree = json::object();
   Metadata all = metadata;
@@ -196,31 +206,11 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
   file.finish_as(path);
 }
 
-namespace {
-
-bool holds_integers(const json& entry) {
-  const auto found = entry.find("dtype");
-  if (found == entry.end() || !found->is_string()) return false;
-  const auto& dtype = found->get_ref<const std::string&>();
-  return dtype.starts_with('I') || dtype.starts_with('U') || dtype == "BOOL";
-}
-
-}  // namespace
-
-std::string note_of_checksums(const SafetensorsFile& file, const std::filesystem::path& path) {
-  const auto format = file.metadata.find("format");
-  if (file.has_checksums || format == file.metadata.end() || format->second != "tandem") return "";
-  return fmt::format(
-      "'{}' has no checksums, as it is of an earlier version: damage in it may not be noticed",
-      path.string());
-}
-
 SafetensorsReader::SafetensorsReader(const std::filesystem::path& path, Integers integers)
     : path_(path), input_(path) {
   const Header header = read_header(input_, path);
   all_metadata_ = whole_metadata(header, path);
   contents_.metadata = without_checksums(all_metadata_);
-  contents_.has_checksums = all_metadata_.contains(checksum_key);
   // Many entries of the same bytes would need more memory than the file has bytes.
   uint64_t left = (header.file_bytes - header.data_begin) / sizeof(float);
   for (const auto& [name, entry] : header.tree.items()) {
@@ -242,7 +232,8 @@ std::vector<float> SafetensorsReader::values(const SafetensorsFile::Array& array
   if (input_.read(array.offset, values.data(), bytes) < bytes) {
     damaged(path_, fmt::format("array '{}' ends too early", array.name));
   }
-  if (contents_.has_checksums) require_checksum(all_metadata_, array.name, values, path_);
+  if (all_metadata_.contains(checksum_key))
+    require_checksum(all_metadata_, array.name, values, path_);
   return values;
 }
 

@@ -253,9 +253,7 @@ void read_values(const SafetensorsReader& reader, const fs::path& path, const Ne
 Pretrained copy_arrays(const SafetensorsFile& file, const fs::path& path, const Net& net,
                        std::vector<float>* values) {
   refuse_state(file, path, net);
-  Pretrained report = copy(sources_of(file, net), path, net, true, values);
-  report.note = note_of_checksums(file, path);
-  return report;
+  return copy(sources_of(file, net), path, net, true, values);
 }
 
 Pretrained read_pretrained(const fs::path& path, const Net& net, std::vector<float>* values) {
@@ -278,7 +276,6 @@ std::string to_text(const Pretrained& report, const fs::path& path) {
   if (!report.unused.empty()) {
     text += fmt::format("\nin it, but not in the net: {}", list_of(report.unused));
   }
-  if (!report.note.empty()) text += "\nnote: " + report.note;
   return text;
 }
 

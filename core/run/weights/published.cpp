@@ -200,11 +200,9 @@ SafetensorsFile arrays_of(const PublishedWeights& published, const SafetensorsRe
 PublishedWeights read_run_folder(const fs::path& folder) {
   const RunFolder run = RunFolder::open(folder);
   const RunRecord record = run.record();
-  const std::string name = has_checkpoint(folder, "best") ? "best" : "last";
-  if (!has_checkpoint(folder, name)) throw error("run '{}' has no checkpoint yet", folder.string());
   PublishedWeights published;
   published.is_run = true;
-  published.file = folder / (name + ".safetensors");
+  published.file = weights_file(folder, checkpoint_name(folder, "best"));
   published.architecture = record.net_name;
   published.net = run.net_before_tuning(record);
   published.image_size = record.data.h;
