@@ -14,14 +14,7 @@ namespace fs = std::filesystem;
 
 LoadedRun::LoadedRun(Registry& all, const fs::path& run, std::string on, const std::string& which)
     : registry(all), folder(RunFolder::open(run)), record(folder.record()), devices(std::move(on)) {
-  if (which != "best" && which != "last") {
-    throw error("weights '{}': there are 'best' and 'last'", which);
-  }
-  name = which == "best" && has_checkpoint(run, "best") ? "best" : "last";
-  if (!has_checkpoint(run, name)) {
-    throw error("run '{}' has no checkpoint yet ('{}')", run.string(),
-                (run / "last.safetensors").string());
-  }
+  name = checkpoint_name(run, which);
   require_computing(registry, devices);
 }
 
@@ -47,7 +40,6 @@ void LoadedRun::open(const SessionOptions& options, bool is_explicit) {
   open_session(options, is_explicit);
   const Checkpoint checkpoint = read_checkpoint(folder.path(), name, session->net(), false);
   session->set_weights(checkpoint.weights);
-  if (!checkpoint.note.empty()) add_note(checkpoint.note);
 }
 
 PixelForm LoadedRun::pixels_of(const Dataset& dataset, const std::string& given) {

@@ -1,8 +1,6 @@
 #include "include/tandem/predict.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <mutex>
 #include <set>
 
@@ -18,7 +16,6 @@
 #include "core/session/evaluate.h"
 #include "core/session/net_runner.h"
 #include "core/use/loaded_run.h"
-#include "core/use/video.h"
 
 namespace tandem {
 namespace {
@@ -102,29 +99,7 @@ std::vector<Prediction::Score> scores_of(const std::vector<double>& values,
 constexpr const char* not_finite =
     "the net gives it scores that are not finite: the weights are of no use (training diverged?)";
 
-// When the frame after one at `seconds` is due: at the next whole multiple of `every`.
-double next_time(double seconds, double every) {
-  constexpr double tolerance = 1e-6, least = 1e-3;  // times of files are in milliseconds
-  return every >= least ? (std::floor(seconds / every + tolerance) + 1) * every : 0;
-}
-
 }  // namespace
-
-// Some frames of a video, in the order of their times.
-struct Predictor::Frames {
-  std::vector<std::vector<uint8_t>> pixels;
-  std::vector<Picture> pictures;
-  std::vector<double> seconds;
-  int64_t pixel_count = 0;
-
-  void add(const tandem_video_frame& frame) {
-    const auto bytes = static_cast<size_t>(3 * frame.height * frame.width);
-    pixels.emplace_back(frame.pixels, frame.pixels + bytes);
-    pictures.push_back({pixels.back().data(), bytes, frame.height, frame.width, 3});
-    seconds.push_back(frame.seconds);
-    pixel_count += frame.height * frame.width;
-  }
-};
 
 struct Predictor::State {
   State(const fs::path& folder, const std::string& devices, const std::string& weights)
@@ -189,10 +164,6 @@ int64_t Predictor::class_count() const {
 
 bool Predictor::has_probabilities() const {
   return state_->has_probabilities;
-}
-
-const std::string& Predictor::note() const {
-  return state_->run.note;
 }
 
 std::string Predictor::explain(const fs::path& folder) {
@@ -300,63 +271,6 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
     }
   }
   return result;
-}
-
-bool Predictor::is_video(const fs::path& path) {
-  return tandem::is_video(path);
-}
-
-void Predictor::predict_video(const fs::path& path, double every, int top,
-                              const std::function<void(const Prediction&)>& found) {
-  constexpr size_t at_once = 8;
-  constexpr int64_t pixels_at_once = 32'000'000;
-  const fs::path absolute = existing(path);
-  Prediction broken;
-  broken.path = path.string();
-  std::optional<Video> video;
-  try {
-    video.emplace(absolute);
-  } catch (const Error& unreadable) {
-    broken.error = unreadable.what();
-  }
-  double from = 0;
-  bool more = video.has_value();
-  while (more) {
-    Frames frames;
-    tandem_video_frame frame{};
-    try {
-      while (frames.pictures.size() < at_once && frames.pixel_count < pixels_at_once &&
-             (more = video->read(from, frame))) {
-        frames.add(frame);
-        from = next_time(frame.seconds, every);
-      }
-    } catch (const Error& damage) {
-      broken.error = damage.what();  // said after the frames before it
-      more = false;
-    }
-    predict_frames(frames, path, top, found);
-  }
-  if (!broken.error.empty()) found(broken);
-}
-
-void Predictor::predict_frames(const Frames& frames, const fs::path& path, int top,
-                               const std::function<void(const Prediction&)>& found) {
-  const auto classes = static_cast<size_t>(class_count());
-  std::vector<float> all(frames.pictures.size() * classes);
-  std::vector<std::string> errors;
-  scores(frames.pictures, all.data(), &errors);
-  for (size_t i = 0; i < frames.pictures.size(); ++i) {
-    Prediction one;
-    one.path = path.string();
-    one.seconds = frames.seconds[i];
-    one.error = errors[i];
-    if (one.error.empty()) {
-      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i * classes);
-      const std::vector<double> values(begin, begin + static_cast<std::ptrdiff_t>(classes));
-      one.scores = scores_of(values, best_first(values), top, class_names());
-    }
-    found(one);
-  }
 }
 
 }  // namespace tandem

@@ -217,7 +217,7 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
   open(run, options, record, *dataset, ranks, observer);
   TestResult result;
   result.class_names = run.record.class_names;
-  result.weights = (options.run / (run.name + ".safetensors")).string();
+  result.weights = weights_file(options.run, run.name).string();
   result.precision = dtype_name(run.session->options().precision);
   result.pixels = run.session->options().testing_pixels == PixelForm::floats ? "floats" : "bytes";
   result.notes = dataset->notes();
