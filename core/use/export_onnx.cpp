@@ -20,21 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string parameter(const RunRecord& record, const std::string& name) {
-  const auto found = record.data_parameters.find(name);
-  return found == record.data_parameters.end() ? "" : found->second;
-}
-
-double number_or(const std::string& text, double absent) {
+float number_or(const std::string& text, double absent) {
   double value = absent;
   (void)parse_number(text, &value);
-  return value;
+  return static_cast<float>(value);
 }
 
 PictureSteps picture_steps(const RunRecord& record) {
   PictureSteps steps;
   steps.resize = std::llround(number_or(parameter(record, "resize"), 0));
-  steps.scale = static_cast<float>(number_or(parameter(record, "scale"), 1));
+  steps.scale = number_or(parameter(record, "scale"), 1);
   steps.is_rgb = parameter(record, "color") == "rgb";
   steps.is_cubic = parameter(record, "interpolation") == "bicubic";
   if (parameter(record, "resampling") == "pillow") {
@@ -45,7 +40,7 @@ PictureSteps picture_steps(const RunRecord& record) {
   const std::string mean = parameter(record, "mean");
   if (!mean.empty()) {
     for (const std::string& one : split(mean, ',')) {
-      steps.means.push_back(static_cast<float>(number_or(one, 0)));
+      steps.means.push_back(number_or(one, 0));
     }
   }
   if (steps.means.size() == 1) steps.means.assign(size_t(record.data.c), steps.means.front());
@@ -145,7 +140,7 @@ ExportResult export_onnx(const ExportOptions& options) {
   }
   const PictureSteps steps = picture_steps(run.record);
   const Net net =
-      build_net(run.folder.net(), registry, {TANDEM_TEST, 1, run.record.data, /*kind=*/""});
+      build_net(run.folder.net(), registry, {TANDEM_TEST, 1, run.record.data, /*device_kind=*/""});
   const Checkpoint checkpoint = read_checkpoint(run.folder.path(), run.name, net, false);
   const OnnxModel model = make_onnx(net, checkpoint.weights, steps, wanted);
   const std::map<std::string, std::string> metadata = {

@@ -47,8 +47,8 @@ ExportResult export_run(const ExportOptions& options) {
   const std::string name = checkpoint_name(options.run, options.weights);
   const Registry registry = Registry::with_defaults();
   // Auxiliary heads, which only training has, have weights, too.
-  const Net net =
-      build_net(folder.net(), registry, {TANDEM_TRAIN, 1, folder.record().data, /*kind=*/""});
+  const Net net = build_net(folder.net(), registry,
+                            {TANDEM_TRAIN, 1, folder.record().data, /*device_kind=*/""});
   const Checkpoint checkpoint = read_checkpoint(options.run, name, net, false);
   write_weights(options.file, net, checkpoint.weights);
   return {name, {}};

@@ -36,10 +36,21 @@ void LoadedRun::open(int64_t batch, const std::string& precision, PixelForm pixe
   open(testing_options(batch, precision, pixels, scale), !precision.empty());
 }
 
-void LoadedRun::open(const SessionOptions& options, bool is_explicit) {
-  open_session(options, is_explicit);
-  const Checkpoint checkpoint = read_checkpoint(folder.path(), name, session->net(), false);
-  session->set_weights(checkpoint.weights);
+void LoadedRun::open(SessionOptions options, bool is_explicit) {
+  try {
+    session.emplace(registry, folder.net(), options);
+  } catch (const Error& refused) {
+    if (is_explicit || options.precision == TANDEM_FLOAT32) throw;
+    if (options.ranks != nullptr) {  // the others may not refuse
+      throw error("{}. This is the run's precision; --precision float32 computes everywhere",
+                  refused.what());
+    }
+    options.precision = TANDEM_FLOAT32;
+    session.emplace(registry, folder.net(), options);
+    add_note(fmt::format("in float32, not in the run's {}: {}", record.options.precision,
+                         refused.what()));
+  }
+  session->set_weights(read_checkpoint(folder.path(), name, session->net(), false).weights);
 }
 
 PixelForm LoadedRun::pixels_of(const Dataset& dataset, const std::string& given) {
@@ -57,22 +68,6 @@ PixelForm LoadedRun::pixels_of(const Dataset& dataset, const std::string& given)
 std::unique_ptr<Dataset> LoadedRun::open_pictures(const std::string& paths) {
   // The data set's split "predict" gives every file label 0.
   return open_dataset(registry, folder.net(), record, paths, "predict", TANDEM_TEST);
-}
-
-void LoadedRun::open_session(SessionOptions options, bool is_explicit) {
-  try {
-    session.emplace(registry, folder.net(), options);
-  } catch (const Error& refused) {
-    if (is_explicit || options.precision == TANDEM_FLOAT32) throw;
-    if (options.ranks != nullptr) {  // the others may not refuse
-      throw error("{}. This is the run's precision; --precision float32 computes everywhere",
-                  refused.what());
-    }
-    options.precision = TANDEM_FLOAT32;
-    session.emplace(registry, folder.net(), options);
-    add_note(fmt::format("in float32, not in the run's {}: {}", record.options.precision,
-                         refused.what()));
-  }
 }
 
 SampleStatus read_row(const Dataset& dataset, int64_t index, bool rounds_pixels, float* row,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <set>
 
 #include "core/base/error.h"
@@ -76,26 +77,6 @@ std::string as_given(const std::string& sample, const std::vector<GivenPath>& pa
   return paths[at].given + sample.substr(paths[at].absolute.size());
 }
 
-// The classes of the largest values, the best first.
-std::vector<size_t> best_first(const std::vector<double>& values) {
-  std::vector<size_t> order(values.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return values[a] > values[b]; });
-  return order;
-}
-
-std::vector<Prediction::Score> scores_of(const std::vector<double>& values,
-                                         const std::vector<size_t>& order, int top,
-                                         const std::vector<std::string>& names) {
-  std::vector<Prediction::Score> scores;
-  for (size_t i = 0; i < order.size() && i < static_cast<size_t>(top); ++i) {
-    const size_t one = order[i];
-    scores.push_back({one < names.size() ? names[one] : fmt::format("class {}", one), values[one]});
-  }
-  return scores;
-}
-
 constexpr const char* not_finite =
     "the net gives it scores that are not finite: the weights are of no use (training diverged?)";
 
@@ -106,6 +87,8 @@ struct Predictor::State {
       : registry(Registry::with_defaults()), run(registry, folder, devices, weights) {}
   // What predictions say of the net's scores.
   [[nodiscard]] std::vector<double> values_of(const float* scores, int64_t classes) const;
+  // Fills in the best classes, or why there are none. Returns the first of them.
+  int64_t judge(const float* scores, int64_t classes, int top, Prediction& prediction) const;
   // Pictures [first, end), as Predictor::scores().
   void predict(const std::vector<Picture>& pictures, size_t first, size_t end, float* results,
                std::vector<std::string>& errors);
@@ -127,6 +110,26 @@ struct Predictor::State {
 std::vector<double> Predictor::State::values_of(const float* scores, int64_t classes) const {
   const bool shown_as_they_are = !has_probabilities || gives_probabilities(run.session->net());
   return probabilities(scores, classes, shown_as_they_are);
+}
+
+int64_t Predictor::State::judge(const float* scores, int64_t classes, int top,
+                                Prediction& prediction) const {
+  if (!are_usable(scores, classes)) {
+    prediction.error = not_finite;
+    return 0;
+  }
+  const std::vector<double> values = values_of(scores, classes);
+  std::vector<size_t> order(values.size());  // the classes of the largest values first
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return values[a] > values[b]; });
+  const std::vector<std::string>& titles = run.record.class_names;
+  for (size_t i = 0; i < order.size() && i < size_t(top); ++i) {
+    const size_t one = order[i];
+    prediction.scores.push_back(
+        {one < titles.size() ? titles[one] : fmt::format("class {}", one), values[one]});
+  }
+  return static_cast<int64_t>(order[0]);
 }
 
 std::string Predictor::State::explain(const std::vector<float>& pixels, const fs::path& image,
@@ -247,27 +250,21 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   std::vector<bool> seen(result.size(), false);
   std::vector<int64_t> first(result.size());  // classes
   const PredictionSink sink = [&](int64_t index, int64_t, const float* scores, int64_t classes) {
-    seen[static_cast<size_t>(index)] = true;
-    if (!are_usable(scores, classes)) {
-      result[static_cast<size_t>(index)].error = not_finite;
-      return;
-    }
-    const std::vector<double> values = state_->values_of(scores, classes);
-    const std::vector<size_t> order = best_first(values);
-    first[static_cast<size_t>(index)] = static_cast<int64_t>(order[0]);
-    result[static_cast<size_t>(index)].scores =
-        scores_of(values, order, top, run.record.class_names);
+    seen[size_t(index)] = true;
+    first[size_t(index)] = state_->judge(scores, classes, top, result[size_t(index)]);
   };
   const std::lock_guard computing(state_->computing);
   (void)evaluate(*run.session, *dataset, {0, true, nullptr}, sink);
   for (size_t i = 0; i < result.size(); ++i) {
-    if (seen[i] && (!state_->mapper || !result[i].error.empty())) continue;
+    Prediction& one = result[i];
+    if (seen[i] && (!state_->mapper || !one.error.empty())) continue;
     float label = 0;
-    dataset->get(static_cast<int64_t>(i), 0, pixels.data(), &label, &result[i].error);
-    if (seen[i] && result[i].error.empty()) {
-      result[i].explanation = state_->explain(pixels, result[i].path, first[i]);
-    } else if (result[i].error.empty()) {
-      result[i].error = "the image could not be used";
+    dataset->get(static_cast<int64_t>(i), 0, pixels.data(), &label, &one.error);
+    if (!one.error.empty()) continue;
+    if (seen[i]) {
+      one.explanation = state_->explain(pixels, one.path, first[i]);
+    } else {
+      one.error = "the image could not be used";
     }
   }
   return result;

@@ -188,6 +188,11 @@ std::map<std::string, Fingerprint> fingerprints_from(const JsonFields& splits, c
 
 }  // namespace
 
+std::string parameter(const RunRecord& record, const std::string& name) {
+  const auto found = record.data_parameters.find(name);
+  return found == record.data_parameters.end() ? "" : found->second;
+}
+
 std::map<std::string, std::string> preparation_of(const RunRecord& record) {
   std::map<std::string, std::string> preparation;
   for (const char* name : {"mean", "scale", "color", "resize", "interpolation", "resampling"}) {
