@@ -10,9 +10,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t header_limit = 100'000'000;
+constexpr uint64_t max_header = 100'000'000;
 // Messages contain names and shapes.
-constexpr size_t longest_name = 1000, most_axes = 32;
+constexpr size_t max_name = 1000, max_axes = 32;
 
 // NOLINTNEXTLINE(bugprone-exception-escape): moving a json calls functions of its own that may
 // throw
@@ -32,7 +32,7 @@ Header read_header(const InputFile& file, const std::filesystem::path& path) {
   if (header.file_bytes < 8 || file.read(0, &length, 8) < 8) {
     damaged(path, fmt::format("it has {} bytes, its header alone needs 8", header.file_bytes));
   }
-  if (length > header_limit || length > header.file_bytes - 8) {
+  if (length > max_header || length > header.file_bytes - 8) {
     damaged(
         path,
         fmt::format(
@@ -137,9 +137,9 @@ SafetensorsFile::Array parse_entry(const Header& header, const std::string& name
     damaged(path, fmt::format("array '{}' ends at byte {} of {}; the file is truncated", name, end,
                               data_bytes));
   }
-  if (array.shape.size() > most_axes) {
+  if (array.shape.size() > max_axes) {
     damaged(path, fmt::format("array '{}' has {} axes; there are at most {}", name,
-                              array.shape.size(), most_axes));
+                              array.shape.size(), max_axes));
   }
   uint64_t count = 1;
   for (const int64_t size : array.shape) {
@@ -215,9 +215,9 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path, Integers
   uint64_t left = (header.file_bytes - header.data_begin) / sizeof(float);
   for (const auto& [name, entry] : header.tree.items()) {
     if (name == "__metadata__") continue;
-    if (name.size() > longest_name) {
+    if (name.size() > max_name) {
       damaged(path, fmt::format("the name of an array, '{}...', has {} bytes; the longest has {}",
-                                name.substr(0, 20), name.size(), longest_name));
+                                name.substr(0, 20), name.size(), max_name));
     }
     if (integers == Integers::left_out && holds_integers(entry)) continue;
     const auto& array = contents_.arrays[name] = parse_entry(header, name, entry, path);

@@ -130,9 +130,8 @@ std::string join(const Communicator& ranks, double watchdog_seconds, SessionOpti
 Evaluation evaluate_together(Session& session, const Dataset& dataset, int decode_threads,
                              const PredictionSink& sink) {
   const Communicator& ranks = *session.options().ranks;
-  auto weights = ranks.rank() == 0
-                     ? session.weights()
-                     : std::vector<float>(static_cast<size_t>(session.net().weight_floats));
+  auto weights = ranks.rank() == 0 ? session.weights()
+                                   : std::vector<float>(size_t(session.net().weight_floats));
   ranks.broadcast(weights.data(), static_cast<int64_t>(weights.size() * sizeof(float)),
                   "the weights");
   if (ranks.rank() > 0) session.set_weights(weights);
@@ -243,9 +242,9 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
   }
   result.has_probabilities = learns_probabilities(run.folder.net());
   for (const Judgement& one : findings.mistakes) {
-    result.worst.push_back(
-        {dataset->sample_name(one.index), result.class_names.at(static_cast<size_t>(one.label)),
-         result.class_names.at(static_cast<size_t>(one.predicted)), one.probability});
+    result.worst.push_back({dataset->sample_name(one.index),
+                            result.class_names.at(size_t(one.label)),
+                            result.class_names.at(size_t(one.predicted)), one.probability});
   }
   observer.on_evaluation(result.evaluation);
   if (options.writes_report && write_report(run, options, std::move(dataset), std::move(findings),

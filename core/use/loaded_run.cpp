@@ -74,7 +74,7 @@ SampleStatus read_row(const Dataset& dataset, int64_t index, bool rounds_pixels,
                       std::string* reason) {
   float label = 0;
   if (!rounds_pixels || !dataset.has_bytes()) return dataset.get(index, 0, row, &label, reason);
-  std::vector<uint8_t> bytes(static_cast<size_t>(element_count(dataset.shape())));
+  std::vector<uint8_t> bytes(size_t(element_count(dataset.shape())));
   const SampleStatus status = dataset.get_bytes(index, 0, bytes.data(), &label, reason);
   to_floats(bytes.data(), dataset.shape(), dataset.pixel_scale(), row);
   return status;

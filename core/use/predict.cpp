@@ -27,10 +27,10 @@ namespace fs = std::filesystem;
 void require_sense(const Picture& picture, size_t index) {
   if (picture.data == nullptr) throw error("picture {} has no data", index);
   if (picture.height == 0) return;
-  constexpr int64_t longest = 1 << 20;
+  constexpr int64_t max_side = 1 << 20;
   const auto [data, bytes, height, width, channels] = picture;
-  if (height < 1 || width < 1 || height > longest || width > longest ||
-      (channels != 1 && channels != 3) || bytes != static_cast<size_t>(height * width * channels)) {
+  if (height < 1 || width < 1 || height > max_side || width > max_side ||
+      (channels != 1 && channels != 3) || bytes != size_t(height * width * channels)) {
     throw error(
         "picture {} has {} bytes, but {} rows of {} pixels with {} channels: channels are 1 or 3, "
         "and bytes rows times pixels times channels",
@@ -186,7 +186,7 @@ void Predictor::scores(const std::vector<Picture>& pictures, float* results,
   constexpr size_t at_once = 16;
   for (size_t i = 0; i < pictures.size(); ++i) require_sense(pictures[i], i);
   errors->assign(pictures.size(), "");
-  std::fill_n(results, pictures.size() * static_cast<size_t>(class_count()), 0.0F);
+  std::fill_n(results, pictures.size() * size_t(class_count()), 0.0F);
   for (size_t first = 0; first < pictures.size(); first += at_once) {
     const size_t end = std::min(first + at_once, pictures.size());
     state_->predict(pictures, first, end, results, *errors);
@@ -204,13 +204,13 @@ void Predictor::State::predict(const std::vector<Picture>& pictures, size_t firs
   std::unique_lock open_lock(opening);
   const auto dataset = run.open_pictures(paths);
   open_lock.unlock();
-  const auto elements = static_cast<size_t>(runner->row_elements());
-  const auto classes = static_cast<size_t>(runner->classes());
+  const auto elements = size_t(runner->row_elements());
+  const auto classes = size_t(runner->classes());
   const auto count = static_cast<int64_t>(end - first);
   std::vector<float> rows((end - first) * elements), scores((end - first) * classes);
   const auto threads = static_cast<int>(std::min<int64_t>(count, processor_count()));
   parallel_for(count, threads, [&](int64_t i, int) {
-    const auto at = static_cast<size_t>(i);
+    const auto at = size_t(i);
     (void)read_row(*dataset, i, run.rounds_pixels(), rows.data() + at * elements,
                    &errors[first + at]);
   });
@@ -241,8 +241,8 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   std::unique_lock opening(state_->opening);
   const auto dataset = run.open_pictures(source);
   opening.unlock();
-  std::vector<Prediction> result(static_cast<size_t>(dataset->size()));
-  std::vector<float> pixels(static_cast<size_t>(element_count(run.record.data)));
+  std::vector<Prediction> result(size_t(dataset->size()));
+  std::vector<float> pixels(size_t(element_count(run.record.data)));
   size_t at = 0;
   for (size_t i = 0; i < result.size(); ++i)
     result[i].path = as_given(dataset->sample_name(static_cast<int64_t>(i)), given, at);

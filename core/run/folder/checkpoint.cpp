@@ -126,7 +126,7 @@ void unpack(const SafetensorsReader& reader, const fs::path& path, const Net& ne
             const std::string& suffix, size_t parts, std::vector<float>* values) {
   const std::vector<Part> wanted = parts_of(net, suffix, parts);
   require_arrays(reader.contents(), path, net, wanted);
-  values->assign(static_cast<size_t>(net.weight_floats) * parts, 0.0F);
+  values->assign(size_t(net.weight_floats) * parts, 0.0F);
   for (const auto& [name, weight, offset] : wanted) {
     const std::vector<float> read = reader.values(reader.contents().arrays.at(name));
     // The state of a solver may overflow without harm.
@@ -235,7 +235,7 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
                 state.string());
   }
   checkpoint.metadata = rest.metadata;
-  unpack(state_reader, state, net, ".state", static_cast<size_t>(parts), &checkpoint.state);
+  unpack(state_reader, state, net, ".state", size_t(parts), &checkpoint.state);
   return checkpoint;
 }
 

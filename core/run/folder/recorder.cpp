@@ -19,7 +19,7 @@ constexpr const char* header =
     "step,epoch,split,loss,top1,top5,rate,images_per_second,waited_seconds,best,seconds";
 
 size_t columns(const std::string& line) {
-  return 1 + static_cast<size_t>(std::count(line.begin(), line.end(), ','));
+  return 1 + size_t(std::count(line.begin(), line.end(), ','));
 }
 
 // The table of a new run, or that of a resumed one without the lines of later steps, to be
