@@ -6,7 +6,6 @@
 #   runtime      the programs, their completion scripts and manual page, the built-in plugins, the net definitions
 #   cuda         the plugins for NVIDIA GPUs
 #   mpi          the plugin for several processes
-#   video        the module that reads videos; no Debian package has it, because its library needs some 50 others
 # Plugins join by: set_property(GLOBAL APPEND PROPERTY TANDEM_PLUGINS target). Installed files find
 # each other by relative paths, so the prefix may be moved. The target `uninstall` removes them.
 
@@ -69,7 +68,7 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/tandem.pc.in ${CMAKE_BINARY_DIR}/packag
 install(FILES ${CMAKE_BINARY_DIR}/package/tandem.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
-# ---- runtime, cuda, mpi and video
+# ---- runtime, cuda and mpi
 
 if(TARGET tandem)
   set_target_properties(tandem PROPERTIES INSTALL_RPATH "\$ORIGIN/${bin_to_lib}")
@@ -112,16 +111,6 @@ foreach(plugin ${built_in_plugins})
   endif()
   install(TARGETS ${plugin}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tandem/plugins COMPONENT ${component})
-endforeach()
-get_property(library_modules GLOBAL PROPERTY TANDEM_LIBRARY_MODULES)
-foreach(kind ${library_modules})
-  if(kind STREQUAL "video")
-    set(component video)
-  else()
-    set(component runtime)
-  endif()
-  install(TARGETS tandem_${kind}_opencv
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tandem/${kind} COMPONENT ${component})
 endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/models
   DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem COMPONENT runtime)

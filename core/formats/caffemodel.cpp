@@ -27,10 +27,10 @@ std::vector<int64_t> shape_of(const format::Blob& blob) {
 }
 
 CaffeBlob take(const format::Blob& blob, const fs::path& path, const std::string& layer) {
-  constexpr int most_axes = 32;  // as Caffe itself has it
-  if (blob.shape().dim_size() > most_axes) {
+  constexpr int max_axes = 32;  // as Caffe itself has it
+  if (blob.shape().dim_size() > max_axes) {
     throw damaged(path, fmt::format("layer '{}' has an array with {} axes; there are at most {}",
-                                    layer, blob.shape().dim_size(), most_axes));
+                                    layer, blob.shape().dim_size(), max_axes));
   }
   CaffeBlob taken;
   taken.shape = shape_of(blob);
@@ -58,11 +58,11 @@ template <class Blobs>
 void collect(const std::string& name, const Blobs& blobs, const fs::path& path,
              std::vector<CaffeLayer>& layers) {
   if (blobs.empty()) return;
-  constexpr size_t longest_name = 1000;  // messages contain it
-  if (name.size() > longest_name) {
+  constexpr size_t max_name = 1000;  // messages contain it
+  if (name.size() > max_name) {
     throw damaged(path,
                   fmt::format("the name of a layer, '{}...', has {} bytes; the longest has {}",
-                              name.substr(0, 20), name.size(), longest_name));
+                              name.substr(0, 20), name.size(), max_name));
   }
   CaffeLayer layer{name, {}};
   for (const format::Blob& blob : blobs) layer.blobs.push_back(take(blob, path, name));
@@ -74,7 +74,7 @@ class FileBytes : public google::protobuf::io::CopyingInputStream {
  public:
   explicit FileBytes(const fs::path& path) : file_(path, "weight file") { file_.require_stored(); }
   int Read(void* buffer, int size) override {
-    const size_t done = file_.read(offset_, buffer, static_cast<size_t>(size));
+    const size_t done = file_.read(offset_, buffer, size_t(size));
     offset_ += done;
     return static_cast<int>(done);
   }
@@ -132,10 +132,10 @@ namespace {
 
 // As the net's author called it: a Reorder is not theirs.
 const std::string& name_of(const Net& net, int tensor) {
-  const int producer = net.tensors[static_cast<size_t>(tensor)].producer;
+  const int producer = net.tensors[size_t(tensor)].producer;
   const bool is_reordered = producer >= 0 && net.layer(producer).is("Reorder");
   return is_reordered ? name_of(net, net.layer(producer).inputs.at(0))
-                      : net.tensors[static_cast<size_t>(tensor)].name;
+                      : net.tensors[size_t(tensor)].name;
 }
 
 // The name of the Scale of a BatchNormScale: that of the BatchNorm with "scale" in place of "bn",
@@ -204,10 +204,10 @@ class Writer {
 void write_caffemodel(const fs::path& path, const Net& net, const std::vector<float>& values) {
   const Writer writer(net, values);
   const format::Net& message = writer.message();
-  constexpr size_t most = std::numeric_limits<int32_t>::max();
-  if (message.ByteSizeLong() > most) {
+  constexpr size_t max_bytes = std::numeric_limits<int32_t>::max();
+  if (message.ByteSizeLong() > max_bytes) {
     throw error("'{}' would have {} bytes: a .caffemodel holds at most {}; write .safetensors",
-                path.string(), message.ByteSizeLong(), most);
+                path.string(), message.ByteSizeLong(), max_bytes);
   }
   const std::string bytes = message.SerializeAsString();
   OutputFile file(pending_file(path), path);

@@ -29,7 +29,7 @@ JsonMistake mistake_at(const std::string& text, size_t byte) {
 // Not left to the parser's callbacks: with them it looks through an object from its beginning at
 // the end of each object in it, which takes hours for a weight file of many arrays.
 void require_shallow(const std::string& text) {
-  constexpr int deepest = 64;  // as in the files of nets
+  constexpr int max_depth = 64;  // as in the files of nets
   int depth = 0;
   bool is_in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -40,8 +40,8 @@ void require_shallow(const std::string& text) {
     } else if (c == '"') {
       is_in_string = true;
     } else if (c == '{' || c == '[') {
-      if (++depth <= deepest) continue;
-      throw JsonMistake(fmt::format("arrays and objects are nested more than {} deep", deepest));
+      if (++depth <= max_depth) continue;
+      throw JsonMistake(fmt::format("arrays and objects are nested more than {} deep", max_depth));
     } else if (c == '}' || c == ']') {
       --depth;
     }

@@ -115,11 +115,6 @@ class JsonFields {
     }
     return value;
   }
-  // `fallback` where there is no such field.
-  template <class T>
-  [[nodiscard]] T get(const std::string& key, T fallback) const {
-    return find(key) == nullptr ? std::move(fallback) : get<T>(key);
-  }
   // Throws JsonMistake: "'options.batch' is a text, not EXPECTED".
   [[noreturn]] void wrong(const std::string& key, const std::string& expected) const;
 

@@ -10,9 +10,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t header_limit = 100'000'000;
+constexpr uint64_t max_header = 100'000'000;
 // Messages contain names and shapes.
-constexpr size_t longest_name = 1000, most_axes = 32;
+constexpr size_t max_name = 1000, max_axes = 32;
 
 // NOLINTNEXTLINE(bugprone-exception-escape): moving a json calls functions of its own that may
 // throw
@@ -32,7 +32,7 @@ Header read_header(const InputFile& file, const std::filesystem::path& path) {
   if (header.file_bytes < 8 || file.read(0, &length, 8) < 8) {
     damaged(path, fmt::format("it has {} bytes, its header alone needs 8", header.file_bytes));
   }
-  if (length > header_limit || length > header.file_bytes - 8) {
+  if (length > max_header || length > header.file_bytes - 8) {
     damaged(
         path,
         fmt::format(
@@ -83,6 +83,9 @@ Metadata whole_metadata(const Header& header, const std::filesystem::path& path)
   const auto sum = metadata.find(checksum_key);
   const auto one = metadata.lower_bound(checksum_key_of(""));
   const bool sums_arrays = one != metadata.end() && one->first.starts_with(checksum_key_of(""));
+  const auto format = metadata.find("format");
+  const bool is_ours = format != metadata.end() && format->second == "tandem";
+  if (sum == metadata.end() && is_ours) damaged(path, "it has no checksum");
   if (sum == metadata.end() ? sums_arrays : sum->second != checksum_of(metadata)) {
     damaged(path, "its metadata do not have the checksum that it says");
   }
@@ -134,9 +137,9 @@ SafetensorsFile::Array parse_entry(const Header& header, const std::string& name
     damaged(path, fmt::format("array '{}' ends at byte {} of {}; the file is truncated", name, end,
                               data_bytes));
   }
-  if (array.shape.size() > most_axes) {
+  if (array.shape.size() > max_axes) {
     damaged(path, fmt::format("array '{}' has {} axes; there are at most {}", name,
-                              array.shape.size(), most_axes));
+                              array.shape.size(), max_axes));
   }
   uint64_t count = 1;
   for (const int64_t size : array.shape) {
@@ -152,6 +155,13 @@ SafetensorsFile::Array parse_entry(const Header& header, const std::string& name
   array.offset = header.data_begin + begin;
   array.count = count;
   return array;
+}
+
+bool holds_integers(const json& entry) {
+  const auto found = entry.find("dtype");
+  if (found == entry.end() || !found->is_string()) return false;
+  const auto& dtype = found->get_ref<const std::string&>();
+  return dtype.starts_with('I') || dtype.starts_with('U') || dtype == "BOOL";
 }
 
 void write_all(OutputFile& file, const std::vector<NamedArray>& arrays, const Metadata& metadata) {
@@ -196,38 +206,18 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
   file.finish_as(path);
 }
 
-namespace {
-
-bool holds_integers(const json& entry) {
-  const auto found = entry.find("dtype");
-  if (found == entry.end() || !found->is_string()) return false;
-  const auto& dtype = found->get_ref<const std::string&>();
-  return dtype.starts_with('I') || dtype.starts_with('U') || dtype == "BOOL";
-}
-
-}  // namespace
-
-std::string note_of_checksums(const SafetensorsFile& file, const std::filesystem::path& path) {
-  const auto format = file.metadata.find("format");
-  if (file.has_checksums || format == file.metadata.end() || format->second != "tandem") return "";
-  return fmt::format(
-      "'{}' has no checksums, as it is of an earlier version: damage in it may not be noticed",
-      path.string());
-}
-
 SafetensorsReader::SafetensorsReader(const std::filesystem::path& path, Integers integers)
     : path_(path), input_(path) {
   const Header header = read_header(input_, path);
   all_metadata_ = whole_metadata(header, path);
   contents_.metadata = without_checksums(all_metadata_);
-  contents_.has_checksums = all_metadata_.contains(checksum_key);
   // Many entries of the same bytes would need more memory than the file has bytes.
   uint64_t left = (header.file_bytes - header.data_begin) / sizeof(float);
   for (const auto& [name, entry] : header.tree.items()) {
     if (name == "__metadata__") continue;
-    if (name.size() > longest_name) {
+    if (name.size() > max_name) {
       damaged(path, fmt::format("the name of an array, '{}...', has {} bytes; the longest has {}",
-                                name.substr(0, 20), name.size(), longest_name));
+                                name.substr(0, 20), name.size(), max_name));
     }
     if (integers == Integers::left_out && holds_integers(entry)) continue;
     const auto& array = contents_.arrays[name] = parse_entry(header, name, entry, path);
@@ -242,7 +232,8 @@ std::vector<float> SafetensorsReader::values(const SafetensorsFile::Array& array
   if (input_.read(array.offset, values.data(), bytes) < bytes) {
     damaged(path_, fmt::format("array '{}' ends too early", array.name));
   }
-  if (contents_.has_checksums) require_checksum(all_metadata_, array.name, values, path_);
+  if (all_metadata_.contains(checksum_key))
+    require_checksum(all_metadata_, array.name, values, path_);
   return values;
 }
 

@@ -1,7 +1,7 @@
 // The safetensors format: named float32 arrays and a map of texts in one file. Writing is atomic: a
 // temporary file, fsync, rename; a reader sees the old file or the new one. Reading checks
-// everything before it believes it: files of ours have a CRC-32 of every array in their metadata
-// ("crc32 NAME"), and one of the metadata themselves ("crc32").
+// everything before it believes it: files of ours (metadata "format": "tandem") have a CRC-32 of
+// every array in their metadata ("crc32 NAME"), and one of the metadata themselves ("crc32").
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,7 @@ struct SafetensorsFile {
   };
   std::map<std::string, Array> arrays;
   std::map<std::string, std::string> metadata;  // without the checksums
-  bool has_checksums = false;  // else it is of another program or of an earlier version
 };
-
-// What to say of a file of Tandem's without checksums; "" for any other file.
-[[nodiscard]] std::string note_of_checksums(const SafetensorsFile& file,
-                                            const std::filesystem::path& path);
 
 // Writes and syncs `path` itself, not atomically; Error ("... no space left on device") removes it
 // again.

@@ -225,7 +225,6 @@ void start_from(const Checkpoint& checkpoint, const TrainOptions& chosen, const 
         missing_report(folder, checkpoint.step));
   }
   observer.on_message(fmt::format("resumed after step {}", checkpoint.step));
-  if (!checkpoint.note.empty()) observer.on_message(checkpoint.note);
 }
 
 // Sends the setup to the other ranks. Returns the text of their hosts.

@@ -1,5 +1,5 @@
-// A run's net as an ONNX file, which is checked before it gets its name: other programs' scores of
-// it must be those of the net here.
+// A run's net as an ONNX file. Tests compare other programs' scores of such files with those of the
+// net here.
 #pragma once
 
 #include "include/tandem/predict.h"

@@ -37,31 +37,21 @@ void write_weights(const fs::path& path, const Net& net, const std::vector<float
 
 ExportResult export_run(const ExportOptions& options) {
   if (options.onnx || options.file.extension() == ".onnx") return export_onnx(options);
-  if (options.softmax || options.fold_batch_norm || options.picture_height > 0 || !options.check) {
+  if (options.softmax || options.fold_batch_norm || options.picture_height > 0) {
     throw error(
-        "'{}' holds weights only: --softmax, --fold-batch-norm, --preprocess and --no-check "
-        "are for ONNX files (.onnx)",
+        "'{}' holds weights only: --softmax, --fold-batch-norm and --preprocess are for ONNX files "
+        "(.onnx)",
         options.file.string());
   }
-  if (options.weights != "best" && options.weights != "last") {
-    throw error("weights '{}': there are 'best' and 'last'", options.weights);
-  }
   const RunFolder folder = RunFolder::open(options.run);
-  const RunRecord record = folder.record();
+  const std::string name = checkpoint_name(options.run, options.weights);
   const Registry registry = Registry::with_defaults();
-  NetOptions net_options;
-  net_options.phase = TANDEM_TRAIN;  // auxiliary heads have weights, too
-  net_options.data = record.data;
-  net_options.device_kind = "";
-  const Net net = build_net(folder.net(), registry, net_options);
-  const std::string name =
-      options.weights == "best" && has_checkpoint(options.run, "best") ? "best" : "last";
-  if (!has_checkpoint(options.run, name)) {
-    throw error("run '{}' has no checkpoint yet", options.run.string());
-  }
+  // Auxiliary heads, which only training has, have weights, too.
+  const Net net = build_net(folder.net(), registry,
+                            {TANDEM_TRAIN, 1, folder.record().data, /*device_kind=*/""});
   const Checkpoint checkpoint = read_checkpoint(options.run, name, net, false);
   write_weights(options.file, net, checkpoint.weights);
-  return {name, checkpoint.note, {}};
+  return {name, {}};
 }
 
 }  // namespace tandem

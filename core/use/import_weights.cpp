@@ -1,5 +1,6 @@
 #include <optional>
 #include <set>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
@@ -63,15 +64,14 @@ std::vector<std::string> read_class_names(const fs::path& file) {
 
 std::vector<std::string> names_of_classes(const ImportOptions& options, int64_t count) {
   std::vector<std::string> names;
-  if (!options.classes.empty()) names = read_class_names(options.classes);
-  if (!options.classes.empty() && static_cast<int64_t>(names.size()) != count) {
-    throw error("--classes '{}' has {} names, the net has {} classes", options.classes.string(),
-                names.size(), count);
+  if (options.classes.empty()) {
+    for (int64_t i = 0; i < count; ++i) names.push_back(fmt::format("class {}", i));
+    return names;
   }
-  for (int64_t i = 0; options.classes.empty() && i < count; ++i) {
-    names.push_back(fmt::format("class {}", i));
-  }
-  return names;
+  names = read_class_names(options.classes);
+  if (static_cast<int64_t>(names.size()) == count) return names;
+  throw error("--classes '{}' has {} names, the net has {} classes", options.classes.string(),
+              names.size(), count);
 }
 
 TransformDefinition transform_of(const NetDefinition& net) {
@@ -169,23 +169,20 @@ void require_weights_and_net(const ImportOptions& options) {
 
 void require_all_weights(const Pretrained& report, const ImportOptions& options, const Net& net) {
   if (report.missing.empty()) return;
-  constexpr size_t shown = 5;
-  std::vector<std::string> names = report.missing;
-  const size_t more = names.size() > shown ? names.size() - shown : 0;
-  names.resize(names.size() - more);
+  const std::span missing(report.missing);
+  const size_t shown = std::min<size_t>(5, missing.size()), more = missing.size() - shown;
   throw error("'{}' has no weights for {}{} of net '{}'", options.weights.string(),
-              fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more layers", more) : "",
-              net.name);
+              fmt::join(missing.first(shown), ", "),
+              more > 0 ? fmt::format(" and {} more layers", more) : "", net.name);
 }
 
 // A deploy net has no loss: only its testing net can be built.
 Net build_for_weights(const NetDefinition& definition, const Registry& registry,
-                      NetOptions options) {
+                      const Shape& data) {
   try {
-    return build_net(definition, registry, options);
+    return build_net(definition, registry, {TANDEM_TRAIN, 1, data, /*device_kind=*/""});
   } catch (const Error&) {  // of a net that only tests, the reason is the same again
-    options.phase = TANDEM_TEST;
-    return build_net(definition, registry, options);
+    return build_net(definition, registry, {TANDEM_TEST, 1, data, /*device_kind=*/""});
   }
 }
 
@@ -210,20 +207,15 @@ ImportResult import_weights(const ImportOptions& options) {
   }
   if (!published) require_weights_and_net(options);
   NetDefinition definition = published ? net_of(*published) : read_net(find_net(options.net));
-  if (published) {
-    if (published->classes > 0 && published->classes != class_count(definition)) {
-      require_classes(*published, classifier_names(definition).back());
-      definition = with_outputs(definition, published->classes);
-    }
+  if (published && published->classes > 0 && published->classes != class_count(definition)) {
+    require_classes(*published, classifier_names(definition).back());
+    definition = with_outputs(definition, published->classes);
   }
   const std::optional<RunRecord> beside = published ? std::nullopt : record_beside(options.net);
   RunRecord record = record_of(options, definition, published, beside);
   record.class_names = names_of_classes(options, class_count(definition));
   const Registry registry = Registry::with_defaults();
-  NetOptions net_options;
-  net_options.data = record.data;
-  net_options.device_kind = "";
-  const Net net = build_for_weights(definition, registry, net_options);
+  const Net net = build_for_weights(definition, registry, record.data);
   Checkpoint checkpoint;
   checkpoint.weights = initial_weights(net, 1);
   const Pretrained report = published ? read_published(*published, net, &checkpoint.weights)
@@ -239,13 +231,10 @@ ImportResult import_weights(const ImportOptions& options) {
     remove_contents(folder);
     throw;
   }
-  ImportResult result;
-  result.run = folder.path();
-  result.notes = to_text(report, published ? published->file : options.weights);
-  result.notes =
-      (published ? to_text(*published) : preparation_text(definition, record, beside.has_value())) +
-      "\n" + result.notes;
-  return result;
+  const std::string preparation =
+      published ? to_text(*published) : preparation_text(definition, record, beside.has_value());
+  return {folder.path(),
+          preparation + "\n" + to_text(report, published ? published->file : options.weights)};
 }
 
 }  // namespace tandem

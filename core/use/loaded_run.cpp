@@ -14,14 +14,7 @@ namespace fs = std::filesystem;
 
 LoadedRun::LoadedRun(Registry& all, const fs::path& run, std::string on, const std::string& which)
     : registry(all), folder(RunFolder::open(run)), record(folder.record()), devices(std::move(on)) {
-  if (which != "best" && which != "last") {
-    throw error("weights '{}': there are 'best' and 'last'", which);
-  }
-  name = which == "best" && has_checkpoint(run, "best") ? "best" : "last";
-  if (!has_checkpoint(run, name)) {
-    throw error("run '{}' has no checkpoint yet ('{}')", run.string(),
-                (run / "last.safetensors").string());
-  }
+  name = checkpoint_name(run, which);
   require_computing(registry, devices);
 }
 
@@ -43,11 +36,21 @@ void LoadedRun::open(int64_t batch, const std::string& precision, PixelForm pixe
   open(testing_options(batch, precision, pixels, scale), !precision.empty());
 }
 
-void LoadedRun::open(const SessionOptions& options, bool is_explicit) {
-  open_session(options, is_explicit);
-  const Checkpoint checkpoint = read_checkpoint(folder.path(), name, session->net(), false);
-  session->set_weights(checkpoint.weights);
-  if (!checkpoint.note.empty()) add_note(checkpoint.note);
+void LoadedRun::open(SessionOptions options, bool is_explicit) {
+  try {
+    session.emplace(registry, folder.net(), options);
+  } catch (const Error& refused) {
+    if (is_explicit || options.precision == TANDEM_FLOAT32) throw;
+    if (options.ranks != nullptr) {  // the others may not refuse
+      throw error("{}. This is the run's precision; --precision float32 computes everywhere",
+                  refused.what());
+    }
+    options.precision = TANDEM_FLOAT32;
+    session.emplace(registry, folder.net(), options);
+    add_note(fmt::format("in float32, not in the run's {}: {}", record.options.precision,
+                         refused.what()));
+  }
+  session->set_weights(read_checkpoint(folder.path(), name, session->net(), false).weights);
 }
 
 PixelForm LoadedRun::pixels_of(const Dataset& dataset, const std::string& given) {
@@ -67,27 +70,11 @@ std::unique_ptr<Dataset> LoadedRun::open_pictures(const std::string& paths) {
   return open_dataset(registry, folder.net(), record, paths, "predict", TANDEM_TEST);
 }
 
-void LoadedRun::open_session(SessionOptions options, bool is_explicit) {
-  try {
-    session.emplace(registry, folder.net(), options);
-  } catch (const Error& refused) {
-    if (is_explicit || options.precision == TANDEM_FLOAT32) throw;
-    if (options.ranks != nullptr) {  // the others may not refuse
-      throw error("{}. This is the run's precision; --precision float32 computes everywhere",
-                  refused.what());
-    }
-    options.precision = TANDEM_FLOAT32;
-    session.emplace(registry, folder.net(), options);
-    add_note(fmt::format("in float32, not in the run's {}: {}", record.options.precision,
-                         refused.what()));
-  }
-}
-
 SampleStatus read_row(const Dataset& dataset, int64_t index, bool rounds_pixels, float* row,
                       std::string* reason) {
   float label = 0;
   if (!rounds_pixels || !dataset.has_bytes()) return dataset.get(index, 0, row, &label, reason);
-  std::vector<uint8_t> bytes(static_cast<size_t>(element_count(dataset.shape())));
+  std::vector<uint8_t> bytes(size_t(element_count(dataset.shape())));
   const SampleStatus status = dataset.get_bytes(index, 0, bytes.data(), &label, reason);
   to_floats(bytes.data(), dataset.shape(), dataset.pixel_scale(), row);
   return status;

@@ -22,7 +22,8 @@ struct LoadedRun {
   // Makes the session. precision: "" is the run's.
   void open(int64_t batch, const std::string& precision, PixelForm pixels, const PixelScale& scale);
   // The same for other options of a session that tests; `is_explicit`: the precision was given.
-  void open(const SessionOptions& options, bool is_explicit);
+  // Where the devices cannot compute in the run's precision, float32 replaces one that was not.
+  void open(SessionOptions options, bool is_explicit);
   // The session's for the run's net and data.
   [[nodiscard]] SessionOptions testing_options(int64_t batch, const std::string& precision,
                                                PixelForm pixels, const PixelScale& scale) const;
@@ -40,11 +41,6 @@ struct LoadedRun {
   std::string devices;
   std::string name, note;  // of the weights; what the user should know, or ""
   std::optional<Session> session;
-
- private:
-  // Where the devices cannot compute in the run's precision, float32 replaces it, unless it was
-  // given explicitly.
-  void open_session(SessionOptions options, bool is_explicit);
 };
 
 // One sample as floats that the net reads. A damaged one is skipped, with its reason.

@@ -1,9 +1,8 @@
 #include "include/tandem/predict.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <mutex>
+#include <numeric>
 #include <set>
 
 #include "core/base/error.h"
@@ -18,7 +17,6 @@
 #include "core/session/evaluate.h"
 #include "core/session/net_runner.h"
 #include "core/use/loaded_run.h"
-#include "core/use/video.h"
 
 namespace tandem {
 namespace {
@@ -29,10 +27,10 @@ namespace fs = std::filesystem;
 void require_sense(const Picture& picture, size_t index) {
   if (picture.data == nullptr) throw error("picture {} has no data", index);
   if (picture.height == 0) return;
-  constexpr int64_t longest = 1 << 20;
+  constexpr int64_t max_side = 1 << 20;
   const auto [data, bytes, height, width, channels] = picture;
-  if (height < 1 || width < 1 || height > longest || width > longest ||
-      (channels != 1 && channels != 3) || bytes != static_cast<size_t>(height * width * channels)) {
+  if (height < 1 || width < 1 || height > max_side || width > max_side ||
+      (channels != 1 && channels != 3) || bytes != size_t(height * width * channels)) {
     throw error(
         "picture {} has {} bytes, but {} rows of {} pixels with {} channels: channels are 1 or 3, "
         "and bytes rows times pixels times channels",
@@ -79,58 +77,18 @@ std::string as_given(const std::string& sample, const std::vector<GivenPath>& pa
   return paths[at].given + sample.substr(paths[at].absolute.size());
 }
 
-// The classes of the largest values, the best first.
-std::vector<size_t> best_first(const std::vector<double>& values) {
-  std::vector<size_t> order(values.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return values[a] > values[b]; });
-  return order;
-}
-
-std::vector<Prediction::Score> scores_of(const std::vector<double>& values,
-                                         const std::vector<size_t>& order, int top,
-                                         const std::vector<std::string>& names) {
-  std::vector<Prediction::Score> scores;
-  for (size_t i = 0; i < order.size() && i < static_cast<size_t>(top); ++i) {
-    const size_t one = order[i];
-    scores.push_back({one < names.size() ? names[one] : fmt::format("class {}", one), values[one]});
-  }
-  return scores;
-}
-
 constexpr const char* not_finite =
     "the net gives it scores that are not finite: the weights are of no use (training diverged?)";
 
-// When the frame after one at `seconds` is due: at the next whole multiple of `every`.
-double next_time(double seconds, double every) {
-  constexpr double tolerance = 1e-6, least = 1e-3;  // times of files are in milliseconds
-  return every >= least ? (std::floor(seconds / every + tolerance) + 1) * every : 0;
-}
-
 }  // namespace
-
-// Some frames of a video, in the order of their times.
-struct Predictor::Frames {
-  std::vector<std::vector<uint8_t>> pixels;
-  std::vector<Picture> pictures;
-  std::vector<double> seconds;
-  int64_t pixel_count = 0;
-
-  void add(const tandem_video_frame& frame) {
-    const auto bytes = static_cast<size_t>(3 * frame.height * frame.width);
-    pixels.emplace_back(frame.pixels, frame.pixels + bytes);
-    pictures.push_back({pixels.back().data(), bytes, frame.height, frame.width, 3});
-    seconds.push_back(frame.seconds);
-    pixel_count += frame.height * frame.width;
-  }
-};
 
 struct Predictor::State {
   State(const fs::path& folder, const std::string& devices, const std::string& weights)
       : registry(Registry::with_defaults()), run(registry, folder, devices, weights) {}
   // What predictions say of the net's scores.
   [[nodiscard]] std::vector<double> values_of(const float* scores, int64_t classes) const;
+  // Fills in the best classes, or why there are none. Returns the first of them.
+  int64_t judge(const float* scores, int64_t classes, int top, Prediction& prediction) const;
   // Pictures [first, end), as Predictor::scores().
   void predict(const std::vector<Picture>& pictures, size_t first, size_t end, float* results,
                std::vector<std::string>& errors);
@@ -152,6 +110,26 @@ struct Predictor::State {
 std::vector<double> Predictor::State::values_of(const float* scores, int64_t classes) const {
   const bool shown_as_they_are = !has_probabilities || gives_probabilities(run.session->net());
   return probabilities(scores, classes, shown_as_they_are);
+}
+
+int64_t Predictor::State::judge(const float* scores, int64_t classes, int top,
+                                Prediction& prediction) const {
+  if (!are_usable(scores, classes)) {
+    prediction.error = not_finite;
+    return 0;
+  }
+  const std::vector<double> values = values_of(scores, classes);
+  std::vector<size_t> order(values.size());  // the classes of the largest values first
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return values[a] > values[b]; });
+  const std::vector<std::string>& titles = run.record.class_names;
+  for (size_t i = 0; i < order.size() && i < size_t(top); ++i) {
+    const size_t one = order[i];
+    prediction.scores.push_back(
+        {one < titles.size() ? titles[one] : fmt::format("class {}", one), values[one]});
+  }
+  return static_cast<int64_t>(order[0]);
 }
 
 std::string Predictor::State::explain(const std::vector<float>& pixels, const fs::path& image,
@@ -191,10 +169,6 @@ bool Predictor::has_probabilities() const {
   return state_->has_probabilities;
 }
 
-const std::string& Predictor::note() const {
-  return state_->run.note;
-}
-
 std::string Predictor::explain(const fs::path& folder) {
   const std::scoped_lock lock(state_->opening, state_->computing);
   LoadedRun& run = state_->run;
@@ -212,7 +186,7 @@ void Predictor::scores(const std::vector<Picture>& pictures, float* results,
   constexpr size_t at_once = 16;
   for (size_t i = 0; i < pictures.size(); ++i) require_sense(pictures[i], i);
   errors->assign(pictures.size(), "");
-  std::fill_n(results, pictures.size() * static_cast<size_t>(class_count()), 0.0F);
+  std::fill_n(results, pictures.size() * size_t(class_count()), 0.0F);
   for (size_t first = 0; first < pictures.size(); first += at_once) {
     const size_t end = std::min(first + at_once, pictures.size());
     state_->predict(pictures, first, end, results, *errors);
@@ -230,13 +204,13 @@ void Predictor::State::predict(const std::vector<Picture>& pictures, size_t firs
   std::unique_lock open_lock(opening);
   const auto dataset = run.open_pictures(paths);
   open_lock.unlock();
-  const auto elements = static_cast<size_t>(runner->row_elements());
-  const auto classes = static_cast<size_t>(runner->classes());
+  const auto elements = size_t(runner->row_elements());
+  const auto classes = size_t(runner->classes());
   const auto count = static_cast<int64_t>(end - first);
   std::vector<float> rows((end - first) * elements), scores((end - first) * classes);
   const auto threads = static_cast<int>(std::min<int64_t>(count, processor_count()));
   parallel_for(count, threads, [&](int64_t i, int) {
-    const auto at = static_cast<size_t>(i);
+    const auto at = size_t(i);
     (void)read_row(*dataset, i, run.rounds_pixels(), rows.data() + at * elements,
                    &errors[first + at]);
   });
@@ -267,8 +241,8 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   std::unique_lock opening(state_->opening);
   const auto dataset = run.open_pictures(source);
   opening.unlock();
-  std::vector<Prediction> result(static_cast<size_t>(dataset->size()));
-  std::vector<float> pixels(static_cast<size_t>(element_count(run.record.data)));
+  std::vector<Prediction> result(size_t(dataset->size()));
+  std::vector<float> pixels(size_t(element_count(run.record.data)));
   size_t at = 0;
   for (size_t i = 0; i < result.size(); ++i)
     result[i].path = as_given(dataset->sample_name(static_cast<int64_t>(i)), given, at);
@@ -276,87 +250,24 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   std::vector<bool> seen(result.size(), false);
   std::vector<int64_t> first(result.size());  // classes
   const PredictionSink sink = [&](int64_t index, int64_t, const float* scores, int64_t classes) {
-    seen[static_cast<size_t>(index)] = true;
-    if (!are_usable(scores, classes)) {
-      result[static_cast<size_t>(index)].error = not_finite;
-      return;
-    }
-    const std::vector<double> values = state_->values_of(scores, classes);
-    const std::vector<size_t> order = best_first(values);
-    first[static_cast<size_t>(index)] = static_cast<int64_t>(order[0]);
-    result[static_cast<size_t>(index)].scores =
-        scores_of(values, order, top, run.record.class_names);
+    seen[size_t(index)] = true;
+    first[size_t(index)] = state_->judge(scores, classes, top, result[size_t(index)]);
   };
   const std::lock_guard computing(state_->computing);
   (void)evaluate(*run.session, *dataset, {0, true, nullptr}, sink);
   for (size_t i = 0; i < result.size(); ++i) {
-    if (seen[i] && (!state_->mapper || !result[i].error.empty())) continue;
+    Prediction& one = result[i];
+    if (seen[i] && (!state_->mapper || !one.error.empty())) continue;
     float label = 0;
-    dataset->get(static_cast<int64_t>(i), 0, pixels.data(), &label, &result[i].error);
-    if (seen[i] && result[i].error.empty()) {
-      result[i].explanation = state_->explain(pixels, result[i].path, first[i]);
-    } else if (result[i].error.empty()) {
-      result[i].error = "the image could not be used";
+    dataset->get(static_cast<int64_t>(i), 0, pixels.data(), &label, &one.error);
+    if (!one.error.empty()) continue;
+    if (seen[i]) {
+      one.explanation = state_->explain(pixels, one.path, first[i]);
+    } else {
+      one.error = "the image could not be used";
     }
   }
   return result;
-}
-
-bool Predictor::is_video(const fs::path& path) {
-  return tandem::is_video(path);
-}
-
-void Predictor::predict_video(const fs::path& path, double every, int top,
-                              const std::function<void(const Prediction&)>& found) {
-  constexpr size_t at_once = 8;
-  constexpr int64_t pixels_at_once = 32'000'000;
-  const fs::path absolute = existing(path);
-  Prediction broken;
-  broken.path = path.string();
-  std::optional<Video> video;
-  try {
-    video.emplace(absolute);
-  } catch (const Error& unreadable) {
-    broken.error = unreadable.what();
-  }
-  double from = 0;
-  bool more = video.has_value();
-  while (more) {
-    Frames frames;
-    tandem_video_frame frame{};
-    try {
-      while (frames.pictures.size() < at_once && frames.pixel_count < pixels_at_once &&
-             (more = video->read(from, frame))) {
-        frames.add(frame);
-        from = next_time(frame.seconds, every);
-      }
-    } catch (const Error& damage) {
-      broken.error = damage.what();  // said after the frames before it
-      more = false;
-    }
-    predict_frames(frames, path, top, found);
-  }
-  if (!broken.error.empty()) found(broken);
-}
-
-void Predictor::predict_frames(const Frames& frames, const fs::path& path, int top,
-                               const std::function<void(const Prediction&)>& found) {
-  const auto classes = static_cast<size_t>(class_count());
-  std::vector<float> all(frames.pictures.size() * classes);
-  std::vector<std::string> errors;
-  scores(frames.pictures, all.data(), &errors);
-  for (size_t i = 0; i < frames.pictures.size(); ++i) {
-    Prediction one;
-    one.path = path.string();
-    one.seconds = frames.seconds[i];
-    one.error = errors[i];
-    if (one.error.empty()) {
-      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i * classes);
-      const std::vector<double> values(begin, begin + static_cast<std::ptrdiff_t>(classes));
-      one.scores = scores_of(values, best_first(values), top, class_names());
-    }
-    found(one);
-  }
 }
 
 }  // namespace tandem

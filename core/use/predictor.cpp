@@ -88,8 +88,7 @@ int32_t tandem_predictor_has_probabilities(const tandem_predictor* predictor) {
 const char* tandem_predictor_class_name(const tandem_predictor* predictor, int32_t index) {
   if (predictor == nullptr || index < 0) return nullptr;
   const std::vector<std::string>& names = predictor->predictor.class_names();
-  return static_cast<size_t>(index) < names.size() ? names[static_cast<size_t>(index)].c_str()
-                                                   : nullptr;
+  return size_t(index) < names.size() ? names[size_t(index)].c_str() : nullptr;
 }
 
 int64_t tandem_predictor_run(tandem_predictor* predictor, const tandem_picture* pictures,

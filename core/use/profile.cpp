@@ -26,7 +26,7 @@ namespace {
 std::vector<StageSpan> spans_of(const Plan& plan, const std::vector<TraceEvent>& events) {
   std::map<std::tuple<int64_t, Stage, int>, StageSpan> spans;
   for (const TraceEvent& event : events) {
-    const Task& task = plan.tasks[static_cast<size_t>(event.task)];
+    const Task& task = plan.tasks[size_t(event.task)];
     const int device = task.streams.front().device;
     StageSpan& span = spans
                           .try_emplace({event.micro_batch, task.stage, device},

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,8 +12,7 @@ namespace tandem {
 
 struct Prediction {
   std::string path;
-  double seconds = -1;  // of a video's frame: its time in the video; -1: an image or a whole video
-  std::string error;    // not empty: the image could not be used
+  std::string error;  // not empty: the image could not be used
   struct Score {
     std::string name;
     double value = 0;  // a probability, or what the net computes: Predictor::has_probabilities()
@@ -47,19 +45,11 @@ class Predictor {
   // Whether the scores of predictions are probabilities. Those of a net that was not trained for
   // them, as with HingeLoss or EuclideanLoss, are what its last layer computes.
   [[nodiscard]] bool has_probabilities() const;
-  // What the user should know of the run's weights, or "".
-  [[nodiscard]] const std::string& note() const;
   // Files and folders (searched, in natural order). Throws Error if there is no image, and
   // for one that a failing disk does not give or this user may not read; another one that cannot be
   // used is a Prediction with its error.
   [[nodiscard]] std::vector<Prediction> predict(const std::vector<std::filesystem::path>& paths,
                                                 int top = 5);
-  // Frames of a video file, `every` so many seconds from the first on (0: each frame), to `found`
-  // in their order. A file that cannot be read, or not to its end, is a Prediction with its error.
-  // Throws Error if the file does not exist. is_video() says which names are those of videos.
-  void predict_video(const std::filesystem::path& path, double every, int top,
-                     const std::function<void(const Prediction&)>& found);
-  [[nodiscard]] static bool is_video(const std::filesystem::path& path);
   // From now on predict() writes a PNG for each image into the folder, which is made: the image as
   // the net sees it, and beside it what speaks for its first class. Returns how that is found:
   // class activation maps, or occlusion. Throws Error for a net that cannot be explained.
@@ -72,9 +62,6 @@ class Predictor {
 
  private:
   struct State;
-  struct Frames;
-  void predict_frames(const Frames& frames, const std::filesystem::path& path, int top,
-                      const std::function<void(const Prediction&)>& found);
   std::unique_ptr<State> state_;
 };
 
@@ -88,17 +75,14 @@ struct ExportOptions {
   // The size of the pictures that the model takes, R,G,B or gray, 0 to 255. It resizes, crops and
   // normalises them as predict() does. 0: it takes what the net takes.
   int64_t picture_height = 0, picture_width = 0;
-  // Another library must give the net's scores before the file gets its name.
-  bool check = true;
 };
 struct ExportResult {
   std::string weights;             // which: "best" or "last"
-  std::string note;                // what the user should know of them, or ""
   std::vector<std::string> lines;  // what was done, for the user
 };
 // Writes a run's weights in the format of the file's ending, .caffemodel or .safetensors, or its
-// net with them, .onnx. Throws Error for a file that exists, and for a net that another library
-// would compute differently; it then leaves no file.
+// net with them, .onnx. Throws Error for a file that exists, for a layer that has no form in ONNX,
+// and for a net whose scores are not finite; it then leaves no file.
 ExportResult export_run(const ExportOptions& options);
 
 struct ImportOptions {

@@ -224,8 +224,6 @@ TEST(Architecture, CoreIncludesOfPluginsTheAbiAndTheModelsThatBothSidesUse) {
       "plugins/resampling.h",                        // what a resized pixel is made of
       "plugins/regular_file.h",                      // the one way to open a file to read
       "plugins/path_status.h",                       // the one way to ask what a path is
-      "plugins/onnx/runner.h",   // the table of a library that runs exported nets
-      "plugins/video/reader.h",  // the table of a library that reads videos
   };
   for (const Include& include : includes_under("core")) {
     if (!include.name.starts_with("plugins/")) continue;

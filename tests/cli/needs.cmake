@@ -39,9 +39,3 @@ target_compile_options(tandem_failing_calls PRIVATE -U_FORTIFY_SOURCE -fno-sanit
 target_link_libraries(tandem_failing_calls PRIVATE ${CMAKE_DL_LIBS})
 add_dependencies(test_cli tandem_failing_calls)
 target_compile_definitions(test_cli PRIVATE TANDEM_FAILING_CALLS="$<TARGET_FILE:tandem_failing_calls>")
-# Videos are written by OpenCV, too.
-if(TARGET tandem_video_opencv)
-  target_link_libraries(test_cli PRIVATE ${TANDEM_LIBRARY_opencv_videoio} ${TANDEM_LIBRARY_opencv_core})
-  set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/cli/video_test.cpp PROPERTIES
-    COMPILE_DEFINITIONS TANDEM_TEST_VIDEO COMPILE_OPTIONS "-isystem;${TANDEM_OPENCV_VIDEO_INCLUDE}")
-endif()

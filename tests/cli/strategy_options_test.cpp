@@ -134,9 +134,8 @@ class StrategyRun : public testing::Test {
   void change(const std::string& pointer, const nlohmann::json& value) {
     nlohmann::json tree = record();
     tree[nlohmann::json::json_pointer(pointer)] = value;
-    write_record(tree);
+    desk_.write("run/run.json", tree.dump(2));
   }
-  void write_record(const nlohmann::json& tree) { desk_.write("run/run.json", tree.dump(2)); }
   // To another one of those that there are; the new one.
   int change_quota() {
     const int quota = options()["quota"].get<int>() == 1 ? 2 : 1;
@@ -194,27 +193,6 @@ TEST_F(StrategyRun, KeepsTheSplitOfAutoWhenAutoIsGivenAgain) {
     (void)done("train --out run --resume --split auto --steps " + steps);
     EXPECT_EQ(options()["split"], other);
   }
-}
-
-// Before each strategy had options of its own, all of them were among the others.
-TEST_F(StrategyRun, OfAnEarlierVersionGoesOnAndPredictsWithItsOptions) {
-  (void)done(first("fc_parallel --devices cpu:4 --quota 1 --eager"));
-  nlohmann::json tree = record();
-  tree.erase("given_options");
-  tree["choices"]["split"] = "";
-  tree["options"].erase("strategy_options");
-  tree["options"]["explicit_options"] = {"--eager"};
-  const nlohmann::json roles = {{"quota", 1}, {"eager", true}, {"groups", ""}, {"conv_devices", 0}};
-  const nlohmann::json earlier = {{"split", "auto"},       {"hidden_broadcast", true},
-                                  {"time_threshold", 0.1}, {"reduce", ""},
-                                  {"bucket", 0},           {"roles", roles}};
-  for (const auto& [key, value] : earlier.items()) {
-    tree["options"][key] = value;
-  }
-  write_record(tree);
-  EXPECT_THAT(done(resumed("")), HasSubstr("1 of 4 gradient parts a round, sent after each"));
-  EXPECT_EQ(options(), nlohmann::json({{"quota", 1}, {"eager", true}}));
-  EXPECT_EQ(record()["given_options"], nlohmann::json({"eager"}));
 }
 
 TEST_F(StrategyRun, RefusesAnOptionThatItsStrategyDoesNotHave) {

@@ -263,6 +263,26 @@ TEST(Use, PredictingNamesADamagedImageAndClassifiesTheOthers) {
               AllOf(HasSubstr("broken.png: not used: "), HasSubstr("images/val/red/1.ppm: red ")));
 }
 
+TEST(Use, PredictingAVideoTellsHowToExtractItsFrames) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const Outcome trained = desk.tandem(
+      "train --net tiny.prototxt --data images --devices cpu:1 --lr 0.01 --steps 40 --out run");
+  ASSERT_EQ(trained.code, 0) << trained.errors;
+  for (const char* name : {"clip.mp4", "CLIP.AVI"}) {
+    desk.write(name, "");
+    EXPECT_THAT(desk.refusal("predict --run run images/val/red/1.ppm " + std::string(name)),
+                AllOf(HasSubstr("'" + std::string(name) + "' is a video: extract frames of it"),
+                      HasSubstr("ffmpeg -i VIDEO -vf fps=1 frames/%04d.png")));
+  }
+  EXPECT_THAT(desk.refusal("predict --run run gone.mp4"), HasSubstr("'gone.mp4' does not exist"));
+  // A folder with such a name is one of images.
+  desk.draw("reds.mp4", 1, 200, 40, 40);
+  const Outcome outcome = desk.tandem("predict --run run --top 1 --explain why reds.mp4");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, testing::StartsWith("reds.mp4/1.ppm: red "));
+}
+
 TEST(Use, ProfileWritesCostsThatThePlanIsPredictedFrom) {
   const Desk desk;
   const Outcome profiled =

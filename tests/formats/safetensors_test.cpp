@@ -80,7 +80,6 @@ TEST_F(Safetensors, ADamagedByteAnywhereIsAnErrorThatNamesTheFile) {
 
 TEST_F(Safetensors, ChecksumsAreInTheMetadataForOtherPrograms) {
   write();
-  EXPECT_TRUE(read_safetensors(path_).has_checksums);
   // zlib.crc32 of the bytes of the float -0.25
   EXPECT_THAT(bytes_of(path_), HasSubstr(R"("crc32 b":"361ed9dc")"));
 }

@@ -165,13 +165,13 @@ TEST_F(Checkpoints, ValuesThatAreNotFiniteAreRefused) {
                              HasSubstr("not finite")));
 }
 
-TEST_F(Checkpoints, OfEarlierVersionsLoadWithANote) {
-  save(5);
-  EXPECT_EQ(load().note, "");
-  test::remove_checksums(file("last.safetensors"));
-  test::remove_checksums(file("last.state.safetensors"));
-  EXPECT_THAT(load().note,
-              testing::AllOf(HasSubstr("last.safetensors"), HasSubstr("no checksums")));
+TEST_F(Checkpoints, WithoutChecksumsAreRefused) {
+  for (const char* name : {"last.safetensors", "last.state.safetensors"}) {
+    save(5);
+    test::remove_checksums(file(name));
+    EXPECT_THAT(message_of([&] { load(); }),
+                testing::AllOf(HasSubstr(name), HasSubstr("no checksum")));
+  }
 }
 
 TEST_F(Checkpoints, FilesOfDifferentStepsAreRefused) {

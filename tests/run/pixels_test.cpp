@@ -9,6 +9,7 @@
 #include "include/tandem/predict.h"
 #include "tests/support/cifar_files.h"
 #include "tests/support/cpu_precision.h"
+#include "tests/support/message_of.h"
 #include "tests/support/run_support.h"
 
 namespace tandem::test {
@@ -140,14 +141,15 @@ TEST_F(PixelRuns, ResumeWithTheirPixelsOnOtherDevices) {
   EXPECT_EQ(run(rest), run(resized("bytes", 6)));
 }
 
-TEST_F(PixelRuns, OfARecordWithoutPixelsAreFloats) {
+TEST_F(PixelRuns, OfARecordWithoutPixelsAreRefused) {
   const TrainOptions o = resized("bytes", 1);
   run(o);
   std::string text = to_json(record_of(o.out));
   const std::string word = "\"pixels\": \"bytes\",";
   ASSERT_NE(text.find(word), text.npos);
   text.erase(text.find(word), word.size());
-  EXPECT_EQ(run_record_from_json(text, "run.json").options.pixels, "floats");
+  EXPECT_THAT(message_of([&] { (void)run_record_from_json(text, "run.json"); }),
+              HasSubstr("'run.json' is not a run's record: 'options.pixels' is missing"));
 }
 
 // Mixed pictures are floats made of bytes, so that what is evaluated is what was learnt.

@@ -1,4 +1,4 @@
-// Weight files as versions without checksums wrote them.
+// Weight files of ours without their checksums.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace tandem::test {
 
-// The keys of the checksums become keys that no version knows; the length stays.
+// The keys of the checksums become keys that mean nothing; the length stays.
 inline void remove_checksums(const std::filesystem::path& file) {
   std::string bytes = read_text(file);
   const std::string key = "\"crc32";

@@ -3,17 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
-#include "core/base/files/memory_file.h"
 #include "core/base/numbers/random.h"
 #include "core/formats/onnx/export.h"
 #include "core/model/passes/build_net.h"
+#include "core/report/findings.h"
+#include "core/run/setup/setup_data.h"
 #include "core/session/net_runner.h"
-#include "core/use/onnx_runners.h"
+#include "core/use/loaded_run.h"
 #include "include/tandem/predict.h"
 #include "tests/support/folders.h"
 #include "tests/support/run_support.h"
+#include "tests/use/opencv_dnn.h"
 
 namespace tandem::test {
 namespace {
@@ -23,6 +27,20 @@ using testing::HasSubstr;
 
 // Both sides compute in float32, in different orders.
 constexpr double tolerance = 1e-4;  // of the largest score
+
+// The largest difference of OpenCV's scores from those of the net here, as a share of the largest.
+double difference(const std::vector<float>& theirs, const std::vector<float>& ours) {
+  EXPECT_EQ(theirs.size(), ours.size());
+  if (theirs.size() != ours.size()) return std::numeric_limits<double>::infinity();
+  double largest = 0, score = 0;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    const double away = std::abs(static_cast<double>(ours[i]) - theirs[i]);
+    largest = std::max(largest, std::isnan(away) ? std::numeric_limits<double>::infinity() : away);
+    score = std::max(score, std::abs(static_cast<double>(ours[i])));
+  }
+  EXPECT_GT(score, 0);
+  return largest / score;
+}
 
 // A net with weights as after some training: statistics that are not the initial ones.
 class Exported {
@@ -53,26 +71,15 @@ class Exported {
     return make_onnx(net_, weights_, {}, options);
   }
 
-  // The largest difference of the scores, as a share of the largest score.
+  // Of the scores that OpenCV gives.
   double difference(const OnnxModel& model) {
     const TempFolder folder;
     const auto file = folder.write("net.onnx", model.bytes);
-    const int64_t extents[] = {batch_, model.input.c, model.input.h, model.input.w};
-    std::vector<float> theirs(static_cast<size_t>(batch_ * model.classes)), ours(theirs.size());
-    char reason[400] = "";
-    const OnnxRunners runners = find_onnx_runners();
-    EXPECT_EQ(runners.found.at(0)->run(file.c_str(), rows_.data(), extents, theirs.data(),
-                                       model.classes, reason, sizeof(reason)),
-              0)
-        << reason;
+    Shape input = model.input;
+    input.n = batch_;
+    std::vector<float> ours(static_cast<size_t>(batch_ * model.classes));
     NetRunner(*session_).run(rows_.data(), batch_, ours.data());
-    double largest = 0, score = 0;
-    for (size_t i = 0; i < ours.size(); ++i) {
-      largest = std::max(largest, std::abs(static_cast<double>(ours[i]) - theirs[i]));
-      score = std::max(score, std::abs(static_cast<double>(ours[i])));
-    }
-    EXPECT_GT(score, 0);
-    return largest / score;
+    return test::difference(run_by_opencv(file, rows_, input), ours);
   }
 
  private:
@@ -104,7 +111,7 @@ class Exported {
 class Onnx : public testing::Test {
  protected:
   void SetUp() override {
-    if (find_onnx_runners().found.empty()) GTEST_SKIP() << "built without OpenCV's DNN module";
+    if (const char* reason = why_no_opencv_dnn()) GTEST_SKIP() << reason;
   }
 };
 
@@ -309,13 +316,8 @@ TEST_F(Onnx, FoldsABatchNormScale) {
 
 // ---- a run
 
-class ExportedRun : public Runs {
+class ExportedFile : public Runs {
  protected:
-  void SetUp() override {
-    Runs::SetUp();
-    if (IsSkipped()) return;
-    if (find_onnx_runners().found.empty()) GTEST_SKIP() << "built without OpenCV's DNN module";
-  }
   static std::filesystem::path trained(const std::map<std::string, std::string>& parameters,
                                        const std::string& pixels = "floats") {
     TrainOptions o = options(2);
@@ -325,6 +327,101 @@ class ExportedRun : public Runs {
     return train(o, quiet).run;
   }
 };
+
+class ExportedRun : public ExportedFile {
+ protected:
+  void SetUp() override {
+    ExportedFile::SetUp();
+    if (IsSkipped()) return;
+    if (const char* reason = why_no_opencv_dnn()) GTEST_SKIP() << reason;
+  }
+};
+
+constexpr int64_t checked_rows = 8;
+
+// Evenly spaced samples of a run's validation data, as `record` describes them.
+std::vector<float> validation_rows(LoadedRun& run, const RunRecord& record, bool rounds) {
+  const auto dataset = open_dataset(run.registry, run.folder.net(), record, "", "val", TANDEM_TEST);
+  EXPECT_GE(dataset->size(), checked_rows);
+  const int64_t size = element_count(dataset->shape());
+  std::vector<float> rows(static_cast<size_t>(checked_rows * size));
+  for (int64_t i = 0; i < checked_rows; ++i) {
+    std::string reason;
+    EXPECT_EQ(read_row(*dataset, i * dataset->size() / checked_rows, rounds, rows.data() + i * size,
+                       &reason),
+              SampleStatus::good)
+        << reason;
+  }
+  return rows;
+}
+
+// Whole numbers, R,G,B in planes, of this size.
+std::vector<float> validation_pictures(LoadedRun& run, const Shape& size) {
+  RunRecord plain = run.record;
+  plain.data = size;
+  for (const char* name : {"mean", "scale", "resize", "interpolation", "resampling"}) {
+    plain.data_parameters.erase(name);
+  }
+  plain.data_parameters["color"] = "rgb";
+  std::vector<float> pictures = validation_rows(run, plain, false);
+  for (float& value : pictures) value = std::clamp(std::nearbyint(value), 0.0F, 255.0F);
+  return pictures;
+}
+
+// The scores of `tandem predict` for pictures in planes.
+std::vector<float> predicted(const std::filesystem::path& run, const std::vector<float>& pictures,
+                             const Shape& size) {
+  const int64_t plane = size.h * size.w;
+  std::vector<uint8_t> bytes(pictures.size());
+  for (int64_t i = 0; i < static_cast<int64_t>(bytes.size()); ++i) {
+    const int64_t picture = i / (3 * plane), pixel = i / 3 % plane, channel = i % 3;
+    bytes[static_cast<size_t>(i)] = static_cast<uint8_t>(
+        pictures[static_cast<size_t>((picture * 3 + channel) * plane + pixel)]);
+  }
+  std::vector<Picture> given;
+  for (size_t at = 0; at < bytes.size(); at += static_cast<size_t>(3 * plane)) {
+    given.push_back({bytes.data() + at, static_cast<size_t>(3 * plane), size.h, size.w, 3});
+  }
+  Predictor predictor(run);
+  std::vector<float> scores(given.size() * static_cast<size_t>(predictor.class_count()));
+  std::vector<std::string> errors;
+  predictor.scores(given, scores.data(), &errors);
+  EXPECT_THAT(errors, testing::Each(testing::IsEmpty()));
+  return scores;
+}
+
+// Of OpenCV's scores of all rows together, and of the first one alone.
+void expect_scores(const std::filesystem::path& file, const std::vector<float>& rows, Shape input,
+                   const std::vector<float>& ours, double most) {
+  for (const int64_t count : {checked_rows, int64_t{1}}) {
+    input.n = count;
+    const std::vector<float> first(ours.begin(), ours.begin() + count * 3);
+    EXPECT_LE(difference(run_by_opencv(file, rows, input), first), most) << count;
+  }
+}
+
+TEST_F(ExportedRun, GivesTheScoresOfTheNetOnTheRunsData) {
+  const auto folder = trained({{"resize", "22"}, {"scale", "0.02"}});
+  for (const bool softmax : {false, true}) {
+    const TempFolder files;
+    ExportOptions o;
+    o.run = folder;
+    o.file = files / "net.onnx";
+    o.softmax = softmax;
+    (void)export_run(o);
+    Registry registry = Registry::with_defaults();
+    LoadedRun run(registry, folder, "cpu", "best");
+    run.open(checked_rows, "float32", PixelForm::floats, {});
+    const std::vector<float> rows = validation_rows(run, run.record, run.rounds_pixels());
+    std::vector<float> ours(checked_rows * 3);
+    NetRunner(*run.session).run(rows.data(), checked_rows, ours.data());
+    for (size_t i = 0; softmax && i < ours.size(); i += 3) {
+      const std::vector<double> p = probabilities(ours.data() + i, 3, false);
+      std::copy(p.begin(), p.end(), ours.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    expect_scores(o.file, rows, run.record.data, ours, tolerance);
+  }
+}
 
 struct PictureCase {
   std::string name;
@@ -348,27 +445,25 @@ TEST_P(PreparedPictures, InsideTheModelGiveThePredictionsOfTheRun) {
   export_options.picture_width = c.width;
   (void)export_run(export_options);
 
+  // Of pixels that are nearly half way between two bytes either may be taken.
+  const bool rounds = c.pixels == "bytes";
+  const Shape size{1, 3, c.height, c.width};
+  Registry registry = Registry::with_defaults();
+  LoadedRun loaded(registry, run, "cpu", "best");
+  const std::vector<float> pictures = validation_pictures(loaded, size);
+  expect_scores(export_options.file, pictures, size, predicted(run, pictures, size),
+                rounds ? 1e-3 : tolerance);
+
   Random random(9, 1);
   const int64_t plane = c.height * c.width;
-  std::vector<uint8_t> bytes(static_cast<size_t>(3 * plane));
-  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.below(256));
-  std::vector<float> planes(bytes.size()), theirs(3), ours(3);
+  std::vector<float> noise(static_cast<size_t>(3 * plane));
   for (int64_t i = 0; i < 3 * plane; ++i) {
-    planes[static_cast<size_t>(i % 3 * plane + i / 3)] = bytes[static_cast<size_t>(i)];
+    noise[static_cast<size_t>(i % 3 * plane + i / 3)] = static_cast<float>(random.below(256));
   }
-  Predictor predictor(run);
-  std::vector<std::string> errors;
-  predictor.scores({{bytes.data(), bytes.size(), c.height, c.width, 3}}, ours.data(), &errors);
-  EXPECT_EQ(errors.at(0), "");
-  const int64_t extents[] = {1, 3, c.height, c.width};
-  char reason[400] = "";
-  EXPECT_EQ(find_onnx_runners().found.at(0)->run(export_options.file.c_str(), planes.data(),
-                                                 extents, theirs.data(), 3, reason, sizeof(reason)),
-            0)
-      << reason;
-  // Of pixels that are nearly half way between two bytes either may be taken.
-  const double most = c.pixels == "bytes" ? 1e-3 : 1e-5;
-  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(ours[i], theirs[i], most);
+  const std::vector<float> ours = predicted(run, noise, size),
+                           theirs = run_by_opencv(export_options.file, noise, size);
+  ASSERT_EQ(theirs.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(ours[i], theirs[i], rounds ? 1e-3 : 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -400,16 +495,14 @@ INSTANTIATE_TEST_SUITE_P(
         PictureCase{"OfTheNetsOwnSize", {{"scale", "0.02"}}, "floats", 20, 20}),
     [](const auto& info) { return info.param.name; });
 
-TEST_F(ExportedRun, TellsWhatItWasCheckedWithInTheFile) {
+TEST_F(ExportedFile, TellsClassesAndPreparation) {
   const TempFolder folder;
   ExportOptions o;
   o.run = trained({{"resize", "22"}, {"scale", "0.02"}});
   o.file = folder / "net.onnx";
-  const ExportResult result = export_run(o);
-  EXPECT_THAT(result.lines, testing::Contains(AllOf(HasSubstr("checked with OpenCV"),
-                                                    HasSubstr("8 pictures of the validation"))));
-  EXPECT_THAT(read_text(o.file), AllOf(HasSubstr("largest_difference"),
-                                       HasSubstr(R"(["a","b","c"])"), HasSubstr("preprocessing")));
+  EXPECT_THAT(export_run(o).lines, testing::IsEmpty());
+  EXPECT_THAT(read_text(o.file), AllOf(HasSubstr(R"(["a","b","c"])"), HasSubstr("preprocessing"),
+                                       HasSubstr(R"("shorter_side":22)")));
 }
 
 }  // namespace

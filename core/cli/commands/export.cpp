@@ -32,7 +32,6 @@ int run_export(ExportOptions options, const std::filesystem::path& onnx_file) {
     options.onnx = true;
   }
   const ExportResult result = export_run(options);
-  if (!result.note.empty()) say(stderr, "note: {}\n", result.note);
   for (const std::string& line : result.lines) print_names("{}\n", line);
   print_names("{} weights of {} written to {}\n", result.weights, options.run.string(),
               options.file.string());
@@ -59,10 +58,6 @@ void add_export(CommandLine& line) {
   command.flag("--softmax", options->softmax, "The model gives probabilities, not scores");
   command.flag("--fold-batch-norm", options->fold_batch_norm,
                "Fold BatchNorm into the weights of the layers before it");
-  command.flag(
-      "--no-check", options->check,
-      "Do not compare the model's scores in another library with the net's before it is written",
-      false);
   command.action([options, onnx_file] { return run_export(*options, *onnx_file); });
 }
 

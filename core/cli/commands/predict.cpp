@@ -1,15 +1,15 @@
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
+#include <array>
 #include <cstdio>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/files/memory_file.h"
-#include "core/base/text/strings.h"
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/print.h"
@@ -25,14 +25,12 @@ struct PredictArguments {
   std::vector<std::filesystem::path> paths;
   std::filesystem::path explain;  // folder; "": nothing is explained
   std::string devices = default_kind, weights = "best";
-  double every = 1;  // seconds of a video
   int top = 5;
   bool as_json = false;
 };
 
 json prediction_json(const Prediction& prediction, bool has_probabilities) {
   json entry = {{"path", prediction.path}};
-  if (prediction.seconds >= 0) entry["seconds"] = std::round(1000 * prediction.seconds) / 1000;
   if (!prediction.error.empty()) entry["error"] = prediction.error;
   if (!prediction.explanation.empty()) entry["explanation"] = prediction.explanation;
   for (const auto& score : prediction.scores) {
@@ -53,14 +51,6 @@ std::string to_text(const Prediction& prediction, bool has_probabilities) {
   return text;
 }
 
-// "clip.mp4 1:05.2": the path of an image; of a video's frame also its time.
-std::string place_of(const Prediction& prediction) {
-  if (prediction.seconds < 0) return prediction.path;
-  const auto tenths = static_cast<int64_t>(std::llround(10 * prediction.seconds));
-  return fmt::format("{} {}:{:02}.{}", prediction.path, tenths / 600, tenths / 10 % 60,
-                     tenths % 10);
-}
-
 constexpr const char* input_name = "-";
 
 // The image on the standard input.
@@ -78,47 +68,34 @@ MemoryFile read_input() {
   return {bytes.data(), bytes.size()};
 }
 
-bool is_video_file(const std::filesystem::path& path) {
-  return Predictor::is_video(path) && !path_status(path).is_folder();
+// By the ending of its name.
+bool is_video(const std::filesystem::path& path) {
+  constexpr std::array<std::string_view, 12> endings{".avi", ".flv", ".m4v",  ".mkv",
+                                                     ".mov", ".mp4", ".mpeg", ".mpg",
+                                                     ".mts", ".ogv", ".webm", ".wmv"};
+  std::string ending = path.extension().string();
+  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return std::find(endings.begin(), endings.end(), ending) != endings.end() &&
+         !path_status(path).is_folder();
 }
 
-// Before the first prediction: a missing path would discard the work on those before it.
-void require_existing(const std::vector<std::filesystem::path>& paths) {
+// Before the first prediction: a path that is of no use would discard the work on those before it.
+void require_images(const std::vector<std::filesystem::path>& paths) {
   for (const std::filesystem::path& path : paths) {
     if (!path_status(path).exists()) throw error("'{}' does not exist", path.string());
+    if (!is_video(path)) continue;
+    throw error(
+        "'{}' is a video: extract frames of it, one of each second with 'mkdir frames; ffmpeg -i "
+        "VIDEO -vf fps=1 frames/%04d.png', and give their folder",
+        path.string());
   }
-}
-
-// Images and videos in the order in which they were given. Neighbouring images are computed
-// together, frames of a video as they are read.
-void predict_all(Predictor& predictor, const PredictArguments& a,
-                 const std::function<void(const Prediction&)>& found) {
-  std::vector<std::filesystem::path> images;
-  const auto predict_images = [&] {
-    if (images.empty()) return;
-    for (const Prediction& prediction : predictor.predict(images, a.top)) found(prediction);
-    images.clear();
-  };
-  for (const std::filesystem::path& path : a.paths) {
-    if (!is_video_file(path)) {
-      images.push_back(path);
-      continue;
-    }
-    predict_images();
-    predictor.predict_video(path, a.every, a.top, found);
-  }
-  predict_images();
 }
 
 void require_explainable(const PredictArguments& a) {
   if (a.explain.empty()) return;
   for (const std::filesystem::path& path : a.paths) {
-    if (path == input_name) {
-      throw error("--explain names pictures by their files, and '-' is none: give the file");
-    }
-    if (is_video_file(path)) {
-      throw error("--explain draws images, and '{}' is a video", path.string());
-    }
+    if (path != input_name) continue;
+    throw error("--explain names pictures by their files, and '-' is none: give the file");
   }
 }
 
@@ -132,21 +109,19 @@ int run_predict(PredictArguments a) {
     path = input->path();
   }
   Predictor predictor(a.run, a.devices, a.weights);
-  if (!predictor.note().empty()) say(stderr, "note: {}\n", predictor.note());
-  require_existing(a.paths);
+  require_images(a.paths);
   const std::string how = a.explain.empty() ? "" : predictor.explain(a.explain);
   bool all_good = true;
   json tree = json::array();
-  predict_all(predictor, a, [&](Prediction prediction) {
+  for (Prediction& prediction : predictor.predict(a.paths, a.top)) {
     if (input && prediction.path == input->path()) prediction.path = input_name;
     all_good = all_good && prediction.error.empty();
     if (a.as_json) {
       tree.push_back(prediction_json(prediction, predictor.has_probabilities()));
     } else {
-      print_names("{}: {}\n", place_of(prediction),
-                  to_text(prediction, predictor.has_probabilities()));
+      print_names("{}: {}\n", prediction.path, to_text(prediction, predictor.has_probabilities()));
     }
-  });
+  }
   if (!a.as_json && !a.explain.empty()) {
     print_names("pictures in {}: {}\n", a.explain.string(), how);
   }
@@ -163,17 +138,9 @@ void add_predict(CommandLine& line) {
   command.option("--run FOLDER", &a.run, "Run folder").required();
   command
       .option("paths PATH", &a.paths,
-              "Image files, folders of them, or videos; - reads one image from the standard input")
+              "Image files or folders of them; - reads one image from the standard input")
       .required();
   command.option("--top N", &a.top, "Classes to print for each image").show_default().range(1);
-  command
-      .option("--every SECONDS", &a.every, "Of a video: from one frame to the next; 0: every frame")
-      .show_default()
-      .check([](const std::string& value) {
-        double seconds = 0;
-        if (parse_number(value, &seconds) && seconds >= 0 && seconds < 1e6) return;
-        throw error("--every {}: seconds, from 0 (every frame) to below 1000000", value);
-      });
   command.option("--explain FOLDER", &a.explain,
                  "Write a picture for each image there: what speaks for its first class");
   add_devices_option(command, a.devices);

@@ -15,9 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path weights_file(const fs::path& folder, const std::string& name) {
-  return folder / (name + ".safetensors");
-}
 fs::path state_file(const fs::path& folder, const std::string& name) {
   return folder / (name + ".state.safetensors");
 }
@@ -28,23 +25,42 @@ void rename_pair(const fs::path& folder, const std::string& name) {
   }
 }
 
-std::string text_of(const std::vector<int64_t>& shape) {
-  return fmt::format("{}", fmt::join(shape, "x"));
+// An array of the net, of its weights (part 0) or of one of the optimizer's arrays.
+struct Part {
+  std::string name;  // in the file
+  const WeightArray* weight;
+  int64_t offset;  // of its first value, among those of all parts
+};
+
+// In the weights' file `suffix` is "".
+std::vector<Part> parts_of(const Net& net, const std::string& suffix, size_t parts) {
+  std::vector<Part> result;
+  for (size_t part = 0; part < parts; ++part) {
+    for (const WeightArray& weight : net.weights) {
+      result.push_back(
+          {suffix.empty() ? weight.name : fmt::format("{}{}{}", weight.name, suffix, part), &weight,
+           static_cast<int64_t>(part) * net.weight_floats + weight.offset});
+    }
+  }
+  return result;
+}
+
+// Of the solver's arrays, one after the other.
+size_t part_count(const Net& net, const std::vector<float>& values) {
+  return net.weight_floats > 0 ? values.size() / size_t(net.weight_floats) : 0;
 }
 
 std::vector<NamedArray> arrays_of(const Net& net, const std::vector<float>& values,
                                   const std::string& suffix) {
   std::vector<NamedArray> arrays;
-  const size_t whole = static_cast<size_t>(net.weight_floats);
-  for (size_t part = 0; part * whole < values.size(); ++part) {
-    for (const WeightArray& weight : net.weights) {
-      const std::string name =
-          suffix.empty() ? weight.name : fmt::format("{}{}{}", weight.name, suffix, part);
-      arrays.push_back(
-          {name, file_shape(weight.shape), values.data() + part * whole + weight.offset});
-    }
+  for (const auto& [name, weight, offset] : parts_of(net, suffix, part_count(net, values))) {
+    arrays.push_back({name, file_shape(weight->shape), values.data() + offset});
   }
   return arrays;
+}
+
+std::string text_of(const std::vector<int64_t>& shape) {
+  return fmt::format("{}", fmt::join(shape, "x"));
 }
 
 int64_t step_of(const std::map<std::string, std::string>& metadata) {
@@ -82,29 +98,10 @@ void link_or_copy(const fs::path& source, const fs::path& target) {
   if (!link_file(source, pending_file(target))) write_copy(source, pending_file(target));
 }
 
-// An array of the net, of its weights (part 0) or of one of the optimizer's arrays.
-struct Part {
-  std::string name;  // in the file
-  const WeightArray* weight;
-  size_t part;
-};
-
-std::vector<Part> named_parts(const Net& net, const std::string& suffix, size_t parts) {
-  std::vector<Part> result;
-  for (size_t part = 0; part < parts; ++part) {
-    for (const WeightArray& weight : net.weights) {
-      const std::string name =
-          suffix.empty() ? weight.name : fmt::format("{}{}{}", weight.name, suffix, part);
-      result.push_back({name, &weight, part});
-    }
-  }
-  return result;
-}
-
 void require_arrays(const SafetensorsFile& file, const fs::path& path, const Net& net,
                     const std::vector<Part>& parts) {
   std::unordered_set<std::string_view> known;
-  for (const auto& [name, weight, part] : parts) {
+  for (const auto& [name, weight, offset] : parts) {
     known.insert(name);
     const auto found = file.arrays.find(name);
     if (found == file.arrays.end()) {
@@ -127,10 +124,10 @@ void require_arrays(const SafetensorsFile& file, const fs::path& path, const Net
 // Takes memory only after all arrays were found to be the net's.
 void unpack(const SafetensorsReader& reader, const fs::path& path, const Net& net,
             const std::string& suffix, size_t parts, std::vector<float>* values) {
-  const std::vector<Part> wanted = named_parts(net, suffix, parts);
+  const std::vector<Part> wanted = parts_of(net, suffix, parts);
   require_arrays(reader.contents(), path, net, wanted);
-  values->assign(static_cast<size_t>(net.weight_floats) * parts, 0.0F);
-  for (const auto& [name, weight, part] : wanted) {
+  values->assign(size_t(net.weight_floats) * parts, 0.0F);
+  for (const auto& [name, weight, offset] : wanted) {
     const std::vector<float> read = reader.values(reader.contents().arrays.at(name));
     // The state of a solver may overflow without harm.
     const auto is_finite = [](float value) { return std::isfinite(value); };
@@ -138,12 +135,15 @@ void unpack(const SafetensorsReader& reader, const fs::path& path, const Net& ne
       throw error("checkpoint '{}': array '{}' holds values that are not finite numbers",
                   path.string(), name);
     }
-    std::copy(read.begin(), read.end(),
-              values->begin() + static_cast<int64_t>(part) * net.weight_floats + weight->offset);
+    std::copy(read.begin(), read.end(), values->begin() + offset);
   }
 }
 
 }  // namespace
+
+fs::path weights_file(const fs::path& folder, const std::string& name) {
+  return folder / (name + ".safetensors");
+}
 
 std::vector<int64_t> file_shape(const Shape& shape) {
   std::vector<int64_t> sizes{shape.n, shape.c, shape.h, shape.w};
@@ -158,9 +158,7 @@ void write_checkpoint(const fs::path& folder, const std::string& name, const Net
   metadata["format"] = "tandem";
   metadata["net"] = net.name;
   metadata["step"] = fmt::format("{}", checkpoint.step);
-  metadata["state_arrays"] = fmt::format(
-      "{}",
-      net.weight_floats ? checkpoint.state.size() / static_cast<size_t>(net.weight_floats) : 0);
+  metadata["state_arrays"] = fmt::format("{}", part_count(net, checkpoint.state));
   try {
     write_safetensors_plain(pending_file(weights), arrays_of(net, checkpoint.weights, ""),
                             metadata);
@@ -217,7 +215,6 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
     throw error("file '{}' is not a checkpoint of Tandem's: its metadata name no step and no state",
                 weights.string());
   }
-  checkpoint.note = note_of_checksums(file, weights);
   checkpoint.step = step_of(file.metadata);
   checkpoint.metadata = file.metadata;
   unpack(reader, weights, net, "", 1, &checkpoint.weights);
@@ -238,7 +235,7 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
                 state.string());
   }
   checkpoint.metadata = rest.metadata;
-  unpack(state_reader, state, net, ".state", static_cast<size_t>(parts), &checkpoint.state);
+  unpack(state_reader, state, net, ".state", size_t(parts), &checkpoint.state);
   return checkpoint;
 }
 
@@ -248,6 +245,16 @@ bool is_checkpoint_of(const fs::path& folder, const std::string& name, int64_t s
 
 bool has_checkpoint(const fs::path& folder, const std::string& name) {
   return path_status(weights_file(folder, name)).exists();
+}
+
+std::string checkpoint_name(const fs::path& folder, const std::string& which) {
+  if (which != "best" && which != "last") {
+    throw error("weights '{}': there are 'best' and 'last'", which);
+  }
+  if (which == "best" && has_checkpoint(folder, "best")) return which;
+  if (has_checkpoint(folder, "last")) return "last";
+  throw error("run '{}' has no checkpoint yet ('{}')", folder.string(),
+              weights_file(folder, "last").string());
 }
 
 }  // namespace tandem

@@ -17,7 +17,6 @@ struct Checkpoint {
   std::vector<float> weights;  // the net's whole weight array
   std::vector<float> state;    // the solver's arrays, one after the other; may be empty
   std::map<std::string, std::string> metadata;  // of the state file: seed, best metric, ...
-  std::string note;                             // for the user about what was read; or ""
 };
 
 // Error if it cannot be written (disk full, not writable); the old pair is then untouched. `others`
@@ -39,7 +38,14 @@ void complete_names(const std::filesystem::path& folder, const std::string& name
                                          const std::string& name, const Net& net, bool with_state);
 // Sizes as safetensors files of ours have them: without trailing ones.
 [[nodiscard]] std::vector<int64_t> file_shape(const Shape& shape);
+// NAME.safetensors.
+[[nodiscard]] std::filesystem::path weights_file(const std::filesystem::path& folder,
+                                                 const std::string& name);
 [[nodiscard]] bool has_checkpoint(const std::filesystem::path& folder, const std::string& name);
+// The pair that a run's user means by "best" (else last) or "last". Error for another word, and for
+// a run without it.
+[[nodiscard]] std::string checkpoint_name(const std::filesystem::path& folder,
+                                          const std::string& which);
 // Whether both files of the pair can be read and are of this step.
 [[nodiscard]] bool is_checkpoint_of(const std::filesystem::path& folder, const std::string& name,
                                     int64_t step);

@@ -10,7 +10,7 @@ namespace {
 void broadcast_floats(const Communicator& ranks, std::vector<float>& values, const char* what) {
   auto count = static_cast<int64_t>(values.size());
   ranks.broadcast(&count, sizeof(count), what);
-  values.resize(static_cast<size_t>(count));
+  values.resize(size_t(count));
   ranks.broadcast(values.data(), count * static_cast<int64_t>(sizeof(float)), what);
 }
 

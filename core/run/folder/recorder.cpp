@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <utility>
 
 #include "core/base/error.h"
@@ -20,42 +19,29 @@ constexpr const char* header =
     "step,epoch,split,loss,top1,top5,rate,images_per_second,waited_seconds,best,seconds";
 
 size_t columns(const std::string& line) {
-  return 1 + static_cast<size_t>(std::count(line.begin(), line.end(), ','));
+  return 1 + size_t(std::count(line.begin(), line.end(), ','));
 }
 
-// The lines up to this step; the header alone for a new run.
-std::string kept_lines(const std::filesystem::path& path, int64_t step) {
-  std::string first = std::string(header) + "\n";
-  if (step == 0 || !path_status(path).exists()) return first;
-  std::string text = first;
-  read_lines(path, [&](const std::string& line) {
-    int64_t value = 0;
-    const bool is_row = parse_integer(line.substr(0, line.find(',')), &value);
-    if (!is_row || value > step) return;
-    // Runs of earlier versions have fewer columns.
-    const auto missing = columns(header) - std::min(columns(header), columns(line));
-    text += line + std::string(missing, ',') + "\n";
-  });
-  return text;
-}
-
-bool is_of_metrics(const std::filesystem::path& path) {
-  if (!path_status(path).exists()) return false;
-  std::optional<bool> begins;
-  read_lines(path, [&](const std::string& line) {
-    if (!begins) begins = line.starts_with("step,");
-  });
-  return begins.value_or(false);
-}
-
-// The metrics without the lines of later steps, to be continued.
+// The table of a new run, or that of a resumed one without the lines of later steps, to be
+// continued.
 OutputFile open_metrics(const std::filesystem::path& path, int64_t resumed_step, Observer& next) {
-  if (resumed_step > 0 && !is_of_metrics(path)) {
+  std::string text = std::string(header) + "\n";
+  bool is_first = true, is_table = resumed_step == 0;
+  if (resumed_step > 0 && path_status(path).exists()) {
+    read_lines(path, [&](const std::string& line) {
+      if (std::exchange(is_first, false)) is_table = line == header;
+      int64_t step = 0;
+      const bool is_row =
+          columns(line) == columns(header) && parse_integer(line.substr(0, line.find(',')), &step);
+      if (is_table && is_row && step <= resumed_step) text += line + "\n";
+    });
+  }
+  if (!is_table) {
     next.on_message(fmt::format(
         "note: '{}' is missing or is no table of metrics: a new one begins after step {}",
         path.string(), resumed_step));
   }
-  write_text_file(path, kept_lines(path, resumed_step));
+  write_text_file(path, text);
   return OutputFile(path, {}, OutputMode::append);
 }
 

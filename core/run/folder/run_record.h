@@ -21,14 +21,14 @@ struct RunRecord {
   TrainOptions options;    // nothing in them is "" or 0 any more, except epochs
   MachineOptions machine;  // of options.machine, and what was found of the links
   std::string net_name;
-  std::filesystem::path folder;  // where relative paths of data begin; empty in old records
+  std::filesystem::path folder;  // where relative paths of data begin
   Shape data{1, 3, 0, 0};
   std::vector<std::string> class_names;
   int64_t training_samples = 0;
   std::vector<float> class_weights;  // what each class counts in the loss; empty: all alike
   std::map<std::string, std::string>
       data_parameters;  // with everything resolved: means measured, net's transform
-  // Of the splits (train, val), as the run last read them; none in old records.
+  // Of the splits (train, val), as the run last read them.
   std::map<std::string, Fingerprint> fingerprints;
   // Keys of strategy options that the user has given; the others in `options` were chosen.
   std::set<std::string> given_options;
@@ -41,6 +41,8 @@ struct RunRecord {
   return record.options.data.empty();
 }
 
+// One of its data_parameters; "" if it has none of this name.
+[[nodiscard]] std::string parameter(const RunRecord& record, const std::string& name);
 // Of its data_parameters those that say how a picture becomes the net's input: mean, scale, color,
 // resize, interpolation, resampling.
 [[nodiscard]] std::map<std::string, std::string> preparation_of(const RunRecord& record);

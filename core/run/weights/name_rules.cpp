@@ -59,9 +59,9 @@ NameRules read_name_rules(const fs::path& file) {
       }
     } else if (rule.from == "resize") {
       if (!parse_integer(rule.to, &result.resize) || result.resize < 1 ||
-          result.resize > largest_image) {
+          result.resize > max_image_side) {
         throw error("{}:{}: resize {}: the shorter side in pixels, from 1 to {}", file.string(),
-                    number, rule.to, largest_image);
+                    number, rule.to, max_image_side);
       }
     } else {
       result.rules.push_back(rule);

@@ -11,7 +11,7 @@
 
 namespace tandem {
 
-constexpr int64_t largest_image = 16384;  // a side, in pixels
+constexpr int64_t max_image_side = 16384;  // a side, in pixels
 
 // A rule for names: one '*' on each side stands for the same text.
 struct NameRule {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 #include <set>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 
@@ -95,21 +96,11 @@ std::vector<Source> sources_of(const std::vector<CaffeLayer>& layers) {
   return sources;
 }
 
-// Arrays of safetensors are named layer.array; they come in the order of the net's arrays.
-std::vector<Source> sources_of(const SafetensorsFile& file, const Net& net) {
+// Arrays of safetensors are named layer.array.
+std::vector<Source> sources_of(const SafetensorsFile& file) {
   std::vector<Source> sources;
-  std::set<std::string> taken;
-  for (const WeightArray& weight : net.weights) {
-    const auto found = file.arrays.find(weight.name);
-    if (found == file.arrays.end()) continue;
-    taken.insert(weight.name);
-    sources.push_back({weight.name.substr(0, weight.name.rfind('.')), weight.name,
-                       &found->second.shape, &found->second.values});
-  }
   for (const auto& [name, array] : file.arrays) {
-    if (taken.count(name) == 0) {
-      sources.push_back({name.substr(0, name.rfind('.')), name, &array.shape, &array.values});
-    }
+    sources.push_back({name.substr(0, name.rfind('.')), name, &array.shape, &array.values});
   }
   return sources;
 }
@@ -127,9 +118,10 @@ class SourceIndex {
 
   [[nodiscard]] std::vector<const Source*> find(const Layer& layer, const Net& net) const {
     std::vector<const Source*> found;
-    if (!by_name_) add(layer.name, &found);
-    for (size_t i = 0; by_name_ && i < layer.weights.size(); ++i) {
-      add(net.weights[static_cast<size_t>(layer.weights[i])].name, &found);
+    if (by_name_) {
+      for (const int weight : layer.weights) add(net.weight(weight).name, &found);
+    } else {
+      add(layer.name, &found);
     }
     return found;
   }
@@ -147,8 +139,7 @@ class SourceIndex {
 
 void require_shape(const fs::path& path, const Net& net, const Layer& layer, size_t i,
                    const std::string& name, const std::vector<int64_t>& shape) {
-  const WeightArray& weight = net.weights[static_cast<size_t>(layer.weights[i])];
-  if (fits(shape, weight.shape)) return;
+  if (fits(shape, net.weight(layer.weights[i]).shape)) return;
   throw error(
       "weight file '{}' does not fit net '{}': '{}' is {}, {} needs {}; to train this layer "
       "from initial weights, give it another name",
@@ -180,11 +171,10 @@ void require_fit(const fs::path& path, const Net& net, const Layer& layer,
 
 // For messages: a hostile file has any number of names.
 std::string list_of(const std::vector<std::string>& names) {
-  constexpr size_t most = 50;
-  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size()));
-  std::string text = fmt::format("{}", fmt::join(names.begin(), end, ", "));
-  if (names.size() > most) text += fmt::format(" and {} more", names.size() - most);
-  return text;
+  constexpr size_t max_names = 50;
+  const size_t shown = std::min(max_names, names.size());
+  const std::string text = fmt::format("{}", fmt::join(std::span(names).first(shown), ", "));
+  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
 }
 
 Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const Net& net,
@@ -203,8 +193,8 @@ Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const 
     }
     require_fit(path, net, layer, found);
     for (size_t i = 0; i < found.size(); ++i) {
-      const WeightArray& weight = net.weights[static_cast<size_t>(layer.weights[i])];
-      std::copy(found[i]->values->begin(), found[i]->values->end(), filled.begin() + weight.offset);
+      const std::vector<float>& from = *found[i]->values;
+      std::copy(from.begin(), from.end(), filled.begin() + net.weight(layer.weights[i]).offset);
     }
     report.copied.push_back(layer.name);
   }
@@ -241,7 +231,7 @@ void read_values(const SafetensorsReader& reader, const fs::path& path, const Ne
   std::set<SafetensorsFile::Array*> wanted;
   for (const Layer& layer : net.layers) {
     for (size_t i = 0; i < layer.weights.size(); ++i) {
-      const auto found = file->arrays.find(net.weights[static_cast<size_t>(layer.weights[i])].name);
+      const auto found = file->arrays.find(net.weight(layer.weights[i]).name);
       if (found == file->arrays.end()) continue;
       require_shape(path, net, layer, i, found->second.name, found->second.shape);
       wanted.insert(&found->second);
@@ -253,9 +243,7 @@ void read_values(const SafetensorsReader& reader, const fs::path& path, const Ne
 Pretrained copy_arrays(const SafetensorsFile& file, const fs::path& path, const Net& net,
                        std::vector<float>* values) {
   refuse_state(file, path, net);
-  Pretrained report = copy(sources_of(file, net), path, net, true, values);
-  report.note = note_of_checksums(file, path);
-  return report;
+  return copy(sources_of(file), path, net, true, values);
 }
 
 Pretrained read_pretrained(const fs::path& path, const Net& net, std::vector<float>* values) {
@@ -278,7 +266,6 @@ std::string to_text(const Pretrained& report, const fs::path& path) {
   if (!report.unused.empty()) {
     text += fmt::format("\nin it, but not in the net: {}", list_of(report.unused));
   }
-  if (!report.note.empty()) text += "\nnote: " + report.note;
   return text;
 }
 

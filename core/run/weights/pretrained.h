@@ -17,7 +17,6 @@ struct Pretrained {
   std::vector<std::string> copied;   // layers of the net whose weights came from the file
   std::vector<std::string> missing;  // layers of the net that keep their initial values
   std::vector<std::string> unused;   // layers of the file that the net does not have
-  std::string note;                  // what else the user should know of the file, or ""
 };
 
 // Copies into `values`, the net's whole weight array, what `path` has for layers of the same name;
@@ -32,7 +31,7 @@ void read_values(const SafetensorsReader& reader, const std::filesystem::path& p
 // As read_pretrained(), with arrays that were read from the file already.
 [[nodiscard]] Pretrained copy_arrays(const SafetensorsFile& file, const std::filesystem::path& path,
                                      const Net& net, std::vector<float>* values);
-// Lines: how many layers were copied, the names of those that were not, the note.
+// Lines: how many layers were copied, and the names of those that were not.
 [[nodiscard]] std::string to_text(const Pretrained& report, const std::filesystem::path& path);
 
 }  // namespace tandem

@@ -63,7 +63,22 @@ fs::path net_of_architecture(const std::string& architecture, const fs::path& wh
       where.string(), architecture, did_you_mean(architecture, known), fmt::join(known, ", "));
 }
 
-constexpr double least_crop = 0.1, least_deviation = 1e-6;
+bool is_within(const json& value, double min, double max) {
+  return value.is_number() && value.get<double>() >= min && value.get<double>() <= max;
+}
+
+// Also false of integers that int64_t cannot hold.
+bool is_integer_within(const json& value, int64_t min, int64_t max) {
+  return value.is_number_integer() &&
+         is_within(value, static_cast<double>(min), static_cast<double>(max));
+}
+
+bool is_line(const json& value) {
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
 
 // The fields of a config.json. timm writes them beside each other or in "pretrained_cfg".
 class TimmFields {
@@ -76,86 +91,67 @@ class TimmFields {
     return found == tree_.end() ? nullptr : &*found;
   }
 
-  void read_colors(const char* name, double least, double most, std::array<double, 3>& values) {
+  // Leaves `value` as it is if there is no such field. Error if it does not fit; `right`: what
+  // would.
+  template <class T, class Fits>
+  void read(const char* name, T& value, const Fits& fits, const std::string& right) const {
     const json* field = find(name);
     if (field == nullptr) return;
-    const auto fits = [&](const json& value) {
-      return value.is_number() && value.get<double>() >= least && value.get<double>() <= most;
+    require(name, fits(*field), right);
+    field->get_to(value);
+  }
+
+  void read_colors(const char* name, double min, std::array<double, 3>& values) const {
+    const auto fits = [&](const json& field) {
+      return field.is_array() && field.size() == 3 &&
+             std::all_of(field.begin(), field.end(),
+                         [&](const json& value) { return is_within(value, min, 1); });
     };
-    require(name,
-            field->is_array() && field->size() == 3 && fits(field->at(0)) && fits(field->at(1)) &&
-                fits(field->at(2)),
-            fmt::format("three numbers from {:g} to {:g}, of red, green and blue", least, most));
-    field->get_to(values);
+    read(name, values, fits,
+         fmt::format("three numbers from {:g} to 1, of red, green and blue", min));
   }
 
-  void read_number(const char* name, double least, double most, double& value) {
-    const json* field = find(name);
-    if (field == nullptr) return;
-    require(name,
-            field->is_number() && field->get<double>() >= least && field->get<double>() <= most,
-            fmt::format("a number from {:g} to {:g}", least, most));
-    field->get_to(value);
-  }
-
-  void read_integer(const char* name, int64_t least, int64_t most, int64_t& value) {
-    const json* field = find(name);
-    if (field == nullptr) return;
-    require(name, is_integer(*field, least, most),
-            fmt::format("an integer from {} to {}", least, most));
-    field->get_to(value);
-  }
-
-  void read_image_size(const char* name, int64_t& size) {
-    const json* field = find(name);
-    if (field == nullptr) return;
-    const bool is_shape =
-        field->is_array() && field->size() == 3 && is_integer(field->at(0), 3, 3) &&
-        is_integer(field->at(1), 1, largest_image) && is_integer(field->at(2), 1, largest_image);
-    require(
-        name, is_shape && field->at(1) == field->at(2),
-        fmt::format("[3, size, size] of square color images, of 1 to {} pixels", largest_image));
-    field->at(1).get_to(size);
-  }
-
-  void read_line(const char* name, std::string& text) {
-    const json* field = find(name);
-    if (field == nullptr) return;
-    require(name, field->is_string() && is_line(field->get<std::string>()), "a line of text");
-    field->get_to(text);
+  void read_line(const char* name, std::string& text) const {
+    read(name, text, is_line, "a line of text");
   }
 
   void require(const char* name, bool fits, const std::string& right) const {
     if (fits) return;
-    constexpr size_t longest = 60;
+    constexpr size_t max_shown = 60;
     const json* field = find(name);
     std::string value = field == nullptr ? "is missing" : field->dump();
-    if (value.size() > longest) value = value.substr(0, longest) + "...";
+    if (value.size() > max_shown) value = value.substr(0, max_shown) + "...";
     throw error("'{}': '{}' {}: it must be {}", file_.string(), name, value, right);
   }
 
  private:
-  static bool is_integer(const json& value, int64_t least, int64_t most) {
-    if (!value.is_number_integer()) return false;
-    const auto number = value.get<double>();  // also of what int64_t cannot hold
-    return number >= static_cast<double>(least) && number <= static_cast<double>(most);
-  }
-  static bool is_line(const std::string& text) {
-    return std::none_of(text.begin(), text.end(),
-                        [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-  }
-
   const json& tree_;
   const fs::path& file_;
 };
 
-void read_preparation(TimmFields fields, PublishedWeights& published) {
-  constexpr int64_t most_classes = 10'000'000;  // the classifier's size is the exact test
-  fields.read_colors("mean", 0, 1, published.mean);
-  fields.read_colors("std", least_deviation, 1, published.std);
-  fields.read_number("crop_pct", least_crop, 1, published.crop_side);
-  fields.read_image_size("input_size", published.image_size);
-  fields.read_integer("num_classes", 1, most_classes, published.classes);
+void read_preparation(const TimmFields& fields, PublishedWeights& published) {
+  constexpr int64_t max_classes = 10'000'000;  // the classifier's size is the exact test
+  constexpr double min_crop = 0.1, min_deviation = 1e-6;
+  fields.read_colors("mean", 0, published.mean);
+  fields.read_colors("std", min_deviation, published.std);
+  fields.read(
+      "crop_pct", published.crop_side,
+      [](const json& value) { return is_within(value, min_crop, 1); },
+      fmt::format("a number from {:g} to 1", min_crop));
+  std::array<int64_t, 3> size{3, published.image_size, published.image_size};
+  const auto is_image = [](const json& value) {
+    return value.is_array() && value.size() == 3 && is_integer_within(value[0], 3, 3) &&
+           is_integer_within(value[1], 1, max_image_side) &&
+           is_integer_within(value[2], 1, max_image_side) && value[1] == value[2];
+  };
+  fields.read(
+      "input_size", size, is_image,
+      fmt::format("[3, size, size] of square color images, of 1 to {} pixels", max_image_side));
+  published.image_size = size[1];
+  fields.read(
+      "num_classes", published.classes,
+      [](const json& value) { return is_integer_within(value, 1, max_classes); },
+      fmt::format("an integer from 1 to {}", max_classes));
   fields.read_line("interpolation", published.interpolation);
   const json* license = fields.find("license");
   if (license != nullptr && !license->is_null()) fields.read_line("license", published.license);
@@ -200,11 +196,9 @@ SafetensorsFile arrays_of(const PublishedWeights& published, const SafetensorsRe
 PublishedWeights read_run_folder(const fs::path& folder) {
   const RunFolder run = RunFolder::open(folder);
   const RunRecord record = run.record();
-  const std::string name = has_checkpoint(folder, "best") ? "best" : "last";
-  if (!has_checkpoint(folder, name)) throw error("run '{}' has no checkpoint yet", folder.string());
   PublishedWeights published;
   published.is_run = true;
-  published.file = folder / (name + ".safetensors");
+  published.file = weights_file(folder, checkpoint_name(folder, "best"));
   published.architecture = record.net_name;
   published.net = run.net_before_tuning(record);
   published.image_size = record.data.h;
@@ -212,13 +206,11 @@ PublishedWeights read_run_folder(const fs::path& folder) {
   published.run_parameters = preparation_of(record);
   published.run_parameters.erase("resize");
   double resize = 0;
-  const auto found = record.data_parameters.find("resize");
-  published.resizes =
-      found != record.data_parameters.end() && parse_number(found->second, &resize) && resize > 0;
+  published.resizes = parse_number(parameter(record, "resize"), &resize) && resize > 0;
   if (published.resizes) {
     published.crop_side =
         static_cast<double>(std::max<int64_t>(1, std::min(record.data.h, record.data.w)));
-    published.resized_side = std::min<double>(resize, largest_image);
+    published.resized_side = std::min<double>(resize, max_image_side);
   }
   return published;
 }

@@ -6,6 +6,7 @@
 #include "core/ranks/ranks.h"
 #include "core/report/findings.h"
 #include "core/report/run_report.h"
+#include "core/run/folder/checkpoint.h"
 #include "core/run/setup/setup.h"
 #include "core/run/setup/setup_data.h"
 #include "core/session/evaluate.h"
@@ -89,17 +90,22 @@ struct SharedTest {
 
 constexpr const char* test_message = "the options and the net";
 
+// Calls take(key, value) for what is sent as it is.
+template <class Test, class Take>
+void for_each_shared(Test& test, const Take& take) {
+  take("source", test.source);
+  take("split", test.split);
+  take("devices", test.devices);
+  take("decode_threads", test.decode_threads);
+  take("batch", test.batch);
+  take("samples", test.samples);
+  take("precision", test.precision);
+  take("pixels", test.pixels);
+}
+
 void send(const Communicator& ranks, const SharedTest& test) {
-  const json tree = {{"record", to_json(test.record)},
-                     {"net", write_net(test.net)},
-                     {"source", test.source},
-                     {"split", test.split},
-                     {"devices", test.devices},
-                     {"decode_threads", test.decode_threads},
-                     {"batch", test.batch},
-                     {"samples", test.samples},
-                     {"precision", test.precision},
-                     {"pixels", static_cast<int>(test.pixels)}};
+  json tree = {{"record", to_json(test.record)}, {"net", write_net(test.net)}};
+  for_each_shared(test, [&](const char* key, const auto& value) { tree[key] = value; });
   static_cast<void>(ranks.broadcast_text(tree.dump(), test_message));
 }
 
@@ -108,14 +114,7 @@ SharedTest receive(const Communicator& ranks) {
   SharedTest test;
   test.record = run_record_from_json(tree.at("record").get<std::string>(), "of rank 0");
   test.net = read_net_text(tree.at("net").get<std::string>());
-  test.source = tree.at("source");
-  test.split = tree.at("split");
-  test.devices = tree.at("devices");
-  test.decode_threads = tree.at("decode_threads");
-  test.batch = tree.at("batch");
-  test.samples = tree.at("samples");
-  test.precision = tree.at("precision");
-  test.pixels = static_cast<PixelForm>(tree.at("pixels").get<int>());
+  for_each_shared(test, [&](const char* key, auto& value) { tree.at(key).get_to(value); });
   return test;
 }
 
@@ -131,9 +130,8 @@ std::string join(const Communicator& ranks, double watchdog_seconds, SessionOpti
 Evaluation evaluate_together(Session& session, const Dataset& dataset, int decode_threads,
                              const PredictionSink& sink) {
   const Communicator& ranks = *session.options().ranks;
-  auto weights = ranks.rank() == 0
-                     ? session.weights()
-                     : std::vector<float>(static_cast<size_t>(session.net().weight_floats));
+  auto weights = ranks.rank() == 0 ? session.weights()
+                                   : std::vector<float>(size_t(session.net().weight_floats));
   ranks.broadcast(weights.data(), static_cast<int64_t>(weights.size() * sizeof(float)),
                   "the weights");
   if (ranks.rank() > 0) session.set_weights(weights);
@@ -217,14 +215,14 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
   open(run, options, record, *dataset, ranks, observer);
   TestResult result;
   result.class_names = run.record.class_names;
-  result.weights = (options.run / (run.name + ".safetensors")).string();
+  result.weights = weights_file(options.run, run.name).string();
   result.precision = dtype_name(run.session->options().precision);
   result.pixels = run.session->options().testing_pixels == PixelForm::floats ? "floats" : "bytes";
   result.notes = dataset->notes();
-  if (!left_out.empty())
-    result.notes = left_out + (result.notes.empty() ? "" : "\n" + result.notes);
-  if (!run.note.empty())
-    result.notes = run.note + (result.notes.empty() ? "" : "\n" + result.notes);
+  for (const std::string& before : {left_out, run.note}) {
+    if (before.empty()) continue;
+    result.notes = before + (result.notes.empty() ? "" : "\n" + result.notes);
+  }
   FindingsCollector collector(run.session->net(), dataset->class_count(), worst_mistakes);
   result.evaluation =
       ranks == nullptr
@@ -244,9 +242,9 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
   }
   result.has_probabilities = learns_probabilities(run.folder.net());
   for (const Judgement& one : findings.mistakes) {
-    result.worst.push_back(
-        {dataset->sample_name(one.index), result.class_names.at(static_cast<size_t>(one.label)),
-         result.class_names.at(static_cast<size_t>(one.predicted)), one.probability});
+    result.worst.push_back({dataset->sample_name(one.index),
+                            result.class_names.at(size_t(one.label)),
+                            result.class_names.at(size_t(one.predicted)), one.probability});
   }
   observer.on_evaluation(result.evaluation);
   if (options.writes_report && write_report(run, options, std::move(dataset), std::move(findings),
