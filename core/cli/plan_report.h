@@ -10,6 +10,18 @@
 
 namespace tandem::cli {
 
+// What is known of a plan's step before it runs.
+struct PlannedStep {
+  int devices = 1;
+  MemoryPlan memory;
+  std::string refusal;  // memory_on()'s
+  Measurement predicted;
+  double alone = 0;  // seconds without copies between devices; 0: not known
+  CostSources sources;
+  StepBounds bounds;
+  ChainBound chain;
+};
+
 // Lines with their ends.
 [[nodiscard]] std::string links_text(const MachineOptions& machine);
 // How near a step of `step` seconds is to the bounds that no order of its tasks can beat.
@@ -17,7 +29,7 @@ namespace tandem::cli {
                                       double step);
 [[nodiscard]] std::string memory_text(const MemoryPlan& memory);
 
-[[nodiscard]] nlohmann::json to_json(const Forecast& forecast);
-[[nodiscard]] nlohmann::json tasks_json(const Plan& plan);
+[[nodiscard]] nlohmann::json to_json(const ForecastList& list);
+[[nodiscard]] nlohmann::json to_json(const PlannedStep& step, const Plan& plan);
 
 }  // namespace tandem::cli

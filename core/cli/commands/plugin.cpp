@@ -15,7 +15,6 @@ namespace {
 using checker::CheckOptions;
 using checker::Finding;
 using checker::Outcome;
-using nlohmann::json;
 
 struct PluginArguments {
   std::string what;
@@ -120,7 +119,7 @@ int check_plugin(PluginArguments& a) {
   if (options.cases.inputs.empty() && !options.cases.parameters.empty()) {
     throw Error("--set needs --input: a case has parameters and the shape of each input");
   }
-  options.cases.outputs = static_cast<uint32_t>(a.outputs);
+  options.cases.outputs = uint32_t(a.outputs);
   Printer printer(a.as_json);
   checker::check_layers(options, [&](const Finding& finding) { printer(finding); });
   return printer.finish();
@@ -139,37 +138,37 @@ int new_plugin(const PluginArguments& a) {
   return 0;
 }
 
+int run_plugin(PluginArguments& a) {
+  if (a.what == "check") return check_plugin(a);
+  if (a.what == "new") return new_plugin(a);
+  throw error("tandem plugin {}: unknown; there are: check, new", a.what);
+}
+
 }  // namespace
 
 void add_plugin(CommandLine& line) {
-  auto a = std::make_shared<PluginArguments>();
   Command& command =
       line.add("plugin", "Check the layers of a plugin, or write the sources of a new one");
-  command
-      .option("action check|new", &a->what,
-              "check: try to break what layers promise; new: write a folder")
-      .required();
-  command.option("names PATH", &a->names,
-                 "check: module files and layer types (none: all types); new: a name");
-  command.option("--layer NAME", &a->check.layer,
-                 "check: only this type of a module; with --net a layer of the net");
-  command.option("--net FILE", &a->check.net,
-                 "check: the layers of this net, with the parameters and shapes that they have "
-                 "there");
-  command.option("--promise NAME", &a->check.promise, "check: only this promise");
-  command.option("--input SHAPE", &a->inputs,
-                 "check: the shape of an input, as 2x8x3x3, once for each input; without it cases "
-                 "are generated");
-  command.option("--set NAME=VALUE", &a->set, "check: a parameter of the layer, with --input");
-  command.option("--outputs N", &a->outputs, "check: number of outputs, with --input").range(1, 64);
-  command.option("--device KIND", &a->check.device, "check: kind of device").show_default();
-  command.option("--with PARTS", &a->with,
-                 "new: what the layer has, as weights,two-inputs: " + plugin_template_parts());
-  add_json_option(command, a->as_json);
-  command.action([a] {
-    if (a->what == "check") return check_plugin(*a);
-    if (a->what == "new") return new_plugin(*a);
-    throw error("tandem plugin {}: unknown; there are: check, new", a->what);
+  PluginArguments& a = command.runs(run_plugin);
+  command.add({
+      {"action check|new", &a.what, "check: try to break what layers promise; new: write a folder",
+       required},
+      {"names PATH", &a.names,
+       "check: module files and layer types (none: all types); new: a name"},
+      {"--layer NAME", &a.check.layer,
+       "check: only this type of a module; with --net a layer of the net"},
+      {"--net FILE", &a.check.net,
+       "check: the layers of this net, with the parameters and shapes that they have there"},
+      {"--promise NAME", &a.check.promise, "check: only this promise"},
+      {"--input SHAPE", &a.inputs,
+       "check: the shape of an input, as 2x8x3x3, once for each input; without it cases are "
+       "generated"},
+      {"--set NAME=VALUE", &a.set, "check: a parameter of the layer, with --input"},
+      {"--outputs N", &a.outputs, "check: number of outputs, with --input", in_range(1, 64)},
+      {"--device KIND", &a.check.device, "check: kind of device", show_default},
+      {"--with PARTS", &a.with,
+       "new: what the layer has, as weights,two-inputs: " + plugin_template_parts()},
+      json_option(a.as_json),
   });
 }
 

@@ -18,8 +18,6 @@
 namespace tandem::cli {
 namespace {
 
-using nlohmann::json;
-
 struct PredictArguments {
   std::filesystem::path run;
   std::vector<std::filesystem::path> paths;
@@ -56,7 +54,7 @@ std::string to_text(const Prediction& prediction, bool has_probabilities) {
 // "clip.mp4 1:05.2": the path of an image; of a video's frame also its time.
 std::string place_of(const Prediction& prediction) {
   if (prediction.seconds < 0) return prediction.path;
-  const auto tenths = static_cast<int64_t>(std::llround(10 * prediction.seconds));
+  const auto tenths = int64_t(std::llround(10 * prediction.seconds));
   return fmt::format("{} {}:{:02}.{}", prediction.path, tenths / 600, tenths / 10 % 60,
                      tenths % 10);
 }
@@ -65,12 +63,12 @@ constexpr const char* input_name = "-";
 
 // The image on the standard input.
 MemoryFile read_input() {
-  constexpr size_t most = size_t{1} << 30, step = size_t{1} << 16;
+  constexpr size_t max = size_t{1} << 30, step = size_t{1} << 16;
   std::string bytes;
   size_t count = step;
   while (count == step) {
     const size_t before = bytes.size();
-    if (before > most) throw error("the image on the standard input is larger than 1 GiB");
+    if (before > max) throw error("the image on the standard input is larger than 1 GiB");
     bytes.resize(before + step);
     count = std::fread(bytes.data() + before, 1, step, stdin);
     bytes.resize(before + count);
@@ -123,7 +121,7 @@ void require_explainable(const PredictArguments& a) {
 }
 
 // Exit code 1 if an image could not be used.
-int run_predict(PredictArguments a) {
+int run_predict(PredictArguments& a) {
   require_explainable(a);
   std::optional<MemoryFile> input;
   for (std::filesystem::path& path : a.paths) {
@@ -157,30 +155,27 @@ int run_predict(PredictArguments a) {
 }  // namespace
 
 void add_predict(CommandLine& line) {
-  auto arguments = std::make_shared<PredictArguments>();
-  PredictArguments& a = *arguments;
+  const auto check_seconds = [](const std::string& value) {
+    double seconds = 0;
+    if (parse_number(value, &seconds) && seconds >= 0 && seconds < 1e6) return;
+    throw error("--every {}: seconds, from 0 (every frame) to below 1000000", value);
+  };
   Command& command = line.add("predict", "Classify images with a run's best weights");
-  command.option("--run FOLDER", &a.run, "Run folder").required();
-  command
-      .option("paths PATH", &a.paths,
-              "Image files, folders of them, or videos; - reads one image from the standard input")
-      .required();
-  command.option("--top N", &a.top, "Classes to print for each image").show_default().range(1);
-  command
-      .option("--every SECONDS", &a.every, "Of a video: from one frame to the next; 0: every frame")
-      .show_default()
-      .check([](const std::string& value) {
-        double seconds = 0;
-        if (parse_number(value, &seconds) && seconds >= 0 && seconds < 1e6) return;
-        throw error("--every {}: seconds, from 0 (every frame) to below 1000000", value);
-      });
-  command.option("--explain FOLDER", &a.explain,
-                 "Write a picture for each image there: what speaks for its first class");
-  add_devices_option(command, a.devices);
-  command.option("--weights best|last", &a.weights, "Weights of the best or the last step")
-      .show_default();
-  add_json_option(command, a.as_json);
-  command.action([arguments] { return run_predict(*arguments); });
+  PredictArguments& a = command.runs(run_predict);
+  command.add({
+      run_option(a.run),
+      {"paths PATH", &a.paths,
+       "Image files, folders of them, or videos; - reads one image from the standard input",
+       required},
+      {"--top N", &a.top, "Classes to print for each image", show_default, in_range(1)},
+      {"--every SECONDS", &a.every, "Of a video: from one frame to the next; 0: every frame",
+       show_default, checked_by(check_seconds)},
+      {"--explain FOLDER", &a.explain,
+       "Write a picture for each image there: what speaks for its first class"},
+      devices_option(a.devices),
+      weights_option(a.weights),
+      json_option(a.as_json),
+  });
 }
 
 }  // namespace tandem::cli
