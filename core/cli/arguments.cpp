@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -150,24 +149,6 @@ void add_state_options(Command& command, const std::string& prefix, const std::s
       {"--" + prefix + "stage NAMES", &state.stages,
        "Stages of the " + what + ", for layers with stage or not_stage, e.g. a,b",
        separated_by(',')},
-  });
-}
-
-void RooflineArguments::apply(Roofline& roofline) const {
-  if (flops && !(std::isfinite(*flops) && *flops > 0)) {
-    throw error("--flops {}: a finite number above 0 of operations a second, e.g. 4.3e12", *flops);
-  }
-  if (flops) roofline.flops = *flops;
-  if (!bandwidth.empty()) roofline.bandwidth = parse_bandwidth(bandwidth, "--memory-bandwidth");
-}
-
-void add_roofline_options(Command& command, RooflineArguments& arguments) {
-  command.add({
-      {"--flops N", &arguments.flops,
-       "Roofline for costs that were not measured: float operations per second of a device, e.g. "
-       "4.3e12"},
-      {"--memory-bandwidth SPEED", &arguments.bandwidth,
-       "Roofline: bandwidth of a device's memory, e.g. 200GB/s"},
   });
 }
 

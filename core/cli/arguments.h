@@ -6,13 +6,11 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/cli/command_line.h"
 #include "core/run/setup/net_choice.h"
-#include "core/schedule/cost/cost_table.h"
 #include "core/schedule/strategies/strategies.h"
 #include "include/tandem/devices.h"
 
@@ -50,15 +48,6 @@ void add_device_options(Command& command, DeviceOptions& options);
 // "test-": --test-level and --test-stage. `what`: "net", for the help text.
 void add_state_options(Command& command, const std::string& prefix, const std::string& what,
                        NetState& state);
-
-// What stands in for costs that were never measured: `--flops 4.3e12 --memory-bandwidth 200GB/s`.
-struct RooflineArguments {
-  std::optional<double> flops;
-  std::string bandwidth;
-  // Replaces what was given. Throws Error for a value that is not a finite number above 0.
-  void apply(Roofline& roofline) const;
-};
-void add_roofline_options(Command& command, RooflineArguments& arguments);
 
 void add_net_options(Command& command, NetChoice& choice);
 void add_net_size_options(Command& command, NetChoice& choice);  // without --net

@@ -119,9 +119,7 @@ std::string unexpected_arguments(const CLI::App& app) {
 std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& failure) {
   const std::vector<CLI::App*> given = app.get_subcommands();
   const CLI::App& command = given.empty() ? app : *given.front();
-  const auto is = [&](CLI::ExitCodes code) {
-    return failure.get_exit_code() == static_cast<int>(code);
-  };
+  const auto is = [&](CLI::ExitCodes code) { return failure.get_exit_code() == int(code); };
   if (is(CLI::ExitCodes::ExtrasError)) return unexpected_arguments(command);
   return failure.what() + (is(CLI::ExitCodes::RequiredError) ? missing_run_option(command) : "");
 }

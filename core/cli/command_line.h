@@ -27,7 +27,7 @@ namespace tandem::cli {
 // becomes true, or its function is called.
 using Target =
     std::variant<std::string*, std::filesystem::path*, int*, int64_t*, uint64_t*, double*,
-                 std::optional<double>*, std::vector<std::string>*,
+                 std::optional<double>*, std::optional<uint64_t>*, std::vector<std::string>*,
                  std::vector<std::filesystem::path>*, std::function<void(const std::string& value)>,
                  bool*, std::function<void()>>;
 

@@ -8,7 +8,6 @@
 #include "core/base/running_note.h"
 #include "core/base/version.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "include/tandem/plugins.h"
 #include "include/tandem/process.h"
 

@@ -9,8 +9,6 @@
 
 namespace tandem::cli {
 
-using nlohmann::json;
-
 namespace {
 
 json forecast_json(const Forecast& forecast) {

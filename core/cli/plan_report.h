@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/cli/print.h"
 #include "core/schedule/cost/bounds.h"
 #include "core/schedule/plan/memory_plan.h"
 #include "core/session/forecast.h"
@@ -29,7 +30,7 @@ struct PlannedStep {
                                       double step);
 [[nodiscard]] std::string memory_text(const MemoryPlan& memory);
 
-[[nodiscard]] nlohmann::json to_json(const ForecastList& list);
-[[nodiscard]] nlohmann::json to_json(const PlannedStep& step, const Plan& plan);
+[[nodiscard]] json to_json(const ForecastList& list);
+[[nodiscard]] json to_json(const PlannedStep& step, const Plan& plan);
 
 }  // namespace tandem::cli

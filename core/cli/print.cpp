@@ -22,8 +22,9 @@ std::string printable(const std::string& text, const std::string& kept) {
   return result;
 }
 
-void print_json(const json& tree) {
+int print_json(const json& tree) {
   say("{}\n", tree.dump(2, ' ', false, json::error_handler_t::replace));
+  return 0;
 }
 
 }  // namespace tandem::cli

@@ -36,7 +36,8 @@ void print_names(fmt::format_string<Args...> format, Args&&... args) {
   say("{}", printable(fmt::format(format, std::forward<Args>(args)...), "\n"));
 }
 
-// To standard output. Names in it may be in Latin-1: U+FFFD replaces what is no UTF-8.
-void print_json(const json& tree);
+// To standard output. Names in it may be in Latin-1: U+FFFD replaces what is no UTF-8. Returns the
+// exit code of a command that has printed what it found.
+int print_json(const json& tree);
 
 }  // namespace tandem::cli

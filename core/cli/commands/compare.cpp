@@ -1,9 +1,5 @@
-#include <fmt/format.h>
-
 #include "core/base/error.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "core/report/compare_page.h"
 
 namespace tandem::cli {

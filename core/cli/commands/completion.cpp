@@ -1,12 +1,9 @@
-#include <fmt/format.h>
-
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <cctype>
 
 #include "core/base/error.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 
 namespace tandem::cli {
 namespace {

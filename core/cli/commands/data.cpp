@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,10 +6,8 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
-#include "core/cli/print.h"
 #include "core/cli/progress.h"
 #include "core/data/loader.h"
 #include "core/plugin/registry.h"

@@ -2,9 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "core/device/find_topology.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
@@ -79,8 +77,7 @@ int list_devices(bool as_json) {
     tree.push_back(devices_json(registry, kind));
     if (!as_json) print_devices(tree.back());
   }
-  if (as_json) print_json(tree);
-  return 0;
+  return as_json ? print_json(tree) : 0;
 }
 
 // Options for measuring have no effect on a list; of these only --devices has one on --links.

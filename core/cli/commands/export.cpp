@@ -1,10 +1,6 @@
-#include <fmt/format.h>
-
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "include/tandem/predict.h"
 
 namespace tandem::cli {

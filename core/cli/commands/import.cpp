@@ -1,7 +1,4 @@
-#include <fmt/format.h>
-
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "include/tandem/predict.h"
 
 namespace tandem::cli {

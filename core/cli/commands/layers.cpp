@@ -7,9 +7,7 @@
 #include "core/base/numbers/shape.h"
 #include "core/base/text/strings.h"
 #include "core/check/subject.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "core/device/parse.h"
 #include "core/plugin/kernel_kinds.h"
 #include "core/plugin/registry.h"
@@ -249,8 +247,7 @@ int list_layers(ListArguments& a) {
     say("{:<18} {} [{}]\n", type->name, type->help, to_text(offers, false));
     if (!a.name.empty()) print_one(registry, *type, offers);
   }
-  if (a.as_json) print_json(tree);
-  return 0;
+  return a.as_json ? print_json(tree) : 0;
 }
 
 json dataset_json(const tandem_dataset_type& type, const ModuleReport& module) {
@@ -300,8 +297,7 @@ int list_datasets(ListArguments& a) {
     say("{:<18} {}\n", type.name, type.help);
     if (!a.name.empty()) print_dataset(type, module);
   }
-  if (a.as_json) print_json(tree);
-  return 0;
+  return a.as_json ? print_json(tree) : 0;
 }
 
 void add_list(Command& command, ListArguments& a, const std::string& what) {

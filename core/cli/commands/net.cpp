@@ -5,9 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "core/device/parse.h"
 #include "core/formats/safetensors.h"
 #include "core/model/file/models.h"
@@ -106,14 +104,14 @@ json summary_json(const Net& net, const LayerSummary& row) {
   return entry;
 }
 
-void print_as_json(const Net& net, const std::vector<LayerSummary>& rows, int64_t training_bytes) {
+json net_json(const Net& net, const std::vector<LayerSummary>& rows, int64_t training_bytes) {
   json tree = {{"net", net.name},
                {"batch", net.batch},
                {"training_bytes", training_bytes},
                {"layers", json::array()}};
   for (const LayerSummary& row : rows) tree["layers"].push_back(summary_json(net, row));
   add_amounts(total_of(rows), tree);
-  print_json(tree);
+  return tree;
 }
 
 void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t training_bytes) {
@@ -148,7 +146,7 @@ void print_table(const Net& net, const std::vector<LayerSummary>& rows, int64_t 
         joined == 1 ? " is" : "s are", joined == 1 ? "it" : "them");
   }
   const LayerSummary total = total_of(rows);
-  const auto batch = static_cast<double>(net.batch);
+  const auto batch = double(net.batch);
   say("\n{} layers, {} weights ({})\n", net.layers.size(), total.weights,
       human_bytes(total.weights * dtype_bytes(TANDEM_FLOAT32)));
   say("floating-point operations an image: {} forward, {} backward\n",
@@ -198,10 +196,7 @@ int run_net(NetCommandArguments& a) {
     training_bytes = training_memory(registry, definition, options, kernels, &refusal);
   }
   if (!a.dot.empty()) write_output(a.dot, to_dot(net));
-  if (a.as_json) {
-    print_as_json(net, rows, training_bytes);
-    return 0;
-  }
+  if (a.as_json) return print_json(net_json(net, rows, training_bytes));
   if (!why.empty()) say("shown for testing: {}\n\n", why);
   print_table(net, rows, training_bytes);
   if (kernels.ordinals.empty()) {
@@ -248,7 +243,7 @@ ModelRow row_of(Registry& registry, const std::string& model, const ModelsArgume
     const Net net = build_net(definition, registry, options);
     for (const LayerSummary& layer : summarize(net)) {
       row.weights += layer.weights;
-      row.forward_flops += layer.forward_flops / static_cast<double>(row.batch);
+      row.forward_flops += layer.forward_flops / double(row.batch);
     }
     std::string ignored;
     row.memory = training_memory(registry, definition, options, kernels, &ignored);
@@ -270,8 +265,8 @@ void print_row(const ModelRow& row, size_t width, bool with_rate) {
     return;
   }
   say("{:<{}}  {:>9} {:>11} {:>11} {:>6} {:>10}", row.name, width, size,
-      fmt::format("{:.2f} M", static_cast<double>(row.weights) / 1e6),
-      flops_text(row.forward_flops), row.batch, human_bytes(row.memory));
+      fmt::format("{:.2f} M", double(row.weights) / 1e6), flops_text(row.forward_flops), row.batch,
+      human_bytes(row.memory));
   if (with_rate) say(" {:>9.1f}", row.images_per_second);
   say("\n");
 }
@@ -308,10 +303,7 @@ int run_models(ModelsArguments& a) {
       std::fflush(stdout);
     }
   }
-  if (a.as_json) {
-    print_json(list);
-    return 0;
-  }
+  if (a.as_json) return print_json(list);
   say("\noperations: floating-point operations of a forward pass of one image; memory: to train on "
       "one device with this batch{}\n",
       a.measures ? "; images/s: training steps on " + a.devices

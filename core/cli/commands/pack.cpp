@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -6,10 +5,8 @@
 
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
-#include "core/cli/print.h"
 #include "core/data/pack.h"
 #include "core/plugin/registry.h"
 #include "include/tandem/process.h"
@@ -43,7 +40,7 @@ int run_pack(PackArguments& arguments) {
     print_names("left out: {} x {} (as {})\n", one.count, one.reason, one.example);
   }
   print_names("{} images ({}) in '{}', {}; use it as --data\n", all, splits, options.file,
-              human_bytes(static_cast<int64_t>(InputFile(options.file).size())));
+              human_bytes(int64_t(InputFile(options.file).size())));
   return 0;
 }
 

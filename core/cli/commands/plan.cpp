@@ -1,12 +1,11 @@
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/plan_report.h"
-#include "core/cli/print.h"
 #include "core/device/find_topology.h"
 #include "core/formats/safetensors.h"
 #include "core/model/passes/build_net.h"
@@ -29,7 +28,8 @@ struct PlanArguments {
               dot, trace, svg, pixels;
   StrategyOptions strategy_options;
   DeviceOptions machine;
-  RooflineArguments roofline;
+  std::optional<double> flops;  // with the bandwidth: instead of costs that were not measured
+  std::string memory_bandwidth;
   double variation = 0;
   uint64_t variation_seed = 1;
   int64_t batch_per_device = 0;
@@ -94,6 +94,16 @@ CostTable measured_costs(const Planning& p, const Roofline& roofline) {
   return costs;
 }
 
+void set_roofline(const PlanArguments& a, Roofline& roofline) {
+  if (a.flops && !(std::isfinite(*a.flops) && *a.flops > 0)) {
+    throw error("--flops {}: a finite number above 0 of operations a second, e.g. 4.3e12",
+                *a.flops);
+  }
+  roofline.flops = a.flops.value_or(roofline.flops);
+  if (a.memory_bandwidth.empty()) return;
+  roofline.bandwidth = parse_bandwidth(a.memory_bandwidth, "--memory-bandwidth");
+}
+
 // Sets the options of a session on simulated devices.
 void set_options(Planning& p) {
   const PlanArguments& a = p.a;
@@ -116,7 +126,7 @@ void set_options(Planning& p) {
     const bool is_explicit = machine.topology != nullptr || machine.link.bandwidth > 0;
     if (!is_explicit) machine.topology = find_topology(real);
   }
-  a.roofline.apply(roofline);
+  set_roofline(a, roofline);
   if (!(a.variation >= 0 && a.variation <= 10)) {
     throw error("--variation {}: a standard deviation from 0 to 10, as 0.1", a.variation);
   }
@@ -192,8 +202,7 @@ int run_all(Planning& p) {
   if (a.as_json) {
     json tree = to_json(list);
     tree["pixels"] = pixels_word(p.options);
-    print_json(tree);
-    return 0;
+    return print_json(tree);
   }
   print_names("net {} on {} devices, batch {}{}\n\n{}", a.net.net, list.devices, list.batch,
               a.batch_per_device > 0 ? fmt::format(" ({} a device)", a.batch_per_device) : "",
@@ -280,10 +289,9 @@ int run_plan(PlanArguments& a, const Command& command) {
     json tree = to_json(step, plan);
     tree["batch"] = p.options.batch;
     tree["pixels"] = pixels_word(p.options);
-    print_json(tree);
-  } else {
-    print_plan(p, plan, step);
+    return print_json(tree);
   }
+  print_plan(p, plan, step);
   return 0;
 }
 
@@ -319,9 +327,11 @@ void add_plan(CommandLine& line) {
       {"--network SPEED", &a.network,
        "Speed of copies between hosts, e.g. bandwidth=12.5GB/s,latency=5us; what a host sends "
        "shares it, and so does what it receives"},
-  });
-  add_roofline_options(command, a.roofline);
-  command.add({
+      {"--flops N", &a.flops,
+       "Roofline for costs that were not measured: float operations per second of a device, e.g. "
+       "4.3e12"},
+      {"--memory-bandwidth SPEED", &a.memory_bandwidth,
+       "Roofline: bandwidth of a device's memory, e.g. 200GB/s"},
       {"--no-tasks", [&a] { a.tasks = false; }, "Do not list the tasks"},
       json_option(a.as_json),
       recompute_option([&a] { a.recomputes = true; }),

@@ -1,13 +1,10 @@
-#include <algorithm>
-
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/base/text/strings.h"
 #include "core/check/check.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/plugin_template.h"
-#include "core/cli/print.h"
 
 namespace tandem::cli {
 namespace {
@@ -43,16 +40,10 @@ Shape parse_shape(const std::string& text) {
 }
 
 const char* word(Outcome::Verdict verdict) {
-  switch (verdict) {
-    case Outcome::Verdict::kept:
-      return "kept";
-    case Outcome::Verdict::broken:
-      return "broken";
-    case Outcome::Verdict::note:
-      return "note";
-    default:
-      return "not applicable";
-  }
+  return verdict == Outcome::Verdict::kept     ? "kept"
+         : verdict == Outcome::Verdict::broken ? "broken"
+         : verdict == Outcome::Verdict::note   ? "note"
+                                               : "not applicable";
 }
 
 class Printer {
@@ -61,9 +52,7 @@ class Printer {
 
   void operator()(const Finding& finding) {
     const Outcome::Verdict verdict = finding.outcome.verdict;
-    if (verdict == Outcome::Verdict::kept) ++kept_;
-    if (verdict == Outcome::Verdict::broken) ++broken_;
-    if (verdict == Outcome::Verdict::note) ++notes_;
+    ++counts_[verdict];
     if (as_json_) return add_to_tree(finding);
     if (verdict == Outcome::Verdict::not_applicable) return;
     if (finding.layer != layer_) say("{}\n", finding.layer);
@@ -77,14 +66,17 @@ class Printer {
     std::fflush(stdout);
   }
 
-  int finish() const {
+  // Returns the exit code. Throws Error if there was nothing to check.
+  int finish() {
+    const int64_t kept = counts_[Outcome::Verdict::kept];
+    const int64_t broken = counts_[Outcome::Verdict::broken];
     if (as_json_) {
       print_json(tree_);
     } else {
-      say("{} promises kept, {} broken\n", kept_, broken_);
+      say("{} promises kept, {} broken\n", kept, broken);
     }
-    if (kept_ + broken_ + notes_ == 0) throw Error("nothing was checked");
-    return broken_ == 0 ? 0 : 1;
+    if (kept + broken + counts_[Outcome::Verdict::note] == 0) throw Error("nothing was checked");
+    return broken == 0 ? 0 : 1;
   }
 
  private:
@@ -101,7 +93,7 @@ class Printer {
   bool as_json_;
   json tree_ = json::array();
   std::string layer_;
-  int64_t kept_ = 0, broken_ = 0, notes_ = 0;
+  std::map<Outcome::Verdict, int64_t> counts_;
 };
 
 int check_plugin(PluginArguments& a) {

@@ -2,9 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "core/plugin/registry.h"
 
 namespace tandem::cli {

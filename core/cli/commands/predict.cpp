@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -10,9 +8,7 @@
 #include "core/base/files/files.h"
 #include "core/base/files/memory_file.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "include/tandem/predict.h"
 
 namespace tandem::cli {

@@ -4,9 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "core/formats/safetensors.h"
 #include "core/model/net/net_report.h"
 #include "core/model/passes/build_net.h"
@@ -256,11 +254,8 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
                                                         profiled.plan, a.warm_up, a.steps);
   }
   if (options.ranks != nullptr && options.ranks->rank() > 0) return 0;
-  if (a.as_json) {
-    print_json(profile_json(a, options, profiled));
-  } else {
-    print_profile(a, options, profiled);
-  }
+  if (a.as_json) return print_json(profile_json(a, options, profiled));
+  print_profile(a, options, profiled);
   return 0;
 }
 

@@ -1,8 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "core/cli/progress.h"
 #include "core/report/confusion.h"
 #include "include/tandem/evaluate.h"
@@ -99,11 +97,8 @@ int run_test(TestArguments& a, const Command& command) {
   a.options.given = command.given_values();
   const TestResult result = test_run(a.options, messages);
   if (result.rank > 0) return 0;
-  if (a.as_json) {
-    print_json(result_json(result));
-  } else {
-    print(result);
-  }
+  if (a.as_json) return print_json(result_json(result));
+  print(result);
   return 0;
 }
 

@@ -1,9 +1,7 @@
 #include "include/tandem/train.h"
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "core/cli/progress.h"
 #include "core/ranks/ranks.h"
 #include "include/tandem/process.h"
@@ -15,8 +13,6 @@ namespace {
 struct TrainArguments {
   TrainOptions options;
   NetState train_state, test_state;
-  double rate = 0;
-  uint64_t seed = 1;
   std::vector<std::string> data_options, solver_options;
   std::string weights;
   bool strict = false, finds_rate = false;
@@ -38,14 +34,12 @@ int run_find_rate(const TrainOptions& options) {
 // Takes into the options what was given; throws Error for what contradicts itself.
 void complete(TrainArguments& arguments, const Command& command) {
   TrainOptions& options = arguments.options;
-  if (command.given("--lr")) options.rate = arguments.rate;
   if (command.given("--level") || command.given("--stage")) {
     options.train_state = arguments.train_state;
   }
   if (command.given("--test-level") || command.given("--test-stage")) {
     options.test_state = arguments.test_state;
   }
-  if (command.given("--seed")) options.seed = arguments.seed;
   const auto refuse_if = [](bool is_wrong, const char* message) {
     if (is_wrong) throw error("{}", message);
   };
@@ -161,7 +155,7 @@ void add_training_options(Command& command, TrainArguments& a) {
       {"--recipe plain|photos|caffe", &o.recipe,
        "photos: warm-up, half a cosine, sizes and augmentation by the images (default for models "
        "with BatchNorm); caffe: the model's own solver; plain: neither"},
-      {"--lr X", &a.rate, "Base learning rate (default: the solver's)"},
+      {"--lr X", &o.rate, "Base learning rate (default: the solver's)"},
       {"--find-lr", &a.finds_rate,
        "Do not train: try rising rates for 100 steps, suggest one for --lr, and write the curve "
        "(find_lr.csv, find_lr.svg, in --out or here)"},
@@ -176,7 +170,7 @@ void add_training_options(Command& command, TrainArguments& a) {
        "Share of each target that is spread over all classes; 0.1 is usual"},
       {"--patience N", &o.patience,
        "End after so many evaluations without a better one (default: never)", in_range(1)},
-      {"--seed N", &a.seed, "Seed of weights, order, augmentation, dropout and split"},
+      {"--seed N", &o.seed, "Seed of weights, order, augmentation, dropout and split"},
   });
   command.group("Run");
   command.add({
