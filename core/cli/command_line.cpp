@@ -8,19 +8,13 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/overloaded.h"
 #include "core/base/text/strings.h"
 #include "core/cli/print.h"
 #include "core/run/folder/run_folder.h"
 
 namespace tandem::cli {
 namespace {
-
-// "--steps N" -> "--steps", "N". "--net,--model FILE" has two names.
-std::pair<std::string, std::string> name_and_value(const std::string& text) {
-  const size_t space = text.find(' ');
-  if (space == std::string::npos) return {text, ""};
-  return {text.substr(0, space), text.substr(space + 1)};
-}
 
 // What other programs call a command, and what does it here.
 std::string command_here(const std::string& name) {
@@ -46,76 +40,58 @@ std::string unknown_command(const CLI::App& app, const std::string& name) {
                      fmt::join(known, ", "));
 }
 
-// The name that an option of other programs has here; "" if it has none.
-std::string name_here(const std::string& option, const std::map<std::string, std::string>& names) {
+bool has_option(const CLI::App& app, const std::string& name) {
+  return app.get_option_no_throw(name) != nullptr;
+}
+
+// The option of `app` for one of another program, by a table of such names; "" if there is none.
+std::string name_here(const CLI::App& app, const std::string& option,
+                      const std::map<std::string, std::string>& names) {
   const auto found = names.find(option);
-  return found == names.end() ? "" : found->second;
-}
-
-// Options of other programs whose values are the same here.
-const std::map<std::string, std::string>& other_names() {
-  static const std::map<std::string, std::string> names{
-      {"--batch-size", "--batch"},       {"--arch", "--net"},           {"--imgsz", "--image-size"},
-      {"--img-size", "--image-size"},    {"--epoch", "--epochs"},       {"--learning-rate", "--lr"},
-      {"--max-steps", "--steps"},        {"--iterations", "--steps"},   {"--output", "--out"},
-      {"--workers", "--decode-threads"}, {"--num-classes", "--classes"}};
-  return names;
-}
-
-// Those whose values differ.
-const std::map<std::string, std::string>& similar_names() {
-  static const std::map<std::string, std::string> names{{"--device", "--devices"},
-                                                        {"--pretrained", "--weights"}};
-  return names;
-}
-
-std::vector<std::string> long_names_of(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& one : option->get_lnames()) names.push_back("--" + one);
-  }
-  return names;
-}
-
-bool is_among(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return found == names.end() || !has_option(app, found->second) ? "" : found->second;
 }
 
 // An option that `app` does not have, and the one that may be meant.
 std::string unknown_option(const CLI::App& app, const std::string& argument) {
+  // Options of other programs whose values differ.
+  static const std::map<std::string, std::string> similar{{"--device", "--devices"},
+                                                          {"--pretrained", "--weights"}};
   const std::string name = argument.substr(0, argument.find('='));
-  const std::vector<std::string> known = long_names_of(app);
-  const std::string here = name_here(name, similar_names());
-  if (is_among(known, here)) return fmt::format("'{}' (here it is '{}')", name, here);
+  const std::string here = name_here(app, name, similar);
+  if (!here.empty()) return fmt::format("'{}' (here it is '{}')", name, here);
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& one : option->get_lnames()) known.push_back("--" + one);
+  }
   return fmt::format("'{}'{}", name, did_you_mean(name, known));
 }
 
-// Replaces the names that options have in other programs, where the command has no such option.
-void take_other_names(const CLI::App& app, std::vector<std::string>& arguments) {
-  for (const CLI::App* command : app.get_subcommands({})) {
-    if (command->get_name() != arguments.front()) continue;
-    const std::vector<std::string> known = long_names_of(*command);
-    for (std::string& argument : arguments) {
-      const size_t end = argument.find('=');
-      const std::string name = argument.substr(0, end);
-      const std::string here = name_here(name, other_names());
-      if (here.empty() || is_among(known, name) || !is_among(known, here)) continue;
-      argument.replace(0, name.size(), here);
-    }
+// Replaces the names that options have in other programs, with values as here, where the command
+// has no such option.
+void take_other_names(const CLI::App& command, std::vector<std::string>& arguments) {
+  static const std::map<std::string, std::string> others{
+      {"--batch-size", "--batch"},       {"--arch", "--net"},           {"--imgsz", "--image-size"},
+      {"--img-size", "--image-size"},    {"--epoch", "--epochs"},       {"--learning-rate", "--lr"},
+      {"--max-steps", "--steps"},        {"--iterations", "--steps"},   {"--output", "--out"},
+      {"--workers", "--decode-threads"}, {"--num-classes", "--classes"}};
+  for (std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    const std::string here = name_here(command, name, others);
+    if (!here.empty() && !has_option(command, name)) argument.replace(0, name.size(), here);
   }
 }
 
 // Data that are given without their option.
 std::string missing_data_option(const CLI::App& app, const std::string& word) {
   std::error_code code;
-  if (!is_among(long_names_of(app), "--data") || app.count("--data") > 0) return "";
+  if (!has_option(app, "--data") || app.count("--data") > 0) return "";
   if (!std::filesystem::exists(word, code)) return "";
   return fmt::format(" (did you mean '--data {}'?)", word);
 }
 
 // A run folder that is given without --run, where this is required.
 std::string missing_run_option(const CLI::App& app) {
-  if (!is_among(long_names_of(app), "--run") || app.count("--run") > 0) return "";
+  if (!has_option(app, "--run") || app.count("--run") > 0) return "";
   std::vector<std::string> words = app.remaining();
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional() && option->count() > 0) words = option->results();
@@ -143,9 +119,7 @@ std::string unexpected_arguments(const CLI::App& app) {
 std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& failure) {
   const std::vector<CLI::App*> given = app.get_subcommands();
   const CLI::App& command = given.empty() ? app : *given.front();
-  const auto is = [&](CLI::ExitCodes code) {
-    return failure.get_exit_code() == static_cast<int>(code);
-  };
+  const auto is = [&](CLI::ExitCodes code) { return failure.get_exit_code() == int(code); };
   if (is(CLI::ExitCodes::ExtrasError)) return unexpected_arguments(command);
   return failure.what() + (is(CLI::ExitCodes::RequiredError) ? missing_run_option(command) : "");
 }
@@ -157,23 +131,6 @@ std::vector<std::string> read_arguments(int argc, char** argv) {
   if (asks) arguments.erase(arguments.begin());
   if (asks || arguments.empty()) arguments.emplace_back("--help");
   return arguments;
-}
-
-std::vector<OptionEntry> entries_of(const CLI::App& app) {
-  std::vector<OptionEntry> entries;
-  for (const CLI::Option* option : app.get_options()) {
-    OptionEntry entry;
-    entry.name = option->get_name();
-    if (const auto& names = option->get_lnames(); !names.empty()) entry.name = "--" + names.front();
-    if (option->get_type_size() != 0) entry.value = option->get_type_name();
-    entry.help = option->get_description();
-    entry.group = option->get_group();
-    entry.standard = option->get_default_str();
-    entry.is_required = option->get_required();
-    entry.takes_several = option->get_expected_max() > 1;
-    entries.push_back(std::move(entry));
-  }
-  return entries;
 }
 
 // CLI11 reads whole numbers that begin with 0 as octal, and takes the nearest one for those that do
@@ -199,45 +156,66 @@ void read_as_decimal(CLI::Option* option) {
       ""));
 }
 
+// "--steps" for "--steps N", which `target` describes, without its rules.
+CLI::Option* add_to(CLI::App& app, const std::string& name, const Target& target,
+                    const std::string& help) {
+  return std::visit(overloaded{[&](bool* flag) {
+                                 return app.add_flag_callback(
+                                     name, [flag] { *flag = true; }, help);
+                               },
+                               [&](const std::function<void()>& given) {
+                                 return app.add_flag_callback(name, given, help);
+                               },
+                               [&](const std::function<void(const std::string&)>& read) {
+                                 return app.add_option_function<std::string>(name, read, help);
+                               },
+                               [&](auto* place) {
+                                 using Value = std::remove_pointer_t<decltype(place)>;
+                                 CLI::Option* added = app.add_option(name, *place, help);
+                                 if constexpr (std::is_integral_v<Value>)
+                                   read_as_decimal<Value>(added);
+                                 return added;
+                               }},
+                    target);
+}
+
 }  // namespace
 
-Option& Option::required() {
-  option_->required();
-  return *this;
+void required(CLI::Option& option) {
+  option.required();
 }
 
-Option& Option::show_default() {
-  option_->capture_default_str();
-  return *this;
+void show_default(CLI::Option& option) {
+  option.capture_default_str();
 }
 
-Option& Option::range(int64_t low, int64_t high) {
-  option_->check([low, high](const std::string& text) {
-    int64_t value = 0;
-    if (parse_integer(text, &value) && value >= low && value <= high) return std::string();
-    return high == std::numeric_limits<int64_t>::max()
-               ? fmt::format("'{}' is not a whole number of at least {}", text, low)
-               : fmt::format("'{}' is not a whole number from {} to {}", text, low, high);
-  });
-  return *this;
+Rule in_range(int64_t low, int64_t high) {
+  return [low, high](CLI::Option& option) {
+    option.check([low, high](const std::string& text) {
+      int64_t value = 0;
+      if (parse_integer(text, &value) && value >= low && value <= high) return std::string();
+      return high == std::numeric_limits<int64_t>::max()
+                 ? fmt::format("'{}' is not a whole number of at least {}", text, low)
+                 : fmt::format("'{}' is not a whole number from {} to {}", text, low, high);
+    });
+  };
 }
 
-Option& Option::check(std::function<void(const std::string&)> check) {
-  option_->check([check = std::move(check)](const std::string& text) {
-    check(text);  // its Error has the whole message, and CLI11 leaves it as it is
-    return std::string();
-  });
-  return *this;
+Rule checked_by(std::function<void(const std::string&)> check) {
+  return [check = std::move(check)](CLI::Option& option) {
+    option.check([check](const std::string& text) {
+      check(text);  // its Error has the whole message, and CLI11 leaves it as it is
+      return std::string();
+    });
+  };
 }
 
-Option& Option::separator(char character) {
-  option_->delimiter(character);
-  return *this;
+Rule separated_by(char character) {
+  return [character](CLI::Option& option) { option.delimiter(character); };
 }
 
-Option& Option::excludes(const Option& other) {
-  option_->excludes(other.option_);
-  return *this;
+Rule excludes(const std::string& other) {
+  return [other](CLI::Option& option) { option.excludes(other); };
 }
 
 void Command::group(const std::string& title) {
@@ -255,42 +233,15 @@ void Command::hide_options_for_experts() {
   for (CLI::Option* option : options_for_experts_) option->group("");
 }
 
-Option Command::grouped(CLI::Option* option) {
-  if (for_experts_) options_for_experts_.push_back(option);
-  if (!group_.empty()) option->group(group_);
-  return Option(option);
-}
-
-Option Command::option(const std::string& name, const Target& target, const std::string& help) {
-  const auto [first, value] = name_and_value(name);
-  CLI::Option* option = std::visit(
-      [&, first = first](auto* place) {
-        using Value = std::remove_pointer_t<decltype(place)>;
-        CLI::Option* added = app_->add_option(first, *place, help);
-        if constexpr (std::is_integral_v<Value>) read_as_decimal<Value>(added);
-        return added;
-      },
-      target);
-  if (!value.empty()) option->type_name(value);
-  return grouped(option);
-}
-
-Option Command::option(const std::string& name, const std::function<void(const std::string&)>& read,
-                       const std::string& help) {
-  const auto [first, value] = name_and_value(name);
-  CLI::Option* option = app_->add_option_function<std::string>(first, read, help);
-  if (!value.empty()) option->type_name(value);
-  return grouped(option);
-}
-
-Option Command::flag(const std::string& name, bool& target, const std::string& help, bool value) {
-  return flag(
-      name, [&target, value] { target = value; }, help);
-}
-
-Option Command::flag(const std::string& name, std::function<void()> given,
-                     const std::string& help) {
-  return grouped(app_->add_flag_callback(name, std::move(given), help));
+void Command::add(const std::vector<Option>& options) {
+  for (const Option& each : options) {
+    const size_t space = std::min(each.name.find(' '), each.name.size());
+    CLI::Option* option = add_to(*app_, each.name.substr(0, space), each.target, each.help);
+    if (space < each.name.size()) option->type_name(each.name.substr(space + 1));
+    if (for_experts_) options_for_experts_.push_back(option);
+    if (!group_.empty()) option->group(group_);
+    for (const Rule& rule : each.rules) rule(*option);
+  }
 }
 
 bool Command::given(const std::string& option) const {
@@ -322,7 +273,7 @@ std::map<std::string, std::string> Command::given_values() const {
 
 CommandLine::CommandLine(const std::string& name, const std::string& version,
                          const std::string& help)
-    : version_(version), app_(std::make_unique<CLI::App>(help)) {
+    : app_(std::make_unique<CLI::App>(help)) {
   app_->name(name);
   app_->set_version_flag("--version", name + " " + version, "Print the version");
   app_->set_help_flag("-h,--help", "Print the options");
@@ -345,7 +296,7 @@ int CommandLine::run(int argc, char** argv) {
   if (arguments.front()[0] != '-') {
     const std::string unknown = unknown_command(*app_, arguments.front());
     if (!unknown.empty()) throw error("{} (see '{} --help')", unknown, app_->get_name());
-    take_other_names(*app_, arguments);
+    take_other_names(*app_->get_subcommand(arguments.front()), arguments);
   }
   try {
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
@@ -364,15 +315,6 @@ int CommandLine::run(int argc, char** argv) {
     if (command.app_->parsed()) return command.action_();
   }
   return 1;
-}
-
-CommandTable CommandLine::table() {
-  CommandTable table{app_->get_name(), version_, app_->get_description(), entries_of(*app_), {}};
-  for (const CLI::App* command : app_->get_subcommands({})) {
-    table.commands.push_back(
-        {command->get_name(), command->get_description(), entries_of(*command)});
-  }
-  return table;
 }
 
 }  // namespace tandem::cli

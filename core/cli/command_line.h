@@ -22,29 +22,42 @@ class Option;
 
 namespace tandem::cli {
 
-// Where the value of an option goes; a vector takes all values that are given.
-using Target = std::variant<std::string*, std::filesystem::path*, int*, int64_t*, uint64_t*,
-                            double*, std::optional<double>*, std::vector<std::string>*,
-                            std::vector<std::filesystem::path>*>;
+// Where the value of an option goes, or a function that reads it and throws Error for one that is
+// wrong; a vector takes all values that are given. An option without a value is a flag: its bool
+// becomes true, or its function is called.
+using Target =
+    std::variant<std::string*, std::filesystem::path*, int*, int64_t*, uint64_t*, double*,
+                 std::optional<double>*, std::optional<uint64_t>*, std::vector<std::string>*,
+                 std::vector<std::filesystem::path>*, std::function<void(const std::string& value)>,
+                 bool*, std::function<void()>>;
 
-// An option of a command, to be qualified where it is declared.
-class Option {
- public:
-  explicit Option(CLI::Option* option) : option_(option) {}
+// What else holds for an option.
+using Rule = std::function<void(CLI::Option&)>;
+void required(CLI::Option& option);
+void show_default(CLI::Option& option);  // --help shows the target's value as the default
+// A value outside is refused when the command line is read.
+[[nodiscard]] Rule in_range(int64_t low, int64_t high = std::numeric_limits<int64_t>::max());
+// `check` throws Error for a value that is wrong.
+[[nodiscard]] Rule checked_by(std::function<void(const std::string& value)> check);
+// One argument holds several values with this character between them.
+[[nodiscard]] Rule separated_by(char character);
+[[nodiscard]] Rule excludes(const std::string& other);  // "--json", which comes before
 
-  Option& required();
-  // --help shows the target's value as the default.
-  Option& show_default();
-  // A value outside is refused when the command line is read.
-  Option& range(int64_t low, int64_t high = std::numeric_limits<int64_t>::max());
-  // `check` throws Error for a value that is wrong.
-  Option& check(std::function<void(const std::string& value)> check);
-  // One argument holds several values with this character between them.
-  Option& separator(char character);
-  Option& excludes(const Option& other);
+// `name`: "--steps N", the option and the word that stands for its value: FILE, FOLDER, PATH or
+// alternatives as "best|last", which shells complete, or any other. "--net,--model FILE": two
+// names. Without dashes, "paths PATH": a positional argument.
+struct Option {
+  template <class... Rules>
+  Option(std::string option, Target place, std::string text, Rules... more)
+      : name(std::move(option)),
+        target(std::move(place)),
+        help(std::move(text)),
+        rules{std::move(more)...} {}
 
- private:
-  CLI::Option* option_;
+  std::string name;
+  Target target;
+  std::string help;
+  std::vector<Rule> rules;
 };
 
 // A command with its options. Targets outlive the command.
@@ -56,18 +69,21 @@ class Command {
   void group(const std::string& title);
   void experts_group(const std::string& title);
 
-  // `name`: "--steps N", an option and the word that stands for its value: FILE, FOLDER, PATH or
-  // alternatives as "best|last", which shells complete, or any other. "--net,--model FILE": two
-  // names. Without dashes, "paths PATH": a positional argument.
-  Option option(const std::string& name, const Target& target, const std::string& help);
-  // The same with a function that reads the value, which throws Error for one that is wrong.
-  Option option(const std::string& name, const std::function<void(const std::string& value)>& read,
-                const std::string& help);
-  // An option without a value: `target` becomes `value`.
-  Option flag(const std::string& name, bool& target, const std::string& help, bool value = true);
-  Option flag(const std::string& name, std::function<void()> given, const std::string& help);
-  // What the program does when the command is given; returns the exit code.
-  void action(std::function<int()> action) { action_ = std::move(action); }
+  void add(const std::vector<Option>& options);
+  // What the program does when the command is given: `run` returns the exit code. The arguments are
+  // what the options' targets are in, and live as long as the command.
+  template <class Arguments>
+  Arguments& runs(int (*run)(Arguments&, const Command&)) {
+    auto arguments = std::make_shared<Arguments>();
+    action_ = [this, arguments, run] { return run(*arguments, *this); };
+    return *arguments;
+  }
+  template <class Arguments>
+  Arguments& runs(int (*run)(Arguments&)) {
+    auto arguments = std::make_shared<Arguments>();
+    action_ = [arguments, run] { return run(*arguments); };
+    return *arguments;
+  }
 
   // Whether the option ("--steps") was given; and the names of all that were.
   [[nodiscard]] bool given(const std::string& option) const;
@@ -78,7 +94,6 @@ class Command {
 
  private:
   friend class CommandLine;
-  Option grouped(CLI::Option* option);
   void hide_options_for_experts();
 
   CLI::App* app_;
@@ -86,27 +101,6 @@ class Command {
   bool for_experts_ = false;
   std::vector<CLI::Option*> options_for_experts_;
   std::function<int()> action_;
-};
-
-// What a command line consists of, as plain data.
-struct OptionEntry {
-  std::string name;   // "--steps"; without dashes: a positional argument
-  std::string value;  // the word that stands for its value; "": it takes none
-  std::string help;
-  std::string standard;  // the default; "": not shown
-  std::string group;     // the title above it in the help
-  bool is_required = false, takes_several = false;
-
-  [[nodiscard]] bool is_positional() const { return name.front() != '-'; }
-};
-struct CommandEntry {
-  std::string name, help;
-  std::vector<OptionEntry> options;
-};
-struct CommandTable {
-  std::string name, version, help;
-  std::vector<OptionEntry> options;  // of the program itself
-  std::vector<CommandEntry> commands;
 };
 
 class CommandLine {
@@ -118,10 +112,10 @@ class CommandLine {
   // Does what the command given does, or prints help or version; returns the exit code. Throws
   // Error with one message for a command line that is wrong.
   int run(int argc, char** argv);
-  [[nodiscard]] CommandTable table();
+  // With the commands and their options as CLI11 describes them.
+  [[nodiscard]] const CLI::App& app() const { return *app_; }
 
  private:
-  std::string version_;
   std::unique_ptr<CLI::App> app_;
   std::deque<Command> commands_;
 };

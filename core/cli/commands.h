@@ -1,9 +1,11 @@
-// The commands of the `tandem` program. Each function adds its command, with its options and what
-// it does, to the command line; commands/NAME.cpp defines it. The work is done by the library: here
-// are only options, words and tables.
+// The commands of the `tandem` program, and what they are written with: options and printing. Each
+// function adds its command, with its options and what it does, to the command line; a file of
+// commands/ defines it. The work is done by the library: here are only options, words and tables.
 #pragma once
 
+#include "core/cli/arguments.h"
 #include "core/cli/command_line.h"
+#include "core/cli/print.h"
 
 namespace tandem::cli {
 

@@ -14,7 +14,7 @@
 namespace tandem::cli {
 namespace {
 
-constexpr size_t most_classes = 60, most_listed = 10;
+constexpr size_t max_classes = 60, max_listed = 10;
 
 std::string numbers(const std::vector<double>& values) {
   std::string text;
@@ -68,14 +68,13 @@ std::string split_text(const SplitAudit& split) {
 
 // Number of characters that the terminal shows of UTF-8 text.
 size_t shown_length(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
-  }));
+  const auto begins = [](char c) { return (uint8_t(c) & 0xc0U) != 0x80U; };
+  return size_t(std::count_if(text.begin(), text.end(), begins));
 }
 
 std::string chart(const Audit& audit, int width) {
   size_t longest = 0;
-  const size_t classes = std::min(audit.class_names.size(), most_classes);
+  const size_t classes = std::min(audit.class_names.size(), max_classes);
   for (size_t c = 0; c < classes; ++c) {
     longest = std::max(longest, shown_length(audit.class_names[c]));
   }
@@ -85,7 +84,7 @@ std::string chart(const Audit& audit, int width) {
   std::string text = std::string(longest + 2, ' ');
   for (const SplitAudit& split : audit.splits) text += fmt::format("{:>8}", split.name);
   text += "\n";
-  const int room = std::max(10, width - static_cast<int>(longest + 4 + 8 * audit.splits.size()));
+  const int room = std::max(10, width - int(longest + 4 + 8 * audit.splits.size()));
   for (size_t c = 0; c < classes; ++c) {
     const std::string& name = audit.class_names[c];
     const size_t length = shown_length(name);
@@ -94,7 +93,7 @@ std::string chart(const Audit& audit, int width) {
     text += "  " + shown + std::string(longest - std::min(longest, shown_length(shown)), ' ');
     for (const SplitAudit& split : audit.splits)
       text += fmt::format("{:>8}", split.class_counts[c]);
-    const auto bar = static_cast<size_t>((train[c] * room + most - 1) / most);
+    const auto bar = size_t((train[c] * room + most - 1) / most);
     text += "  " + std::string(bar, '#') + "\n";
   }
   if (audit.class_names.size() > classes) {
@@ -106,12 +105,12 @@ std::string chart(const Audit& audit, int width) {
 void list(const std::vector<Duplicate>& all, const char* title, std::string& text) {
   if (all.empty()) return;
   text += fmt::format("\n{} {}\n", image_count(all.size()), title);
-  for (size_t i = 0; i < std::min(all.size(), most_listed); ++i) {
+  for (size_t i = 0; i < std::min(all.size(), max_listed); ++i) {
     const Duplicate& d = all[i];
     text += fmt::format("  {} ({}, {}) = {} ({}, {})\n", d.name, d.split, d.class_name,
                         d.other_name, d.other_split, d.other_class);
   }
-  if (all.size() > most_listed) text += fmt::format("  and {} more\n", all.size() - most_listed);
+  if (all.size() > max_listed) text += fmt::format("  and {} more\n", all.size() - max_listed);
 }
 
 nlohmann::json duplicates_json(const std::vector<Duplicate>& all) {

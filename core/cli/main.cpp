@@ -8,7 +8,6 @@
 #include "core/base/running_note.h"
 #include "core/base/version.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "include/tandem/plugins.h"
 #include "include/tandem/process.h"
 
@@ -21,24 +20,13 @@ int run(int argc, char** argv) {
       "communication streams of all devices, so that gradients travel while others are still\n"
       "being computed.\n"
       "Begin with: tandem train --data FOLDER");
-  tandem::cli::add_train(line);
-  tandem::cli::add_test(line);
-  tandem::cli::add_predict(line);
-  tandem::cli::add_compare(line);
-  tandem::cli::add_data(line);
-  tandem::cli::add_pack(line);
-  tandem::cli::add_profile(line);
-  tandem::cli::add_plan(line);
-  tandem::cli::add_export(line);
-  tandem::cli::add_import(line);
-  tandem::cli::add_net(line);
-  tandem::cli::add_models(line);
-  tandem::cli::add_layers(line);
-  tandem::cli::add_datasets(line);
-  tandem::cli::add_plugins(line);
-  tandem::cli::add_plugin(line);
-  tandem::cli::add_devices(line);
-  tandem::cli::add_completion(line);
+  using namespace tandem::cli;
+  for (const auto add :
+       {add_train, add_test, add_predict, add_compare, add_data, add_pack, add_profile, add_plan,
+        add_export, add_import, add_net, add_models, add_layers, add_datasets, add_plugins,
+        add_plugin, add_devices, add_completion}) {
+    add(line);
+  }
   return line.run(argc, argv);
 }
 

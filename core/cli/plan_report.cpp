@@ -9,7 +9,47 @@
 
 namespace tandem::cli {
 
-using nlohmann::json;
+namespace {
+
+json forecast_json(const Forecast& forecast) {
+  json tree = {{"strategy", forecast.strategy}, {"name", forecast.name}};
+  if (!forecast.refusal.empty()) {
+    tree["refused"] = forecast.refusal;
+    return tree;
+  }
+  tree["predicted_step_seconds"] = forecast.step_seconds();
+  tree["images_per_second"] = forecast.measured.images_per_second;
+  tree["speed_up"] = forecast.speed_up;
+  tree["exposed_communication_seconds"] = forecast.exposed_seconds();
+  tree["memory_bytes"] = forecast.memory;
+  tree["fits"] = forecast.fits;
+  tree["path"] = json::array();
+  for (const PathPart& part : forecast.path) {
+    tree["path"].push_back({{"stage", to_string(part.stage)}, {"share", part.share}});
+  }
+  return tree;
+}
+
+json tasks_json(const Plan& plan) {
+  json tasks = json::array();
+  for (const Task& task : plan.tasks) {
+    json entry = {{"label", task.label},
+                  {"stage", to_string(task.stage)},
+                  {"streams", json::array()},
+                  {"after", json::array()}};
+    for (const StreamId& id : task.streams) {
+      entry["streams"].push_back({{"device", id.device}, {"stream", to_string(id.kind)}});
+    }
+    for (const Dependency& d : task.after) {
+      entry["after"].push_back({{"task", plan.tasks[size_t(d.task)].label},
+                                {"micro_batches_back", d.micro_batches_back}});
+    }
+    tasks.push_back(entry);
+  }
+  return tasks;
+}
+
+}  // namespace
 
 std::string links_text(const MachineOptions& machine) {
   if (machine.topology != nullptr) return "links: " + source_text(*machine.topology) + "\n";
@@ -60,42 +100,40 @@ std::string memory_text(const MemoryPlan& memory) {
   return text;
 }
 
-json to_json(const Forecast& forecast) {
-  json tree = {{"strategy", forecast.strategy}, {"name", forecast.name}};
-  if (!forecast.refusal.empty()) {
-    tree["refused"] = forecast.refusal;
-    return tree;
-  }
-  tree["predicted_step_seconds"] = forecast.step_seconds();
-  tree["images_per_second"] = forecast.measured.images_per_second;
-  tree["speed_up"] = forecast.speed_up;
-  tree["exposed_communication_seconds"] = forecast.exposed_seconds();
-  tree["memory_bytes"] = forecast.memory;
-  tree["fits"] = forecast.fits;
-  tree["path"] = json::array();
-  for (const PathPart& part : forecast.path) {
-    tree["path"].push_back({{"stage", to_string(part.stage)}, {"share", part.share}});
-  }
+json to_json(const ForecastList& list) {
+  json tree = {{"devices", list.devices},
+               {"batch", list.batch},
+               {"one_device_step_seconds", list.one_device_seconds},
+               {"one_device_batch", list.one_device_batch},
+               {"measured_costs", list.measured_costs},
+               {"estimated_costs", list.estimated_costs},
+               {"strategies", json::array()}};
+  for (const Forecast& forecast : list.forecasts)
+    tree["strategies"].push_back(forecast_json(forecast));
   return tree;
 }
 
-json tasks_json(const Plan& plan) {
-  json tasks = json::array();
-  for (const Task& task : plan.tasks) {
-    json entry = {{"label", task.label},
-                  {"stage", to_string(task.stage)},
-                  {"streams", json::array()},
-                  {"after", json::array()}};
-    for (const StreamId& id : task.streams) {
-      entry["streams"].push_back({{"device", id.device}, {"stream", to_string(id.kind)}});
-    }
-    for (const Dependency& d : task.after) {
-      entry["after"].push_back({{"task", plan.tasks[static_cast<size_t>(d.task)].label},
-                                {"micro_batches_back", d.micro_batches_back}});
-    }
-    tasks.push_back(entry);
+json to_json(const PlannedStep& step, const Plan& plan) {
+  json tree = {{"strategy", plan.strategy},
+               {"devices", step.devices},
+               {"split", plan.split_layer},
+               {"predicted_step_seconds", step.predicted.step_seconds},
+               {"without_communication_seconds", step.alone},
+               {"bound_seconds",
+                {{"compute", step.bounds.compute},
+                 {"link", step.bounds.link},
+                 {"chain", step.chain.seconds}}},
+               {"images_per_second", step.predicted.images_per_second},
+               {"measured_costs", step.sources.measured},
+               {"estimated_costs", step.sources.estimated},
+               {"notes", plan.notes},
+               {"tasks", tasks_json(plan)},
+               {"memory_bytes", json::array()}};
+  for (size_t d = 0; d < step.memory.persistent_bytes.size(); ++d) {
+    tree["memory_bytes"].push_back(step.memory.persistent_bytes[d] +
+                                   step.memory.transient_bytes[d]);
   }
-  return tasks;
+  return tree;
 }
 
 }  // namespace tandem::cli

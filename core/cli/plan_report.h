@@ -4,11 +4,24 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/cli/print.h"
 #include "core/schedule/cost/bounds.h"
 #include "core/schedule/plan/memory_plan.h"
 #include "core/session/forecast.h"
 
 namespace tandem::cli {
+
+// What is known of a plan's step before it runs.
+struct PlannedStep {
+  int devices = 1;
+  MemoryPlan memory;
+  std::string refusal;  // memory_on()'s
+  Measurement predicted;
+  double alone = 0;  // seconds without copies between devices; 0: not known
+  CostSources sources;
+  StepBounds bounds;
+  ChainBound chain;
+};
 
 // Lines with their ends.
 [[nodiscard]] std::string links_text(const MachineOptions& machine);
@@ -17,7 +30,7 @@ namespace tandem::cli {
                                       double step);
 [[nodiscard]] std::string memory_text(const MemoryPlan& memory);
 
-[[nodiscard]] nlohmann::json to_json(const Forecast& forecast);
-[[nodiscard]] nlohmann::json tasks_json(const Plan& plan);
+[[nodiscard]] json to_json(const ForecastList& list);
+[[nodiscard]] json to_json(const PlannedStep& step, const Plan& plan);
 
 }  // namespace tandem::cli

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <iterator>
-#include <set>
+#include <map>
 #include <string_view>
 
 #include "core/base/error.h"
@@ -19,17 +18,10 @@ namespace tandem::cli {
 
 namespace {
 
-// Of plugins/templates: layer.cpp has these parts; each other source is a part of its own.
+// Of plugins/templates: layer.cpp has these parts; each source but those here is one of its own.
 const std::vector<std::string> parts_of_layer{"weights", "two-inputs", "random"};
-constexpr const char* of_every_plugin[] = {"CMakeLists.txt", "README.md", "net.prototxt"};
-
-struct File {
-  std::string part, extension;  // "loss", "cpp"
-};
-File file_of(std::string_view name) {
-  const size_t dot = name.rfind('.');
-  return {std::string(name.substr(0, dot)), std::string(name.substr(dot + 1))};
-}
+constexpr std::string_view without_part[] = {"layer.cpp", "CMakeLists.txt", "README.md",
+                                             "net.prototxt"};
 
 std::string template_text(std::string_view name) {
   for (const PluginTemplate& one : plugin_templates()) {
@@ -38,22 +30,19 @@ std::string template_text(std::string_view name) {
   throw error("the template {} is missing", name);
 }
 
-// The sources other than layer.cpp.
-std::vector<std::string_view> whole_sources() {
-  std::vector<std::string_view> result;
+// The sources that are parts of their own, by part: "loss" has "loss.cpp".
+std::map<std::string, std::string> whole_sources() {
+  std::map<std::string, std::string> result;
   for (const PluginTemplate& one : plugin_templates()) {
-    const auto same = [&](const char* name) { return one.name == name; };
-    if (!std::any_of(std::begin(of_every_plugin), std::end(of_every_plugin), same) &&
-        one.name != "layer.cpp") {
-      result.push_back(one.name);
-    }
+    if (std::ranges::count(without_part, one.name) > 0) continue;
+    result[std::filesystem::path(one.name).stem().string()] = one.name;
   }
   return result;
 }
 
 std::vector<std::string> known_parts() {
   std::vector<std::string> result = parts_of_layer;
-  for (const std::string_view source : whole_sources()) result.push_back(file_of(source).part);
+  for (const auto& [part, source] : whole_sources()) result.push_back(part);
   return result;
 }
 
@@ -63,25 +52,19 @@ struct Names {
   std::string word;    // Swish; classes have names that begin with it, as SwishLayer
 };
 
-constexpr size_t longest_name = 100;  // of a file's name the systems take 255 bytes
+constexpr size_t max_name = 100;  // of a file's name the systems take 255 bytes
+constexpr const char* of_words = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 
-bool is_letter_or_digit(unsigned char c) {
-  return (std::isalnum(c) != 0 && c < 128) || c == '_';
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_word(const std::string& text) {
-  return !text.empty() && !is_digit(text[0]) &&
-         std::all_of(text.begin(), text.end(), is_letter_or_digit);
+  return text.find_first_of("0123456789") != 0 && !text.empty() &&
+         text.find_first_not_of(of_words) == std::string::npos;
 }
 
 // A name that would do: "acme.my_layer" for "my-layer", "own.x" for "own.1x".
 std::string similar_name(const std::string& type) {
   const std::string prefix = type.substr(0, type.find('.'));
-  std::string word = type.substr(type.rfind('.') + 1, longest_name / 2);
-  std::replace_if(
-      word.begin(), word.end(), [](unsigned char c) { return !is_letter_or_digit(c); }, '_');
+  std::string word = type.substr(type.rfind('.') + 1, max_name / 2);
+  for (size_t at = 0; (at = word.find_first_not_of(of_words, at)) != word.npos;) word[at] = '_';
   word.erase(0, std::min(word.find_first_not_of("_0123456789"), word.size()));
   const bool keeps_prefix = prefix.size() < type.size() && is_word(prefix);
   return (keeps_prefix ? prefix : "acme") + "." + (is_word(word) ? word : "Swish");
@@ -95,15 +78,13 @@ Names names_of(const std::string& type) {
         "letters, digits and '_' and not beginning with a digit, as {}",
         type, similar_name(type));
   }
-  if (type.size() > longest_name) {
+  if (type.size() > max_name) {
     throw error("the name {}... has {} characters: a name has {} at most", type.substr(0, 20),
-                type.size(), longest_name);
+                type.size(), max_name);
   }
   Names names{type, type, type.substr(dot + 1)};
-  names.word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(names.word[0])));
-  for (char& c : names.module) {
-    c = c == '.' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
+  names.word[0] = char(std::toupper(names.word[0]));
+  for (char& c : names.module) c = c == '.' ? '_' : char(std::tolower(c));
   if (names.module.starts_with("tandem_")) {
     throw error("'{}': the prefix tandem is that of Tandem's own modules: write one of your own",
                 type);
@@ -111,18 +92,16 @@ Names names_of(const std::string& type) {
   return names;
 }
 
-using Parts = std::set<std::string>;
-
 // The names, and the texts {%part: text%} of the given parts, {%!part: text%} of those that are not
 // given.
-std::string filled(std::string text, const Names& names, const Parts& parts,
+std::string filled(std::string text, const Names& names, const std::vector<std::string>& parts,
                    const std::string& extension) {
   for (size_t end = text.find("%}"); end != std::string::npos; end = text.find("%}")) {
     const size_t begin = text.rfind("{%", end), colon = text.find(':', begin);
     std::string part = text.substr(begin + 2, colon - begin - 2);
     const bool is_without = part.front() == '!';
     if (is_without) part.erase(0, 1);
-    const bool is_kept = parts.contains(part) != is_without;
+    const bool is_kept = (std::ranges::count(parts, part) > 0) != is_without;
     text.replace(begin, end + 2 - begin,
                  is_kept ? text.substr(colon + 1, end - colon - 1) : std::string());
   }
@@ -141,14 +120,13 @@ std::string filled(std::string text, const Names& names, const Parts& parts,
 }
 
 void require_known(const std::vector<std::string>& parts) {
+  const std::vector<std::string> known = known_parts();
   for (const std::string& part : parts) {
-    const std::vector<std::string> known = known_parts();
-    if (std::count(known.begin(), known.end(), part) == 0) {
+    if (std::ranges::count(known, part) == 0) {
       throw error("--with {}: unknown{}; there are: {}", part, did_you_mean(part, known),
-                  plugin_template_parts());
+                  fmt::join(known, ", "));
     }
-    const bool is_alone = std::count(parts_of_layer.begin(), parts_of_layer.end(), part) == 0;
-    if (is_alone && parts.size() > 1) {
+    if (parts.size() > 1 && std::ranges::count(parts_of_layer, part) == 0) {
       throw error("--with {}: '{}' goes with no other part", fmt::join(parts, ","), part);
     }
   }
@@ -163,7 +141,6 @@ std::string plugin_template_parts() {
 std::string write_plugin_template(const std::string& name, const std::vector<std::string>& parts) {
   const Names names = names_of(name);
   require_known(parts);
-  const Parts chosen(parts.begin(), parts.end());
   const std::filesystem::path folder = names.module;
   std::error_code ignored;
   if (std::filesystem::exists(folder, ignored)) {
@@ -171,16 +148,16 @@ std::string write_plugin_template(const std::string& name, const std::vector<std
   }
   make_folders(folder);
   std::string source = "layer.cpp";
-  for (const std::string_view one : whole_sources()) {
-    if (chosen.contains(file_of(one).part)) source = one;
+  for (const auto& [part, file] : whole_sources()) {
+    if (std::ranges::count(parts, part) > 0) source = file;
   }
-  const std::string extension = file_of(source).extension;
-  for (const auto& [file, name] :
+  const std::string extension = source.substr(source.rfind('.') + 1);
+  for (const auto& [file, from] :
        {std::pair<std::string, std::string>{names.module + "." + extension, source},
         {names.module + ".prototxt", "net.prototxt"},
         {"CMakeLists.txt", "CMakeLists.txt"},
         {"README.md", "README.md"}}) {
-    write_text_file(folder / file, filled(template_text(name), names, chosen, extension));
+    write_text_file(folder / file, filled(template_text(from), names, parts, extension));
   }
   return folder.string();
 }

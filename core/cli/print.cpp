@@ -1,11 +1,12 @@
 #include "core/cli/print.h"
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 
 namespace tandem::cli {
 
 std::string printable(const std::string& text, const std::string& kept) {
-  const auto at = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : 0; };
+  const auto at = [&](size_t i) { return i < text.size() ? uint8_t(text[i]) : 0; };
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
     // The controls of U+0080 to U+009F are two bytes of UTF-8.
@@ -19,6 +20,11 @@ std::string printable(const std::string& text, const std::string& kept) {
     if (is_long) result += fmt::format("\\x{:02x}", at(++i));
   }
   return result;
+}
+
+int print_json(const json& tree) {
+  say("{}\n", tree.dump(2, ' ', false, json::error_handler_t::replace));
+  return 0;
 }
 
 }  // namespace tandem::cli

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 
 namespace tandem::cli {
+
+using nlohmann::json;
 
 // A text for a terminal or a log: bytes that would control it are written as \x1b, except those in
 // `kept`. Names of files and values in them may hold any.
@@ -32,5 +35,9 @@ template <class... Args>
 void print_names(fmt::format_string<Args...> format, Args&&... args) {
   say("{}", printable(fmt::format(format, std::forward<Args>(args)...), "\n"));
 }
+
+// To standard output. Names in it may be in Latin-1: U+FFFD replaces what is no UTF-8. Returns the
+// exit code of a command that has printed what it found.
+int print_json(const json& tree);
 
 }  // namespace tandem::cli

@@ -22,7 +22,7 @@ namespace {
 
 constexpr auto redraw = std::chrono::milliseconds(100);
 // Between two lines without a terminal, where steps take long.
-constexpr auto longest_silence = std::chrono::seconds(10);
+constexpr auto max_silence = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -32,7 +32,7 @@ int terminal_width(int otherwise) {
 }
 
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<int64_t>(std::llround(std::max(0.0, seconds)));
+  const auto whole = int64_t(std::llround(std::max(0.0, seconds)));
   if (whole >= 3600)
     return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
@@ -65,14 +65,14 @@ void Progress::on_message(const std::string& line) {
 
 void Progress::on_step(const StepReport& r) {
   const std::string left = r.seconds_left >= 0 ? clock_text(r.seconds_left) : "-:--";
-  const std::string numbers = fmt::format(
-      "step {}/{} epoch {:.2f}/{} loss {:.4f}{} lr {:.3g} {:.0f} images/s {} left", r.step, r.steps,
-      r.epochs * static_cast<double>(r.step) / static_cast<double>(r.steps), epochs_text(r.epochs),
-      r.loss, accuracy_, r.rate, r.images_per_second, left);
+  const std::string numbers =
+      fmt::format("step {}/{} epoch {:.2f}/{} loss {:.4f}{} lr {:.3g} {:.0f} images/s {} left",
+                  r.step, r.steps, r.epochs * double(r.step) / double(r.steps),
+                  epochs_text(r.epochs), r.loss, accuracy_, r.rate, r.images_per_second, left);
   const auto now = std::chrono::steady_clock::now();
   if (!terminal_) {
     const bool is_first = last_draw_ == std::chrono::steady_clock::time_point{};
-    const bool is_overdue = now - last_draw_ >= longest_silence;
+    const bool is_overdue = now - last_draw_ >= max_silence;
     if (!is_first && !is_overdue && r.step % display_ != 0 && r.step != r.steps) return;
     last_draw_ = now;
     say("{}\n", numbers);
@@ -82,13 +82,12 @@ void Progress::on_step(const StepReport& r) {
   if (now - last_draw_ < redraw && r.step != r.steps) return;
   last_draw_ = now;
   const int width = terminal_width(80);
-  const int room = std::clamp(width - static_cast<int>(numbers.size()) - 4, 0, 30);
-  const auto full = static_cast<int>(room * r.step / std::max<int64_t>(1, r.steps));
+  const int room = std::clamp(width - int(numbers.size()) - 4, 0, 30);
+  const auto full = int(room * r.step / std::max<int64_t>(1, r.steps));
   std::string bar;
   if (room > 4)
-    bar = "[" + std::string(static_cast<size_t>(full), '#') +
-          std::string(static_cast<size_t>(room - full), '.') + "] ";
-  say("\r\033[K{}", (bar + numbers).substr(0, static_cast<size_t>(width - 1)));
+    bar = "[" + std::string(size_t(full), '#') + std::string(size_t(room - full), '.') + "] ";
+  say("\r\033[K{}", (bar + numbers).substr(0, size_t(width - 1)));
   std::fflush(stdout);
   drawn_ = true;
 }

@@ -56,18 +56,15 @@ template <class Function>
 class Next {
  public:
   constexpr explicit Next(const char* name) : name_(name) {}
-  void find() {
-    function_.store(reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name_)),
-                    std::memory_order_relaxed);
+  Function* find() {
+    auto* const found = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name_));
+    function_.store(found, std::memory_order_relaxed);
+    return found;
   }
   template <class... Arguments>
   auto operator()(Arguments... arguments) {
-    Function* function = function_.load(std::memory_order_relaxed);
-    if (function == nullptr) {
-      find();
-      function = function_.load(std::memory_order_relaxed);
-    }
-    return function(arguments...);
+    Function* const function = function_.load(std::memory_order_relaxed);
+    return (function == nullptr ? find() : function)(arguments...);
   }
 
  private:
@@ -112,13 +109,9 @@ void* checked(void* memory, size_t bytes) {
 // All functions are found here: dlerror() allocates, and a dlsym() inside it frees the message that
 // it returns.
 void prepare() {
-  next_malloc.find();
-  next_calloc.find();
-  next_realloc.find();
-  next_aligned_alloc.find();
-  next_posix_memalign.find();
-  next_mmap.find();
-  next_pthread_create.find();
+  const auto find_all = [](auto&... next) { (next.find(), ...); };
+  find_all(next_malloc, next_calloc, next_realloc, next_aligned_alloc, next_posix_memalign,
+           next_mmap, next_pthread_create);
   std::set_terminate(&on_terminate);
 }
 

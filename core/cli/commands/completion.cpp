@@ -1,23 +1,35 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <cctype>
 
 #include "core/base/error.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 
 namespace tandem::cli {
 namespace {
 
-// What a shell offers as an option's value.
-enum class Offer { nothing, words, files, folders };
+using Options = std::vector<const CLI::Option*>;
 
-Offer offer_of(const OptionEntry& option) {
-  if (option.value.find('|') != std::string::npos) return Offer::words;
-  if (option.value == "FILE" || option.value == "PATH") return Offer::files;
-  return option.value == "FOLDER" ? Offer::folders : Offer::nothing;
+// "--steps", or "paths" of a positional argument.
+std::string name_of(const CLI::Option& option) {
+  const auto& names = option.get_lnames();
+  return names.empty() ? option.get_name() : "--" + names.front();
+}
+
+// The word that stands for its value; "": it takes none.
+std::string value_of(const CLI::Option& option) {
+  return option.get_type_size() == 0 ? "" : option.get_type_name();
+}
+
+// What a shell offers as an option's value: the texts that a script has for these.
+struct Offers {
+  std::string words, files, folders, nothing;
+};
+const std::string& offer_of(const CLI::Option& option, const Offers& offers) {
+  const std::string value = value_of(option);
+  if (value.find('|') != std::string::npos) return offers.words;
+  if (value == "FILE" || value == "PATH") return offers.files;
+  return value == "FOLDER" ? offers.folders : offers.nothing;
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -38,40 +50,38 @@ std::string shell_quoted(const std::string& text) {
   return "'" + replaced(text, "'", "'\\''") + "'";
 }
 
-std::string words_of(const OptionEntry& option) {
-  return replaced(option.value, "|", " ");
+// The alternatives of its value: "best last".
+std::string words_of(const CLI::Option& option) {
+  return replaced(value_of(option), "|", " ");
 }
 
-std::vector<std::string> option_names(const std::vector<OptionEntry>& options) {
-  std::vector<std::string> names;
-  for (const OptionEntry& option : options) {
-    if (!option.is_positional()) names.push_back(option.name);
+std::string option_names(const CLI::App& app) {
+  std::string names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_positional()) names += (names.empty() ? "" : " ") + name_of(*option);
   }
   return names;
 }
 
-std::string bash_script(const CommandTable& table) {
-  const char* files = "mapfile -t COMPREPLY < <(compgen -f -- \"$current\")";
-  const char* folders = "mapfile -t COMPREPLY < <(compgen -d -- \"$current\")";
+std::string bash_script(const CLI::App& app) {
   std::string values, options, names;
-  for (const CommandEntry& command : table.commands) {
-    names += command.name + " ";
+  for (const CLI::App* command : app.get_subcommands({})) {
+    const std::string& name = command->get_name();
+    names += name + " ";
     std::string positional = ":";
-    for (const OptionEntry& option : command.options) {
-      const Offer offer = offer_of(option);
-      const std::string reply = offer == Offer::words
-                                    ? fmt::format("words=\"{}\"", words_of(option))
-                                : offer == Offer::files   ? files
-                                : offer == Offer::folders ? folders
-                                                          : ":";
-      if (option.is_positional()) {
+    for (const CLI::Option* option : command->get_options()) {
+      const std::string reply =
+          offer_of(*option, {fmt::format("words=\"{}\"", words_of(*option)),
+                             "mapfile -t COMPREPLY < <(compgen -f -- \"$current\")",
+                             "mapfile -t COMPREPLY < <(compgen -d -- \"$current\")", ":"});
+      if (option->get_positional()) {
         positional = reply;
-      } else if (!option.value.empty()) {
-        values += fmt::format("    {},{}) {} ;;\n", command.name, option.name, reply);
+      } else if (!value_of(*option).empty()) {
+        values += fmt::format("    {},{}) {} ;;\n", name, name_of(*option), reply);
       }
     }
-    options += fmt::format("    {},-*) words=\"{}\" ;;\n    {},*) {} ;;\n", command.name,
-                           fmt::join(option_names(command.options), " "), command.name, positional);
+    options += fmt::format("    {0},-*) words=\"{1}\" ;;\n    {0},*) {2} ;;\n", name,
+                           option_names(*command), positional);
   }
   return fmt::format(R"(# bash completion of {0}
 _{0}() {{
@@ -90,11 +100,10 @@ _{0}() {{
 }}
 complete -F _{0} {0}
 )",
-                     table.name, names, fmt::join(option_names(table.options), " "), values,
-                     options);
+                     app.get_name(), names, option_names(app), values, options);
 }
 
-std::string zsh_script(const CommandTable& table) {
+std::string zsh_script(const CLI::App& app) {
   const auto escaped = [](std::string text) {
     for (const char* special : {"[", "]", ":"}) {
       text = replaced(text, special, std::string("\\") + special);
@@ -102,21 +111,21 @@ std::string zsh_script(const CommandTable& table) {
     return text;
   };
   std::string commands, cases;
-  for (const CommandEntry& command : table.commands) {
-    commands += fmt::format("    {}\n", shell_quoted(command.name + ":" + escaped(command.help)));
-    cases += fmt::format("    {}) _arguments", command.name);
-    for (const OptionEntry& option : command.options) {
-      const Offer offer = offer_of(option);
-      const std::string values = offer == Offer::words     ? "(" + words_of(option) + ")"
-                                 : offer == Offer::files   ? "_files"
-                                 : offer == Offer::folders ? "_files -/"
-                                                           : " ";
-      std::string text = option.name;
-      if (option.is_positional()) {
-        text = fmt::format("*:{}:{}", option.name, values);
+  for (const CLI::App* command : app.get_subcommands({})) {
+    const std::string& name = command->get_name();
+    commands +=
+        fmt::format("    {}\n", shell_quoted(name + ":" + escaped(command->get_description())));
+    cases += fmt::format("    {}) _arguments", name);
+    for (const CLI::Option* option : command->get_options()) {
+      const std::string values =
+          offer_of(*option, {"(" + words_of(*option) + ")", "_files", "_files -/", " "});
+      std::string text = name_of(*option);
+      if (option->get_positional()) {
+        text = fmt::format("*:{}:{}", text, values);
       } else {
-        text += "[" + escaped(option.help) + "]";
-        if (!option.value.empty()) text += fmt::format(":{}:{}", option.name.substr(2), values);
+        const std::string value = text.substr(2);
+        text += "[" + escaped(option->get_description()) + "]";
+        if (!value_of(*option).empty()) text += fmt::format(":{}:{}", value, values);
       }
       cases += " \\\n      " + shell_quoted(text);
     }
@@ -139,31 +148,32 @@ _{0}() {{
 }}
 _{0} "$@"
 )",
-                     table.name, commands, fmt::join(option_names(table.options), " "), cases);
+                     app.get_name(), commands, option_names(app), cases);
 }
 
-std::string fish_script(const CommandTable& table) {
+std::string fish_script(const CLI::App& app) {
   const auto quote = [](const std::string& text) {
     return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";
   };
-  std::string script = fmt::format("# fish completion of {0}\ncomplete -c {0} -f\n", table.name);
-  const auto add = [&](const std::string& condition, const OptionEntry& option) {
-    const Offer offer = offer_of(option);
-    script += fmt::format("complete -c {} -n {}", table.name, quote(condition));
-    if (!option.is_positional()) script += " -l " + option.name.substr(2);
-    if (offer == Offer::words) script += " -x -a " + quote(words_of(option));
-    if (offer == Offer::files) script += option.is_positional() ? " -F" : " -r -F";
-    if (offer == Offer::folders) script += " -x -a '(__fish_complete_directories)'";
-    if (offer == Offer::nothing && !option.value.empty()) script += " -x";
-    script += fmt::format(" -d {}\n", quote(option.help));
-  };
-  for (const OptionEntry& option : table.options) add("__fish_use_subcommand", option);
-  for (const CommandEntry& command : table.commands) {
-    script += fmt::format("complete -c {} -n __fish_use_subcommand -a {} -d {}\n", table.name,
-                          command.name, quote(command.help));
-    for (const OptionEntry& option : command.options) {
-      add("__fish_seen_subcommand_from " + command.name, option);
+  const std::string& name = app.get_name();
+  std::string script = fmt::format("# fish completion of {0}\ncomplete -c {0} -f\n", name);
+  const auto add = [&](const std::string& condition, const Options& options) {
+    for (const CLI::Option* option : options) {
+      const bool is_positional = option->get_positional();
+      script += fmt::format("complete -c {} -n {}", name, quote(condition));
+      if (!is_positional) script += " -l " + name_of(*option).substr(2);
+      script +=
+          offer_of(*option, {" -x -a " + quote(words_of(*option)), is_positional ? " -F" : " -r -F",
+                             " -x -a '(__fish_complete_directories)'",
+                             value_of(*option).empty() ? "" : " -x"});
+      script += fmt::format(" -d {}\n", quote(option->get_description()));
     }
+  };
+  add("__fish_use_subcommand", app.get_options());
+  for (const CLI::App* command : app.get_subcommands({})) {
+    script += fmt::format("complete -c {} -n __fish_use_subcommand -a {} -d {}\n", name,
+                          command->get_name(), quote(command->get_description()));
+    add("__fish_seen_subcommand_from " + command->get_name(), command->get_options());
   }
   return script;
 }
@@ -175,40 +185,40 @@ std::string roff(const std::string& text) {
   return result.starts_with('.') || result.starts_with('\'') ? "\\&" + result : result;
 }
 
-std::string roff_entry(const OptionEntry& option) {
-  std::string text = fmt::format(".TP\n\\fB{}\\fR", roff(option.name));
-  if (!option.value.empty() && !option.is_positional()) {
-    text += fmt::format(" \\fI{}\\fR", roff(replaced(option.value, "|", " | ")));
+// The options with a heading for each group but the first.
+std::string roff_entries(const Options& options) {
+  std::string text, group = options.front()->get_group();
+  for (const CLI::Option* option : options) {
+    if (option->get_group() != group) {
+      group = option->get_group();
+      text += fmt::format(".PP\n\\fI{}\\fR\n", roff(group));
+    }
+    text += fmt::format(".TP\n\\fB{}\\fR", roff(name_of(*option)));
+    const std::string value = option->get_positional() ? "" : value_of(*option);
+    if (!value.empty()) text += fmt::format(" \\fI{}\\fR", roff(replaced(value, "|", " | ")));
+    text += "\n" + roff(option->get_description()) + "\n";
+    const std::string standard = option->get_default_str();
+    if (!standard.empty()) text += fmt::format("(default: {})\n", roff(standard));
   }
-  text += "\n" + roff(option.help) + "\n";
-  if (!option.standard.empty()) text += fmt::format("(default: {})\n", roff(option.standard));
   return text;
 }
 
-std::string manual_page(const CommandTable& table) {
-  const size_t end = table.help.find('.');
+std::string manual_page(const CLI::App& app) {
+  const std::string &name = app.get_name(), help = app.get_description();
   std::string page = fmt::format(
-      ".TH {} 1 \"\" \"{} {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.B {}\n"
-      ".I COMMAND\n[\\fIOPTION\\fR]...\n.SH DESCRIPTION\n{}\n",
-      upper_case(table.name), table.name, table.version, table.name,
-      roff(table.help.substr(0, end)), table.name, roff(table.help));
-  for (const OptionEntry& option : table.options) page += roff_entry(option);
-  page += ".SH COMMANDS\n";
-  for (const CommandEntry& command : table.commands) {
-    page += fmt::format(".SS {} {}", table.name, command.name);
-    for (const OptionEntry& option : command.options) {
-      if (option.is_positional()) {
-        const std::string name = upper_case(option.name);
-        page += option.is_required ? " " + name : " [" + name + "]";
-      }
+      ".TH {} 1 \"\" \"{}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.B {}\n"
+      ".I COMMAND\n[\\fIOPTION\\fR]...\n.SH DESCRIPTION\n{}\n{}.SH COMMANDS\n",
+      upper_case(name), app.version(), name, roff(help.substr(0, help.find('.'))), name, roff(help),
+      roff_entries(app.get_options()));
+  for (const CLI::App* command : app.get_subcommands({})) {
+    page += fmt::format(".SS {} {}", name, command->get_name());
+    for (const CLI::Option* option : command->get_options()) {
+      if (!option->get_positional()) continue;
+      const std::string argument = upper_case(name_of(*option));
+      page += option->get_required() ? " " + argument : " [" + argument + "]";
     }
-    page += fmt::format("\n{}.\n", roff(command.help));
-    std::string group = command.options.front().group;
-    for (const OptionEntry& option : command.options) {
-      if (option.group != group) page += fmt::format(".PP\n\\fI{}\\fR\n", roff(option.group));
-      group = option.group;
-      page += roff_entry(option);
-    }
+    page += fmt::format("\n{}.\n{}", roff(command->get_description()),
+                        roff_entries(command->get_options()));
   }
   page += fmt::format(
       ".SH ENVIRONMENT\n.TP\n\\fBTANDEM_PLUGIN_PATH\\fR\nFolders to load plugins from, before the "
@@ -221,25 +231,31 @@ std::string manual_page(const CommandTable& table) {
   return page;
 }
 
-int print_completion(const std::string& kind, const CommandTable& table) {
-  if (kind != "bash" && kind != "zsh" && kind != "fish" && kind != "man") {
-    throw error("completion {}: there are bash, zsh, fish and man", kind);
+struct CompletionArguments {
+  std::string kind;
+  const CommandLine* line = nullptr;
+};
+
+int print_completion(CompletionArguments& a) {
+  for (const auto& [kind, text_of] : {std::pair{"bash", &bash_script},
+                                      {"zsh", &zsh_script},
+                                      {"fish", &fish_script},
+                                      {"man", &manual_page}}) {
+    if (a.kind != kind) continue;
+    say("{}", text_of(a.line->app()));
+    return 0;
   }
-  say("{}", kind == "bash"   ? bash_script(table)
-            : kind == "zsh"  ? zsh_script(table)
-            : kind == "fish" ? fish_script(table)
-                             : manual_page(table));
-  return 0;
+  throw error("completion {}: there are bash, zsh, fish and man", a.kind);
 }
 
 }  // namespace
 
 void add_completion(CommandLine& line) {
-  auto kind = std::make_shared<std::string>();
   Command& command =
       line.add("completion", "Print the completion script of a shell, or the manual page (man)");
-  command.option("kind bash|zsh|fish|man", kind.get(), "What to print").required();
-  command.action([kind, &line] { return print_completion(*kind, line.table()); });
+  CompletionArguments& a = command.runs(print_completion);
+  a.line = &line;
+  command.add({{"kind bash|zsh|fish|man", &a.kind, "What to print", required}});
 }
 
 }  // namespace tandem::cli

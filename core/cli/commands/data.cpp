@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,10 +6,8 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
-#include "core/cli/print.h"
 #include "core/cli/progress.h"
 #include "core/data/loader.h"
 #include "core/plugin/registry.h"
@@ -21,13 +18,15 @@
 namespace tandem::cli {
 namespace {
 
+constexpr const char* as_of_train = "For --preview: as of 'tandem train'";
+
 struct DataArguments {
-  std::string source, html, preview, net, recipe, augment;
+  std::string source, html, preview;
+  TrainOptions preview_of;  // what `tandem train` would have; without the data and the seed
   std::vector<std::string> options;
   uint64_t seed = 1;
   int threads = 0;
-  int64_t pictures = 32, image_size = 0;
-  double mixup = 0, cutmix = 0;
+  int64_t pictures = 32;
   bool as_json = false;
 };
 
@@ -54,27 +53,21 @@ Audit inspect(Registry& registry, const DataArguments& arguments) {
 
 // Draws the first images of the first epoch, as `tandem train` with the same options reads them.
 void draw_preview(Registry& registry, const DataArguments& arguments) {
-  constexpr int64_t border = 2, most_columns = 8;
-  TrainOptions options;
+  constexpr int64_t border = 2, max_columns = 8;
+  TrainOptions options = arguments.preview_of;
   options.data = arguments.source;
-  options.net = arguments.net;
   options.seed = arguments.seed;
   options.adapt_classes = true;
-  options.recipe = arguments.recipe;
-  options.augment = arguments.augment;
-  options.image_size = arguments.image_size;
-  options.mixup = arguments.mixup;
-  options.cutmix = arguments.cutmix;
   options.data_parameters = read_pairs(arguments.options, "--data-option", "mirror=true");
   const TrainSetup setup = resolve(registry, options);
   const Dataset& data = *setup.training_data;
   const Shape shape = data.shape();
   const Display display(setup.record.data_parameters, shape);
   const int64_t count = std::min(arguments.pictures, data.size());
-  const int64_t columns = std::min(count, most_columns), rows = (count + columns - 1) / columns;
+  const int64_t columns = std::min(count, max_columns), rows = (count + columns - 1) / columns;
   const int64_t width = columns * (shape.w + border) + border;
   const int64_t height = rows * (shape.h + border) + border;
-  std::vector<unsigned char> picture(static_cast<size_t>(3 * width * height), 255);
+  std::vector<unsigned char> picture(size_t(3 * width * height), 255);
   LoaderOptions loading;
   loading.batch = count + count % 2;  // even, so that every image has a partner to be mixed with
   loading.seed = arguments.seed;
@@ -83,7 +76,7 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
   loading.slots = 1;
   loading.batch_count = 1;
   Loader loader(data, loading,
-                {[](int64_t bytes) { return std::malloc(static_cast<size_t>(bytes)); }, std::free});
+                {[](int64_t bytes) { return std::malloc(size_t(bytes)); }, std::free});
   const Batch batch = loader.next();
   const auto* pixels = reinterpret_cast<const float*>(batch.memory + loader.layout().data_offset);
   const auto* labels = reinterpret_cast<const float*>(batch.memory + loader.layout().label_offset);
@@ -103,7 +96,7 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
               arguments.preview);
 }
 
-int run_data(const DataArguments& arguments) {
+int run_data(DataArguments& arguments) {
   Registry registry = Registry::with_defaults();
   if (!arguments.preview.empty()) draw_preview(registry, arguments);
   if (!arguments.preview.empty() && arguments.html.empty() && !arguments.as_json) return 0;
@@ -123,33 +116,27 @@ int run_data(const DataArguments& arguments) {
 }  // namespace
 
 void add_data(CommandLine& line) {
-  auto arguments = std::make_shared<DataArguments>();
-  DataArguments& a = *arguments;
   Command& command =
       line.add("data", "Inspect a data set: classes, sizes, damaged images, duplicates, leaks");
-  command.option("source PATH", &a.source, "As --data of 'tandem train'").required();
-  add_json_option(command, a.as_json);
-  command.option("--html FILE", &a.html, "Write a page with pictures of every class");
-  command.option("--preview FILE", &a.preview,
-                 "Write a PNG with images as a net receives them, and inspect only with --html or "
-                 "--json");
-  command.option("--net FILE", &a.net, "For --preview: the net (default: resnet18)");
-  command.option("--image-size N", &a.image_size, "For --preview: as of 'tandem train'")
-      .range(1, 16384);
-  command.option("--augment none|light|photos|strong", &a.augment,
-                 "For --preview: as of 'tandem train'");
-  command.option("--recipe plain|photos|caffe", &a.recipe, "For --preview: as of 'tandem train'");
-  command.option("--mixup X", &a.mixup, "For --preview: as of 'tandem train'");
-  command.option("--cutmix X", &a.cutmix, "For --preview: as of 'tandem train'");
-  command.option("--images N", &a.pictures, "For --preview: number of images")
-      .show_default()
-      .range(1, 1000);
-  command.option("--data-option NAME=VALUE", &a.options,
-                 "A parameter of the data set, as of 'tandem train'");
-  command.option("--seed N", &a.seed, "Seed of split and augmentation").show_default();
-  command.option("--threads N", &a.threads, "Threads that read images (default: all cores)")
-      .range(0);
-  command.action([arguments] { return run_data(*arguments); });
+  DataArguments& a = command.runs(run_data);
+  command.add({
+      {"source PATH", &a.source, "As --data of 'tandem train'", required},
+      json_option(a.as_json),
+      {"--html FILE", &a.html, "Write a page with pictures of every class"},
+      {"--preview FILE", &a.preview,
+       "Write a PNG with images as a net receives them, and inspect only with --html or --json"},
+      {"--net FILE", &a.preview_of.net, "For --preview: the net (default: resnet18)"},
+      {"--image-size N", &a.preview_of.image_size, as_of_train, in_range(1, max_image_size)},
+      {"--augment none|light|photos|strong", &a.preview_of.augment, as_of_train},
+      {"--recipe plain|photos|caffe", &a.preview_of.recipe, as_of_train},
+      {"--mixup X", &a.preview_of.mixup, as_of_train},
+      {"--cutmix X", &a.preview_of.cutmix, as_of_train},
+      {"--images N", &a.pictures, "For --preview: number of images", show_default,
+       in_range(1, 1000)},
+      {"--data-option NAME=VALUE", &a.options, "A parameter of the data set, as of 'tandem train'"},
+      {"--seed N", &a.seed, "Seed of split and augmentation", show_default},
+      threads_option(a.threads),
+  });
 }
 
 }  // namespace tandem::cli

@@ -2,9 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "core/device/find_topology.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
@@ -16,7 +14,11 @@
 namespace tandem::cli {
 namespace {
 
-using nlohmann::json;
+struct DevicesArguments {
+  bool as_json = false, links = false;
+  std::string devices = to_string(DeviceSpec{default_kind, {0, 1}}), measure;
+  DeviceOptions machine;
+};
 
 // The devices of one kind; "reason": why there is none, or why one is left out.
 json devices_json(const Registry& registry, const std::string& kind) {
@@ -75,8 +77,7 @@ int list_devices(bool as_json) {
     tree.push_back(devices_json(registry, kind));
     if (!as_json) print_devices(tree.back());
   }
-  if (as_json) print_json(tree);
-  return 0;
+  return as_json ? print_json(tree) : 0;
 }
 
 // Options for measuring have no effect on a list; of these only --devices has one on --links.
@@ -171,54 +172,47 @@ int measure_ranks(const Communicator& ranks, const Registry& registry, const Dev
   return 0;
 }
 
-int measure_all(const Command& command, const std::string& text, const std::string& file,
-                const DeviceOptions& options) {
+int measure_all(const DevicesArguments& a, const Command& command) {
   constexpr double watchdog_seconds = 600;
   const Registry registry = Registry::with_defaults();
   const std::unique_ptr<Communicator> ranks =
       open_ranks(registry, 0, watchdog_seconds, command.given_values());
   return as_rank(ranks.get(), [&] {
-    if (ranks == nullptr || ranks->rank() == 0) require_absent(file);
-    if (ranks == nullptr) return measure_devices(registry, text, file, options);
-    if (options.link.size() + options.topology.size() > 0) {
+    if (ranks == nullptr || ranks->rank() == 0) require_absent(a.measure);
+    if (ranks == nullptr) return measure_devices(registry, a.devices, a.measure, a.machine);
+    if (!a.machine.link.empty() || !a.machine.topology.empty()) {
       throw error("--link and --topology are for one process: links between ranks are measured");
     }
-    require_messages_from(registry, text);
-    return measure_ranks(*ranks, registry, parse_devices(text, registry), file,
-                         machine_options(options).threads);
+    require_messages_from(registry, a.devices);
+    return measure_ranks(*ranks, registry, parse_devices(a.devices, registry), a.measure,
+                         machine_options(a.machine).threads);
   });
+}
+
+int run_devices(DevicesArguments& a, const Command& command) {
+  if (!a.measure.empty()) return measure_all(a, command);
+  require_measure(command, a.links);
+  return a.links ? print_links(a.devices) : list_devices(a.as_json);
 }
 
 }  // namespace
 
 void add_devices(CommandLine& line) {
-  struct Arguments {
-    bool as_json = false, links = false;
-    std::string devices = to_string(DeviceSpec{default_kind, {0, 1}}), measure;
-    DeviceOptions machine;
-  };
-  auto a = std::make_shared<Arguments>();
   Command& command =
       line.add("devices", "List the kinds of devices and what this machine has of each");
-  const Option as_json = command.flag("--json", a->as_json, "Print JSON");
-  Option measure = command.option("--measure FILE", &a->measure,
-                                  "Measure the copies between every pair of --devices, or the "
-                                  "messages between ranks, and write this topology file");
-  measure.excludes(as_json);
-  command
-      .flag("--links", a->links,
-            "Print what the hardware reports of the links between --devices: PCIe, NVLink")
-      .excludes(as_json)
-      .excludes(measure);
-  command.option("--devices DEVICES", &a->devices, "Between which devices, e.g. cpu:4")
-      .show_default();
-  add_device_options(command, a->machine);
-  command.action([a, &command] {
-    if (!a->measure.empty()) return measure_all(command, a->devices, a->measure, a->machine);
-    require_measure(command, a->links);
-    if (a->links) return print_links(a->devices);
-    return list_devices(a->as_json);
+  DevicesArguments& a = command.runs(run_devices);
+  command.add({
+      json_option(a.as_json),
+      {"--measure FILE", &a.measure,
+       "Measure the copies between every pair of --devices, or the messages between ranks, and "
+       "write this topology file",
+       excludes("--json")},
+      {"--links", &a.links,
+       "Print what the hardware reports of the links between --devices: PCIe, NVLink",
+       excludes("--json"), excludes("--measure")},
+      {"--devices DEVICES", &a.devices, "Between which devices, e.g. cpu:4", show_default},
   });
+  add_device_options(command, a.machine);
 }
 
 }  // namespace tandem::cli

@@ -1,9 +1,6 @@
-#include <fmt/format.h>
-
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "include/tandem/predict.h"
 
 namespace tandem::cli {
@@ -11,24 +8,30 @@ namespace {
 
 // "480x640"
 void read_picture_size(const std::string& text, ExportOptions& options) {
-  constexpr int64_t largest = 4096;
+  constexpr int64_t max = 4096;
   const std::vector<std::string> sides = split(text, 'x');
   int64_t height = 0, width = 0;
   if (sides.size() != 2 || !parse_integer(sides[0], &height) || !parse_integer(sides[1], &width) ||
-      height < 1 || width < 1 || height > largest || width > largest) {
+      height < 1 || width < 1 || height > max || width > max) {
     throw error("--preprocess {}: give height and width of the pictures, as 480x640 (at most {})",
-                text, largest);
+                text, max);
   }
   options.picture_height = height;
   options.picture_width = width;
 }
 
-int run_export(ExportOptions options, const std::filesystem::path& onnx_file) {
-  if (options.file.empty() == onnx_file.empty()) {
+struct ExportArguments {
+  ExportOptions options;
+  std::filesystem::path onnx_file;
+};
+
+int run_export(ExportArguments& a) {
+  ExportOptions& options = a.options;
+  if (options.file.empty() == a.onnx_file.empty()) {
     throw error("name one file to write: FILE.onnx, FILE.caffemodel or FILE.safetensors");
   }
-  if (!onnx_file.empty()) {
-    options.file = onnx_file;
+  if (!a.onnx_file.empty()) {
+    options.file = a.onnx_file;
     options.onnx = true;
   }
   const ExportResult result = export_run(options);
@@ -41,24 +44,25 @@ int run_export(ExportOptions options, const std::filesystem::path& onnx_file) {
 }  // namespace
 
 void add_export(CommandLine& line) {
-  auto options = std::make_shared<ExportOptions>();
-  auto onnx_file = std::make_shared<std::filesystem::path>();
   Command& command =
       line.add("export", "Write a run's net as ONNX, or its weights as one file, also for Caffe");
-  command.option("--run FOLDER", &options->run, "Run folder").required();
-  command.option("file FILE", &options->file, "FILE.onnx, FILE.caffemodel or FILE.safetensors");
-  command.option("--weights best|last", &options->weights, "Weights of the best or the last step")
-      .show_default();
+  ExportArguments& a = command.runs(run_export);
+  ExportOptions& o = a.options;
+  command.add({
+      run_option(o.run),
+      {"file FILE", &o.file, "FILE.onnx, FILE.caffemodel or FILE.safetensors"},
+      weights_option(o.weights),
+  });
   command.group("ONNX");
-  command.option("--onnx FILE", onnx_file.get(), "Write ONNX, whatever the name ends in");
-  command.option(
-      "--preprocess HxW", [options](const std::string& text) { read_picture_size(text, *options); },
-      "The model takes RGB pictures of this size, as 480x640, and resizes, crops and normalises "
-      "them itself");
-  command.flag("--softmax", options->softmax, "The model gives probabilities, not scores");
-  command.flag("--fold-batch-norm", options->fold_batch_norm,
-               "Fold BatchNorm into the weights of the layers before it");
-  command.action([options, onnx_file] { return run_export(*options, *onnx_file); });
+  command.add({
+      {"--onnx FILE", &a.onnx_file, "Write ONNX, whatever the name ends in"},
+      {"--preprocess HxW", [&o](const std::string& text) { read_picture_size(text, o); },
+       "The model takes RGB pictures of this size, as 480x640, and resizes, crops and normalises "
+       "them itself"},
+      {"--softmax", &o.softmax, "The model gives probabilities, not scores"},
+      {"--fold-batch-norm", &o.fold_batch_norm,
+       "Fold BatchNorm into the weights of the layers before it"},
+  });
 }
 
 }  // namespace tandem::cli

@@ -1,29 +1,29 @@
-#include <fmt/format.h>
-
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "include/tandem/predict.h"
 
 namespace tandem::cli {
+namespace {
+
+int run_import(ImportOptions& options) {
+  const ImportResult result = import_weights(options);
+  print_names("{}\nrun folder: {}\n", result.notes, printable(result.run.string()));
+  return 0;
+}
+
+}  // namespace
 
 void add_import(CommandLine& line) {
-  auto options = std::make_shared<ImportOptions>();
   Command& command = line.add("import", "Make a run folder of published weights");
-  command
-      .option("weights PATH", &options->weights,
-              "A folder of timm's (model.safetensors, config.json), or a .safetensors or "
-              ".caffemodel file")
-      .required();
-  command.option("--net,--model FILE", &options->net,
-                 "The architecture of a file alone, e.g. resnet50; or a model's name or a prototxt "
-                 "file");
-  command.option("--classes FILE", &options->classes,
-                 "A file with a class name on each line (default: 'class 0', ...)");
-  command.option("--out FOLDER", &options->out, "Run folder (default: runs/<net>-<number>)");
-  command.action([options] {
-    const ImportResult result = import_weights(*options);
-    say("{}\nrun folder: {}\n", printable(result.notes, "\n"), printable(result.run.string()));
-    return 0;
+  ImportOptions& o = command.runs(run_import);
+  command.add({
+      {"weights PATH", &o.weights,
+       "A folder of timm's (model.safetensors, config.json), or a .safetensors or .caffemodel file",
+       required},
+      {"--net,--model FILE", &o.net,
+       "The architecture of a file alone, e.g. resnet50; or a model's name or a prototxt file"},
+      {"--classes FILE", &o.classes,
+       "A file with a class name on each line (default: 'class 0', ...)"},
+      {"--out FOLDER", &o.out, "Run folder (default: runs/<net>-<number>)"},
   });
 }
 

@@ -7,25 +7,21 @@
 #include "core/base/numbers/shape.h"
 #include "core/base/text/strings.h"
 #include "core/check/subject.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "core/device/parse.h"
 #include "core/plugin/registry.h"
 
 namespace tandem::cli {
 namespace {
 
-using nlohmann::json;
-
-// What a trait says, for people.
-struct TraitText {
-  uint64_t trait;
+// What a constant of the plugin interface says, for people.
+struct Meaning {
+  uint64_t value;
   const char* name;
   const char* text;
 };
-const std::vector<TraitText>& trait_texts() {
-  static const std::vector<TraitText> texts{
+const std::vector<Meaning>& traits() {
+  static const std::vector<Meaning> all{
       {TANDEM_PER_SAMPLE, "PER_SAMPLE", "a row of the outputs depends on that row of the inputs"},
       {TANDEM_IN_PLACE, "IN_PLACE", "output 0 may use the memory of input 0"},
       {TANDEM_SLICED_OUTPUTS, "SLICED_OUTPUTS", "a device may compute a part of the channels"},
@@ -38,24 +34,18 @@ const std::vector<TraitText>& trait_texts() {
       {TANDEM_RANDOM, "RANDOM", "draws random numbers in training"},
       {TANDEM_SAVES_NOTHING, "SAVES_NOTHING", "backward passes need no memory of forward"},
   };
-  return texts;
+  return all;
 }
 
-// What an input's role says, for people.
-struct RoleText {
-  int32_t role;
-  const char* name;
-  const char* text;
-};
-const RoleText& role_text(int32_t role) {
-  static const std::vector<RoleText> texts{
+const Meaning& role_of(const tandem_input& input) {
+  static const std::vector<Meaning> roles{
       {TANDEM_INPUT_DATA, "data", ""},
       {TANDEM_INPUT_LABEL, "label", "a label, below zero where a row holds no sample"},
       {TANDEM_INPUT_TARGETS, "targets", "a label, or a value for each class"},
       {TANDEM_INPUT_SHAPE, "shape", "only its shape is used"},
       {TANDEM_INPUT_NON_DIFFERENTIABLE, "non_differentiable", "no gradient flows into it"}};
-  return *std::find_if(texts.begin(), texts.end(),
-                       [role](const RoleText& text) { return text.role == role; });
+  return *std::find_if(roles.begin(), roles.end(),
+                       [&](const Meaning& role) { return role.value == uint64_t(input.role); });
 }
 
 // The names of its weights in a usual case; empty if that cannot be found out.
@@ -88,28 +78,42 @@ const char* kind_of(int32_t type) {
   return "unknown";
 }
 
-json parameter_json(const tandem_parameter& p) {
-  json entry = {{"name", p.name}, {"type", kind_of(p.type)}, {"required", p.required != 0}};
-  if (p.block != nullptr) entry["block"] = p.block;
-  if (p.help != nullptr) entry["help"] = p.help;
-  if (p.default_value != nullptr) entry["default"] = p.default_value;
-  if (p.minimum <= p.maximum) {
-    entry["minimum"] = p.minimum;
-    entry["maximum"] = p.maximum;
-  }
-  if (p.choices != nullptr) entry["choices"] = split(p.choices, '|');
-  return entry;
+using Parameters = std::vector<const tandem_parameter*>;
+// Of a layer type or a data set.
+template <class Type>
+Parameters parameters_of(const Type& type) {
+  return {type.parameters, type.parameters + type.parameter_count};
 }
 
-void print_parameter(const tandem_parameter& p) {
-  std::string range;
-  if (p.choices != nullptr) range = p.choices;
-  if (p.minimum <= p.maximum) range = fmt::format("{:g} to {:g}", p.minimum, p.maximum);
-  const std::string fallback =
-      p.default_value != nullptr ? p.default_value : (p.required != 0 ? "required" : "-");
-  const std::string place = p.block != nullptr ? fmt::format("{}.{}", p.block, p.name) : p.name;
-  say("  {:<42} {:<9} {:<10} {:<22} {}\n", place, kind_of(p.type), fallback, range,
-      p.help != nullptr ? p.help : "");
+json parameters_json(const Parameters& parameters) {
+  json list = json::array();
+  for (const tandem_parameter* p : parameters) {
+    json& entry = list.emplace_back(
+        json{{"name", p->name}, {"type", kind_of(p->type)}, {"required", p->required != 0}});
+    if (p->block != nullptr) entry["block"] = p->block;
+    if (p->help != nullptr) entry["help"] = p->help;
+    if (p->default_value != nullptr) entry["default"] = p->default_value;
+    if (p->minimum <= p->maximum) {
+      entry["minimum"] = p->minimum;
+      entry["maximum"] = p->maximum;
+    }
+    if (p->choices != nullptr) entry["choices"] = split(p->choices, '|');
+  }
+  return list;
+}
+
+// `title`: of the column of names, which have their blocks before them if `with_blocks`.
+void print_parameters(const char* title, const Parameters& parameters, bool with_blocks) {
+  constexpr auto row = "  {:<42} {:<9} {:<10} {:<22} {}\n";
+  if (!parameters.empty()) say(row, title, "type", "default", "range", "");
+  for (const tandem_parameter* p : parameters) {
+    std::string range = p->choices != nullptr ? p->choices : "";
+    if (p->minimum <= p->maximum) range = fmt::format("{:g} to {:g}", p->minimum, p->maximum);
+    const char* missing = p->required != 0 ? "required" : "-";
+    say(row, with_blocks && p->block != nullptr ? fmt::format("{}.{}", p->block, p->name) : p->name,
+        kind_of(p->type), p->default_value != nullptr ? p->default_value : missing, range,
+        p->help != nullptr ? p->help : "");
+  }
 }
 
 // A kernel of a layer for a kind of device, with the dtypes of tensors that it takes; none if two
@@ -161,13 +165,13 @@ void print_one(const Registry& registry, const tandem_layer_type& type,
   say("  inputs: {}, outputs: {}\n", arity(type.minimum_inputs, type.maximum_inputs),
       arity(type.minimum_outputs, type.maximum_outputs));
   for (uint32_t i = 0; i < type.input_count; ++i) {
-    say("  input {:<16} {}\n", type.inputs[i]->name, role_text(type.inputs[i]->role).text);
+    say("  input {:<16} {}\n", type.inputs[i]->name, role_of(*type.inputs[i]).text);
   }
   if (const auto names = weight_names(registry, type); !names.empty()) {
     say("  weights: {}\n", fmt::join(names, ", "));
   }
-  for (const TraitText& trait : trait_texts()) {
-    if ((type.traits & trait.trait) == 0) continue;
+  for (const Meaning& trait : traits()) {
+    if ((type.traits & trait.value) == 0) continue;
     say("  {:<22} {}\n", trait.name, trait.text);
   }
   for (const ModuleReport& module : registry.modules()) {
@@ -183,29 +187,28 @@ void print_one(const Registry& registry, const tandem_layer_type& type,
     say("  {} of plugin ABI {}.{} has {}\n", module.path.string(), module.abi_major,
         module.abi_minor, fmt::join(parts, " and "));
   }
-  if (type.parameter_count == 0) return;
-  say("  {:<42} {:<9} {:<10} {:<22} {}\n", "parameter", "type", "default", "range", "");
-  for (uint32_t i = 0; i < type.parameter_count; ++i) print_parameter(*type.parameters[i]);
+  print_parameters("parameter", parameters_of(type), true);
 }
 
 json layer_json(const tandem_layer_type& type, const std::vector<KernelOffer>& offers) {
-  json entry = {{"name", type.name},          {"help", type.help},       {"devices", json::array()},
-                {"dtypes", json::object()},   {"inputs", json::array()}, {"traits", json::array()},
-                {"parameters", json::array()}};
+  json entry = {{"name", type.name},
+                {"help", type.help},
+                {"devices", json::array()},
+                {"dtypes", json::object()},
+                {"inputs", json::array()},
+                {"traits", json::array()},
+                {"parameters", parameters_json(parameters_of(type))}};
   for (uint32_t i = 0; i < type.input_count; ++i) {
     const tandem_input& input = *type.inputs[i];
-    entry["inputs"].push_back({{"name", input.name}, {"role", role_text(input.role).name}});
+    entry["inputs"].push_back({{"name", input.name}, {"role", role_of(input).name}});
   }
-  for (const TraitText& trait : trait_texts()) {
-    if ((type.traits & trait.trait) != 0) entry["traits"].push_back(trait.name);
+  for (const Meaning& trait : traits()) {
+    if ((type.traits & trait.value) != 0) entry["traits"].push_back(trait.name);
   }
   for (const KernelOffer& offer : offers) {
     if (offer.dtypes.empty()) continue;
     entry["devices"].push_back(offer.device);
     entry["dtypes"][offer.device] = offer.dtypes;
-  }
-  for (uint32_t i = 0; i < type.parameter_count; ++i) {
-    entry["parameters"].push_back(parameter_json(*type.parameters[i]));
   }
   return entry;
 }
@@ -221,41 +224,41 @@ const tandem_layer_type* usable_type(const Registry& registry, const std::string
   }
 }
 
-int list_layers(const std::string& name, bool as_json) {
+struct ListArguments {
+  std::string name;
+  bool as_json = false;
+};
+
+int list_layers(ListArguments& a) {
   Registry registry = Registry::with_defaults();
   registry.load_kernels();
   std::vector<std::string> names = registry.layer_types();
-  if (!name.empty()) names = {registry.layer_type(name).name};
+  if (!a.name.empty()) names = {registry.layer_type(a.name).name};
   json tree = json::array();
   for (const std::string& each : names) {
-    const tandem_layer_type* type = usable_type(registry, each, as_json);
+    const tandem_layer_type* type = usable_type(registry, each, a.as_json);
     if (type == nullptr) continue;
     const std::vector<KernelOffer> offers = offers_of(registry, each);
-    if (as_json) {
+    if (a.as_json) {
       tree.push_back(layer_json(*type, offers));
       continue;
     }
     say("{:<18} {} [{}]\n", type->name, type->help, to_text(offers, false));
-    if (!name.empty()) print_one(registry, *type, offers);
+    if (!a.name.empty()) print_one(registry, *type, offers);
   }
-  if (as_json) print_json(tree);
-  return 0;
+  return a.as_json ? print_json(tree) : 0;
 }
 
 json dataset_json(const tandem_dataset_type& type, const ModuleReport& module) {
-  json entry = {{"name", type.name},
-                {"help", type.help},
-                {"module", module.path.string()},
-                {"abi", fmt::format("{}.{}", module.abi_major, module.abi_minor)},
-                {"recognizes", type.recognizes != nullptr},
-                {"bytes", type.get_bytes != nullptr},
-                {"inputs", type.get_inputs != nullptr},
-                {"pack", type.pack != nullptr},
-                {"parameters", json::array()}};
-  for (uint32_t i = 0; i < type.parameter_count; ++i) {
-    entry["parameters"].push_back(parameter_json(*type.parameters[i]));
-  }
-  return entry;
+  return {{"name", type.name},
+          {"help", type.help},
+          {"module", module.path.string()},
+          {"abi", fmt::format("{}.{}", module.abi_major, module.abi_minor)},
+          {"recognizes", type.recognizes != nullptr},
+          {"bytes", type.get_bytes != nullptr},
+          {"inputs", type.get_inputs != nullptr},
+          {"pack", type.pack != nullptr},
+          {"parameters", parameters_json(parameters_of(type))}};
 }
 
 void print_dataset(const tandem_dataset_type& type, const ModuleReport& module) {
@@ -267,13 +270,7 @@ void print_dataset(const tandem_dataset_type& type, const ModuleReport& module) 
     if (has) say("  {}\n", text);
   }
   say("  {} of plugin ABI {}.{}\n", module.path.string(), module.abi_major, module.abi_minor);
-  if (type.parameter_count == 0) return;
-  say("  {:<42} {:<9} {:<10} {:<22} {}\n", "--data-option", "type", "default", "range", "");
-  for (uint32_t i = 0; i < type.parameter_count; ++i) {
-    tandem_parameter parameter = *type.parameters[i];
-    parameter.block = nullptr;
-    print_parameter(parameter);
-  }
+  print_parameters("--data-option", parameters_of(type), false);
 }
 
 const ModuleReport& module_with(const Registry& registry, const std::string& offer) {
@@ -284,44 +281,39 @@ const ModuleReport& module_with(const Registry& registry, const std::string& off
   throw error("no module offers the {}", offer);
 }
 
-int list_datasets(const std::string& name, bool as_json) {
+int list_datasets(ListArguments& a) {
   Registry registry = Registry::with_defaults();
   registry.load_all();
   json tree = json::array();
   for (const std::string& each :
-       name.empty() ? registry.datasets() : std::vector<std::string>{name}) {
+       a.name.empty() ? registry.datasets() : std::vector<std::string>{a.name}) {
     const tandem_dataset_type& type = registry.dataset(each);
     const ModuleReport& module = module_with(registry, "dataset " + each);
-    if (as_json) {
+    if (a.as_json) {
       tree.push_back(dataset_json(type, module));
       continue;
     }
     say("{:<18} {}\n", type.name, type.help);
-    if (!name.empty()) print_dataset(type, module);
+    if (!a.name.empty()) print_dataset(type, module);
   }
-  if (as_json) print_json(tree);
-  return 0;
+  return a.as_json ? print_json(tree) : 0;
+}
+
+void add_list(Command& command, ListArguments& a, const std::string& what) {
+  command.add({{"name", &a.name, what}, json_option(a.as_json)});
 }
 
 }  // namespace
 
 void add_datasets(CommandLine& line) {
-  auto name = std::make_shared<std::string>();
-  auto as_json = std::make_shared<bool>(false);
   Command& command =
       line.add("datasets", "List the kinds of data sets, or one with its parameters");
-  command.option("name", name.get(), "A kind of data set");
-  add_json_option(command, *as_json);
-  command.action([name, as_json] { return list_datasets(*name, *as_json); });
+  add_list(command, command.runs(list_datasets), "A kind of data set");
 }
 
 void add_layers(CommandLine& line) {
-  auto name = std::make_shared<std::string>();
-  auto as_json = std::make_shared<bool>(false);
   Command& command = line.add("layers", "List the layer types, or one with its parameters");
-  command.option("name", name.get(), "A layer type");
-  add_json_option(command, *as_json);
-  command.action([name, as_json] { return list_layers(*name, *as_json); });
+  add_list(command, command.runs(list_layers), "A layer type");
 }
 
 }  // namespace tandem::cli

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -6,10 +5,8 @@
 
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
-#include "core/cli/print.h"
 #include "core/data/pack.h"
 #include "core/plugin/registry.h"
 #include "include/tandem/process.h"
@@ -43,31 +40,29 @@ int run_pack(PackArguments& arguments) {
     print_names("left out: {} x {} (as {})\n", one.count, one.reason, one.example);
   }
   print_names("{} images ({}) in '{}', {}; use it as --data\n", all, splits, options.file,
-              human_bytes(static_cast<int64_t>(InputFile(options.file).size())));
+              human_bytes(int64_t(InputFile(options.file).size())));
   return 0;
 }
 
 }  // namespace
 
 void add_pack(CommandLine& line) {
-  auto arguments = std::make_shared<PackArguments>();
-  PackOptions& o = arguments->options;
   Command& command =
       line.add("pack", "Write a data set of images as one file, for data that are read many times");
-  command.option("source PATH", &o.source, "As --data of 'tandem train'").required();
-  command.option("--out FILE", &o.file, "The file; must not exist").required();
-  command
-      .option("--shorter-side N", &o.shorter_side,
-              "Shrink larger images to this shorter side, in pixels; 0: images stay as they are")
-      .show_default();
-  command.option("--quality N", &o.quality, "JPEG quality of images that are shrunk, 1 to 100")
-      .show_default();
-  command.option("--data-option NAME=VALUE", &arguments->parameters,
-                 "A parameter of the data set: val_fraction, root, ...");
-  command.option("--seed N", &o.seed, "Seed of split and order").show_default();
-  command.option("--threads N", &o.threads, "Threads that read images (default: all cores)")
-      .range(0);
-  command.action([arguments] { return run_pack(*arguments); });
+  PackArguments& a = command.runs(run_pack);
+  PackOptions& o = a.options;
+  command.add({
+      {"source PATH", &o.source, "As --data of 'tandem train'", required},
+      {"--out FILE", &o.file, "The file; must not exist", required},
+      {"--shorter-side N", &o.shorter_side,
+       "Shrink larger images to this shorter side, in pixels; 0: images stay as they are",
+       show_default},
+      {"--quality N", &o.quality, "JPEG quality of images that are shrunk, 1 to 100", show_default},
+      {"--data-option NAME=VALUE", &a.parameters,
+       "A parameter of the data set: val_fraction, root, ..."},
+      {"--seed N", &o.seed, "Seed of split and order", show_default},
+      threads_option(o.threads),
+  });
 }
 
 }  // namespace tandem::cli

@@ -1,13 +1,10 @@
-#include <algorithm>
-
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/base/text/strings.h"
 #include "core/check/check.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/plugin_template.h"
-#include "core/cli/print.h"
 
 namespace tandem::cli {
 namespace {
@@ -15,7 +12,6 @@ namespace {
 using checker::CheckOptions;
 using checker::Finding;
 using checker::Outcome;
-using nlohmann::json;
 
 struct PluginArguments {
   std::string what;
@@ -44,16 +40,10 @@ Shape parse_shape(const std::string& text) {
 }
 
 const char* word(Outcome::Verdict verdict) {
-  switch (verdict) {
-    case Outcome::Verdict::kept:
-      return "kept";
-    case Outcome::Verdict::broken:
-      return "broken";
-    case Outcome::Verdict::note:
-      return "note";
-    default:
-      return "not applicable";
-  }
+  return verdict == Outcome::Verdict::kept     ? "kept"
+         : verdict == Outcome::Verdict::broken ? "broken"
+         : verdict == Outcome::Verdict::note   ? "note"
+                                               : "not applicable";
 }
 
 class Printer {
@@ -62,9 +52,7 @@ class Printer {
 
   void operator()(const Finding& finding) {
     const Outcome::Verdict verdict = finding.outcome.verdict;
-    if (verdict == Outcome::Verdict::kept) ++kept_;
-    if (verdict == Outcome::Verdict::broken) ++broken_;
-    if (verdict == Outcome::Verdict::note) ++notes_;
+    ++counts_[verdict];
     if (as_json_) return add_to_tree(finding);
     if (verdict == Outcome::Verdict::not_applicable) return;
     if (finding.layer != layer_) say("{}\n", finding.layer);
@@ -78,14 +66,17 @@ class Printer {
     std::fflush(stdout);
   }
 
-  int finish() const {
+  // Returns the exit code. Throws Error if there was nothing to check.
+  int finish() {
+    const int64_t kept = counts_[Outcome::Verdict::kept];
+    const int64_t broken = counts_[Outcome::Verdict::broken];
     if (as_json_) {
       print_json(tree_);
     } else {
-      say("{} promises kept, {} broken\n", kept_, broken_);
+      say("{} promises kept, {} broken\n", kept, broken);
     }
-    if (kept_ + broken_ + notes_ == 0) throw Error("nothing was checked");
-    return broken_ == 0 ? 0 : 1;
+    if (kept + broken + counts_[Outcome::Verdict::note] == 0) throw Error("nothing was checked");
+    return broken == 0 ? 0 : 1;
   }
 
  private:
@@ -102,7 +93,7 @@ class Printer {
   bool as_json_;
   json tree_ = json::array();
   std::string layer_;
-  int64_t kept_ = 0, broken_ = 0, notes_ = 0;
+  std::map<Outcome::Verdict, int64_t> counts_;
 };
 
 int check_plugin(PluginArguments& a) {
@@ -120,7 +111,7 @@ int check_plugin(PluginArguments& a) {
   if (options.cases.inputs.empty() && !options.cases.parameters.empty()) {
     throw Error("--set needs --input: a case has parameters and the shape of each input");
   }
-  options.cases.outputs = static_cast<uint32_t>(a.outputs);
+  options.cases.outputs = uint32_t(a.outputs);
   Printer printer(a.as_json);
   checker::check_layers(options, [&](const Finding& finding) { printer(finding); });
   return printer.finish();
@@ -139,37 +130,37 @@ int new_plugin(const PluginArguments& a) {
   return 0;
 }
 
+int run_plugin(PluginArguments& a) {
+  if (a.what == "check") return check_plugin(a);
+  if (a.what == "new") return new_plugin(a);
+  throw error("tandem plugin {}: unknown; there are: check, new", a.what);
+}
+
 }  // namespace
 
 void add_plugin(CommandLine& line) {
-  auto a = std::make_shared<PluginArguments>();
   Command& command =
       line.add("plugin", "Check the layers of a plugin, or write the sources of a new one");
-  command
-      .option("action check|new", &a->what,
-              "check: try to break what layers promise; new: write a folder")
-      .required();
-  command.option("names PATH", &a->names,
-                 "check: module files and layer types (none: all types); new: a name");
-  command.option("--layer NAME", &a->check.layer,
-                 "check: only this type of a module; with --net a layer of the net");
-  command.option("--net FILE", &a->check.net,
-                 "check: the layers of this net, with the parameters and shapes that they have "
-                 "there");
-  command.option("--promise NAME", &a->check.promise, "check: only this promise");
-  command.option("--input SHAPE", &a->inputs,
-                 "check: the shape of an input, as 2x8x3x3, once for each input; without it cases "
-                 "are generated");
-  command.option("--set NAME=VALUE", &a->set, "check: a parameter of the layer, with --input");
-  command.option("--outputs N", &a->outputs, "check: number of outputs, with --input").range(1, 64);
-  command.option("--device KIND", &a->check.device, "check: kind of device").show_default();
-  command.option("--with PARTS", &a->with,
-                 "new: what the layer has, as weights,two-inputs: " + plugin_template_parts());
-  add_json_option(command, a->as_json);
-  command.action([a] {
-    if (a->what == "check") return check_plugin(*a);
-    if (a->what == "new") return new_plugin(*a);
-    throw error("tandem plugin {}: unknown; there are: check, new", a->what);
+  PluginArguments& a = command.runs(run_plugin);
+  command.add({
+      {"action check|new", &a.what, "check: try to break what layers promise; new: write a folder",
+       required},
+      {"names PATH", &a.names,
+       "check: module files and layer types (none: all types); new: a name"},
+      {"--layer NAME", &a.check.layer,
+       "check: only this type of a module; with --net a layer of the net"},
+      {"--net FILE", &a.check.net,
+       "check: the layers of this net, with the parameters and shapes that they have there"},
+      {"--promise NAME", &a.check.promise, "check: only this promise"},
+      {"--input SHAPE", &a.inputs,
+       "check: the shape of an input, as 2x8x3x3, once for each input; without it cases are "
+       "generated"},
+      {"--set NAME=VALUE", &a.set, "check: a parameter of the layer, with --input"},
+      {"--outputs N", &a.outputs, "check: number of outputs, with --input", in_range(1, 64)},
+      {"--device KIND", &a.check.device, "check: kind of device", show_default},
+      {"--with PARTS", &a.with,
+       "new: what the layer has, as weights,two-inputs: " + plugin_template_parts()},
+      json_option(a.as_json),
   });
 }
 

@@ -10,15 +10,11 @@
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/files/memory_file.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "include/tandem/predict.h"
 
 namespace tandem::cli {
 namespace {
-
-using nlohmann::json;
 
 struct PredictArguments {
   std::filesystem::path run;
@@ -100,7 +96,7 @@ void require_explainable(const PredictArguments& a) {
 }
 
 // Exit code 1 if an image could not be used.
-int run_predict(PredictArguments a) {
+int run_predict(PredictArguments& a) {
   require_explainable(a);
   std::optional<MemoryFile> input;
   for (std::filesystem::path& path : a.paths) {
@@ -132,22 +128,19 @@ int run_predict(PredictArguments a) {
 }  // namespace
 
 void add_predict(CommandLine& line) {
-  auto arguments = std::make_shared<PredictArguments>();
-  PredictArguments& a = *arguments;
   Command& command = line.add("predict", "Classify images with a run's best weights");
-  command.option("--run FOLDER", &a.run, "Run folder").required();
-  command
-      .option("paths PATH", &a.paths,
-              "Image files or folders of them; - reads one image from the standard input")
-      .required();
-  command.option("--top N", &a.top, "Classes to print for each image").show_default().range(1);
-  command.option("--explain FOLDER", &a.explain,
-                 "Write a picture for each image there: what speaks for its first class");
-  add_devices_option(command, a.devices);
-  command.option("--weights best|last", &a.weights, "Weights of the best or the last step")
-      .show_default();
-  add_json_option(command, a.as_json);
-  command.action([arguments] { return run_predict(*arguments); });
+  PredictArguments& a = command.runs(run_predict);
+  command.add({
+      run_option(a.run),
+      {"paths PATH", &a.paths,
+       "Image files or folders of them; - reads one image from the standard input", required},
+      {"--top N", &a.top, "Classes to print for each image", show_default, in_range(1)},
+      {"--explain FOLDER", &a.explain,
+       "Write a picture for each image there: what speaks for its first class"},
+      devices_option(a.devices),
+      weights_option(a.weights),
+      json_option(a.as_json),
+  });
 }
 
 }  // namespace tandem::cli

@@ -4,10 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
-#include "core/cli/strategy_arguments.h"
 #include "core/formats/safetensors.h"
 #include "core/model/net/net_report.h"
 #include "core/model/passes/build_net.h"
@@ -22,8 +19,6 @@
 
 namespace tandem::cli {
 namespace {
-
-using nlohmann::json;
 
 struct ProfileArguments {
   NetChoice net;
@@ -57,22 +52,21 @@ std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs) {
     for (int pass = 0; pass < 3; ++pass) {
       const int32_t fused =
           passes[pass] == LayerPass::forward ? layer.activation : int32_t{TANDEM_ACTIVATION_NONE};
-      const MeasuredCost* cost = costs.find_pass(net, static_cast<int>(i), passes[pass], fused);
+      const MeasuredCost* cost = costs.find_pass(net, int(i), passes[pass], fused);
       if (cost == nullptr) continue;
       row.seconds[pass] = cost->seconds;
       if (cost->rows > 0) measured_rows = cost->rows;
     }
-    row.cost = net.cost(static_cast<int>(i), measured_rows);
-    for (const int weight : layer.weights)
-      row.weights += net.weights[static_cast<size_t>(weight)].count;
+    row.cost = net.cost(int(i), measured_rows);
+    for (const int weight : layer.weights) row.weights += net.weights[size_t(weight)].count;
     if (row.seconds[0] <= 0) row.fused = fusion_text(net, layer.fused_into);
     rows.push_back(row);
   }
   const std::vector<PlanBinding>& bindings = session.training().plan.bindings;
   for (size_t i = 0; session.training().kernels && i < bindings.size(); ++i) {
-    std::string& algorithm = rows[static_cast<size_t>(bindings[i].layer)].algorithm;
+    std::string& algorithm = rows[size_t(bindings[i].layer)].algorithm;
     if (algorithm.empty()) {
-      algorithm = session.training().kernels->algorithm(static_cast<int>(i));
+      algorithm = session.training().kernels->algorithm(int(i));
     }
   }
   return rows;
@@ -95,6 +89,17 @@ void print_layers(const std::vector<LayerRow>& rows) {
   }
 }
 
+// What was measured of a session, without what it took to measure it.
+struct Profiled {
+  int ranks = 1;
+  Measurement measured;
+  std::vector<LayerRow> rows;
+  Plan plan;  // of all ranks
+  AlexNetTest alexnet;
+  std::string tuned, message_path;
+  double alone = 0;  // seconds of a step without copies between devices; 0: not measured
+};
+
 // Of all ranks, whose clocks agree to within this.
 std::string devices_text(const ProfileArguments& arguments, const Measurement& m) {
   if (!m.of_ranks) return arguments.devices;
@@ -106,9 +111,10 @@ std::string devices_text(const ProfileArguments& arguments, const Measurement& m
                      arguments.devices, human_seconds(uncertainty));
 }
 
-void print_step(const ProfileArguments& arguments, const Measurement& m, const Plan& plan,
-                double alone) {
+void print_step(const ProfileArguments& arguments, const Profiled& profiled) {
+  const Measurement& m = profiled.measured;
   const StepParts& p = m.parts;
+  const Plan& plan = profiled.plan;
   say("\nstages of one step ({} on {}), ms:\n{}", arguments.strategy, devices_text(arguments, m),
       stage_table(m.stages));
   say("\nstep: {} (from {} to {}), {:.1f} images/s\n", human_seconds(m.step_seconds),
@@ -128,7 +134,7 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
     say("a + b + max(c, m) + n (+ plain broadcast) = {}\n",
         human_seconds(p.two_phase(two_phase_options().read(plan.options).hidden_broadcast)));
   }
-  if (alone > 0) {
+  if (const double alone = profiled.alone; alone > 0) {
     say("exposed communication: {} of {} ({:.1f} %): the step without copies between devices takes "
         "{}\n",
         human_seconds(std::max(0.0, m.step_seconds - alone)), human_seconds(m.step_seconds),
@@ -137,112 +143,119 @@ void print_step(const ProfileArguments& arguments, const Measurement& m, const P
   if (!plan.split_layer.empty()) print_names("FC part from layer '{}' on\n", plan.split_layer);
 }
 
-int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefinition& definition,
-                      SessionOptions& options) {
-  const bool speaks = options.ranks == nullptr || options.ranks->rank() == 0;
-  const int rank_count = options.ranks == nullptr ? 1 : options.ranks->size();
+// Measures a session, and writes its costs and its timeline. The options get what the session
+// decides, so that it is the same without communication. `a` gets the strategy that is chosen.
+Profiled measure_session(ProfileArguments& a, Registry& registry, const NetDefinition& definition,
+                         SessionOptions& options) {
+  Profiled result;
   const bool tries_first = is_auto(options);  // steps run before those measured here
   if (tries_first) {
     const std::string table = choose_strategy(registry, definition, options);
     if (!a.as_json) say("{}\n\n", table);
     a.strategy = options.strategy;
   }
-  Measurement measured;
-  CostTable costs;
-  std::vector<LayerRow> rows;
-  Plan plan;
-  AlexNetTest alexnet;
-  std::string tuned, message_path;
-  {
-    Session session(registry, definition, options);
-    options.strategy_options = session.options().strategy_options;
-    options.training_pixels = session.training().pixels;
-    measured = measure(session, a.warm_up, a.steps);
-    if (tries_first) measured.first_step_at = 0;
-    options.tuning = session.options().tuning;  // the same algorithms without communication
-    tuned = tuning_text(options.tuning, {}, session.machine().kind());
-    message_path = session.message_path();
-    plan = session.training().whole_plan();
-    const Plan& own = session.training().plan;
-    costs = costs_of(session, session.training().net, own, measured.events);
-    rows = layer_rows(session, costs);
-    alexnet = test_alexnet_like(session.training().net, costs,
-                                threshold_options().read(a.strategy_options));
-    if (!a.trace.empty() && speaks) {
-      write_output(a.trace, to_chrome_trace(measured.shown_plan(own), measured.shown_events(), {},
-                                            measured.shown_ranks()));
-    }
-    if (!a.costs.empty() && speaks) {
-      const tandem_device_info info = session.machine().device_info(0);
-      costs.write(a.costs,
-                  {fmt::format("net {} batch {} devices {} strategy {} precision {}", a.net.net,
-                               options.batch, a.devices, a.strategy, a.precision),
-                   fmt::format("{}, {} cores a device", info.name, info.threads)});
-    }
+  Session session(registry, definition, options);
+  options.strategy_options = session.options().strategy_options;
+  options.training_pixels = session.training().pixels;
+  Measurement& measured = result.measured = measure(session, a.warm_up, a.steps);
+  if (tries_first) measured.first_step_at = 0;
+  options.tuning = session.options().tuning;
+  result.tuned = tuning_text(options.tuning, {}, session.machine().kind());
+  result.message_path = session.message_path();
+  result.plan = session.training().whole_plan();
+  const Plan& own = session.training().plan;
+  const CostTable costs = costs_of(session, session.training().net, own, measured.events);
+  result.rows = layer_rows(session, costs);
+  result.alexnet = test_alexnet_like(session.training().net, costs,
+                                     threshold_options().read(a.strategy_options));
+  if (options.ranks != nullptr && options.ranks->rank() > 0) return result;
+  if (!a.trace.empty()) {
+    write_output(a.trace, to_chrome_trace(measured.shown_plan(own), measured.shown_events(), {},
+                                          measured.shown_ranks()));
   }
-  double alone = 0;
-  if (a.without_communication && rank_count * parse_devices(a.devices, registry).count() > 1) {
-    alone =
-        step_seconds_without_communication(registry, definition, options, plan, a.warm_up, a.steps);
+  if (!a.costs.empty()) {
+    const tandem_device_info info = session.machine().device_info(0);
+    costs.write(a.costs, {fmt::format("net {} batch {} devices {} strategy {} precision {}",
+                                      a.net.net, options.batch, a.devices, a.strategy, a.precision),
+                          fmt::format("{}, {} cores a device", info.name, info.threads)});
   }
-  if (!speaks) return 0;
-  if (a.as_json) {
-    json tree = {{"net", a.net.net},
-                 {"devices", a.devices},
-                 {"ranks", rank_count},
-                 {"strategy", a.strategy},
-                 {"precision", a.precision},
-                 {"pixels", pixels_word(options)},
-                 {"batch", options.batch},
-                 {"step_seconds", measured.step_seconds},
-                 {"images_per_second", measured.images_per_second},
-                 {"without_communication_seconds", alone},
-                 {"parts",
-                  {{"a", measured.parts.forward},
-                   {"b", measured.parts.backward_fc},
-                   {"c", measured.parts.backward_conv},
-                   {"m", measured.parts.fc_gradients},
-                   {"n", measured.parts.conv_gradients},
-                   {"broadcast", measured.parts.broadcast}}},
-                 {"split", plan.split_layer},
-                 {"alexnet_like", alexnet.alexnet_like},
-                 {"tune", a.tune},
-                 {"recompute", a.recomputes},
-                 {"peak_memory_bytes", peak_memory_bytes()},
-                 {"layers", json::array()}};
-    if (measured.live_step_seconds > 0) {
-      tree["task_by_task_seconds"] = measured.live_step_seconds;
-    }
-    if (!message_path.empty()) tree["message_path"] = message_path;
-    if (!measured.graphs_given_up.empty()) tree["graphs_given_up"] = measured.graphs_given_up;
-    if (measured.first_step_at > 0) tree["first_step_at_seconds"] = measured.first_step_at;
-    for (const LayerRow& row : rows) {
-      tree["layers"].push_back({{"name", row.name},
-                                {"type", row.type},
-                                {"forward_seconds", row.seconds[0]},
-                                {"backward_data_seconds", row.seconds[1]},
-                                {"backward_weights_seconds", row.seconds[2]},
-                                {"weights", row.weights},
-                                {"algorithm", row.algorithm}});
-      if (!row.fused.empty()) tree["layers"].back()["forward"] = row.fused;
-    }
-    print_json(tree);
-    return 0;
+  return result;
+}
+
+json profile_json(const ProfileArguments& a, const SessionOptions& options,
+                  const Profiled& profiled) {
+  const Measurement& m = profiled.measured;
+  json tree = {{"net", a.net.net},
+               {"devices", a.devices},
+               {"ranks", profiled.ranks},
+               {"strategy", a.strategy},
+               {"precision", a.precision},
+               {"pixels", pixels_word(options)},
+               {"batch", options.batch},
+               {"step_seconds", m.step_seconds},
+               {"images_per_second", m.images_per_second},
+               {"without_communication_seconds", profiled.alone},
+               {"parts",
+                {{"a", m.parts.forward},
+                 {"b", m.parts.backward_fc},
+                 {"c", m.parts.backward_conv},
+                 {"m", m.parts.fc_gradients},
+                 {"n", m.parts.conv_gradients},
+                 {"broadcast", m.parts.broadcast}}},
+               {"split", profiled.plan.split_layer},
+               {"alexnet_like", profiled.alexnet.alexnet_like},
+               {"tune", a.tune},
+               {"recompute", a.recomputes},
+               {"peak_memory_bytes", peak_memory_bytes()},
+               {"layers", json::array()}};
+  if (m.live_step_seconds > 0) tree["task_by_task_seconds"] = m.live_step_seconds;
+  if (!profiled.message_path.empty()) tree["message_path"] = profiled.message_path;
+  if (!m.graphs_given_up.empty()) tree["graphs_given_up"] = m.graphs_given_up;
+  if (m.first_step_at > 0) tree["first_step_at_seconds"] = m.first_step_at;
+  for (const LayerRow& row : profiled.rows) {
+    tree["layers"].push_back({{"name", row.name},
+                              {"type", row.type},
+                              {"forward_seconds", row.seconds[0]},
+                              {"backward_data_seconds", row.seconds[1]},
+                              {"backward_weights_seconds", row.seconds[2]},
+                              {"weights", row.weights},
+                              {"algorithm", row.algorithm}});
+    if (!row.fused.empty()) tree["layers"].back()["forward"] = row.fused;
   }
-  if (!message_path.empty()) say("{}\n\n", message_path);
-  if (a.tune) say("{}\n\n", tuned);
-  if (a.recomputes) say("{}\n\n", plan.recomputation);
-  print_layers(rows);
-  print_step(a, measured, plan, alone);
+  return tree;
+}
+
+void print_profile(const ProfileArguments& a, const SessionOptions& options,
+                   const Profiled& profiled) {
+  if (!profiled.message_path.empty()) say("{}\n\n", profiled.message_path);
+  if (a.tune) say("{}\n\n", profiled.tuned);
+  if (a.recomputes) say("{}\n\n", profiled.plan.recomputation);
+  print_layers(profiled.rows);
+  print_step(a, profiled);
   say("{}", pixels_text(a.pixels, options));
-  print_names("{}\n", alexnet.explanation);
-  if (measured.first_step_at > 0) {
-    say("first step issued {} after the program's start; ", human_seconds(measured.first_step_at));
+  print_names("{}\n", profiled.alexnet.explanation);
+  const double first_step_at = profiled.measured.first_step_at;
+  if (first_step_at > 0) {
+    say("first step issued {} after the program's start; ", human_seconds(first_step_at));
   }
   say("peak memory: {}\n", human_bytes(peak_memory_bytes()));
   if (!a.costs.empty()) say("costs written to {}\n", a.costs);
   if (!a.trace.empty())
     say("timeline written to {} (open it in ui.perfetto.dev or chrome://tracing)\n", a.trace);
+}
+
+int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefinition& definition,
+                      SessionOptions& options) {
+  Profiled profiled = measure_session(a, registry, definition, options);
+  if (options.ranks != nullptr) profiled.ranks = options.ranks->size();
+  const int devices = profiled.ranks * parse_devices(a.devices, registry).count();
+  if (a.without_communication && devices > 1) {
+    profiled.alone = step_seconds_without_communication(registry, definition, options,
+                                                        profiled.plan, a.warm_up, a.steps);
+  }
+  if (options.ranks != nullptr && options.ranks->rank() > 0) return 0;
+  if (a.as_json) return print_json(profile_json(a, options, profiled));
+  print_profile(a, options, profiled);
   return 0;
 }
 
@@ -285,33 +298,31 @@ int run_profile(ProfileArguments& a, const Command& command) {
 }  // namespace
 
 void add_profile(CommandLine& line) {
-  auto arguments = std::make_shared<ProfileArguments>();
-  ProfileArguments& a = *arguments;
   Command& command =
       line.add("profile", "Run some steps on synthetic data and show where the time goes");
+  ProfileArguments& a = command.runs(run_profile);
   add_net_options(command, a.net);
-  add_devices_option(command, a.devices);
-  command.option(strategy_option({"auto"}), &a.strategy, "The strategy; auto: the fastest")
-      .show_default();
-  add_precision_option(command, a.precision);
-  add_pixels_option(command, a.pixels,
-                    "bytes where the devices have memory of their own, else floats");
-  command.option("--steps N", &a.steps, "Steps to measure").show_default();
-  command.option("--warm-up N", &a.warm_up, "Steps before them").show_default();
-  command.option("--costs FILE", &a.costs,
-                 "Write the measured costs to this file, for 'tandem plan' and --paced");
-  command.option("--paced FILE", &a.paced,
-                 "Pace the run: compute takes the times of this cost file and is not done");
-  command.option("--trace FILE", &a.trace, "Write the timeline (Chrome trace JSON)");
-  command.flag("--no-communication-check", a.without_communication,
-               "Do not run a second time without copies between devices", false);
-  add_json_option(command, a.as_json);
-  add_tune_option(command, a.tune);
-  add_recompute_option(command, [&a] { a.recomputes = true; });
-  add_graphs_option(command, a.graphs);
+  command.add({
+      devices_option(a.devices),
+      strategy_option({"auto"}, a.strategy, "The strategy; auto: the fastest"),
+      precision_option(a.precision),
+      pixels_option(a.pixels, "bytes where the devices have memory of their own, else floats"),
+      {"--steps N", &a.steps, "Steps to measure", show_default},
+      {"--warm-up N", &a.warm_up, "Steps before them", show_default},
+      {"--costs FILE", &a.costs,
+       "Write the measured costs to this file, for 'tandem plan' and --paced"},
+      {"--paced FILE", &a.paced,
+       "Pace the run: compute takes the times of this cost file and is not done"},
+      {"--trace FILE", &a.trace, "Write the timeline (Chrome trace JSON)"},
+      {"--no-communication-check", [&a] { a.without_communication = false; },
+       "Do not run a second time without copies between devices"},
+      json_option(a.as_json),
+      tune_option(a.tune),
+      recompute_option([&a] { a.recomputes = true; }),
+      graphs_option(a.graphs),
+  });
   add_strategy_options(command, a.strategy_options);
   add_device_options(command, a.machine);
-  command.action([arguments, &command] { return run_profile(*arguments, command); });
 }
 
 }  // namespace tandem::cli

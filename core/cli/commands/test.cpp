@@ -1,16 +1,12 @@
 #include <nlohmann/json.hpp>
 
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "core/cli/progress.h"
 #include "core/report/confusion.h"
 #include "include/tandem/evaluate.h"
 
 namespace tandem::cli {
 namespace {
-
-using nlohmann::json;
 
 json result_json(const TestResult& result) {
   const Evaluation& e = result.evaluation;
@@ -35,7 +31,7 @@ json result_json(const TestResult& result) {
   }
   tree["confusion"] = e.confusion;
   for (const TestResult::Mistake& m : result.worst) {
-    nlohmann::json one{{"path", m.path}, {"class", m.truth}, {"predicted", m.predicted}};
+    json one{{"path", m.path}, {"class", m.truth}, {"predicted", m.predicted}};
     if (result.has_probabilities) one["probability"] = m.probability;
     tree["worst_mistakes"].push_back(std::move(one));
   }
@@ -56,8 +52,8 @@ void print(const TestResult& result) {
   if (e.scalars.size() > printed) {
     for (const auto& [name, value] : e.scalars) print_names("  {} {:.4f}\n", name, value);
   }
-  constexpr size_t most = 30;
-  if (!e.confusion.empty() && e.confusion.size() <= most) {
+  constexpr size_t max = 30;
+  if (!e.confusion.empty() && e.confusion.size() <= max) {
     say("\n{:<20} {:>8} {:>10} {:>8}\n", "class", "images", "precision", "recall");
     const std::vector<ClassScore> scores = Confusion(e.confusion).scores();
     for (size_t c = 0; c < scores.size(); ++c) {
@@ -89,53 +85,49 @@ class Messages : public Observer {
   void on_message(const std::string& text) override { say(stderr, "{}\n", text); }
 };
 
+struct TestArguments {
+  TestOptions options;
+  std::vector<std::string> data_options;
+  bool as_json = false;
+};
+
+int run_test(TestArguments& a, const Command& command) {
+  Messages messages;
+  a.options.data_parameters = read_pairs(a.data_options, "--data-option", "val_fraction=1");
+  a.options.given = command.given_values();
+  const TestResult result = test_run(a.options, messages);
+  if (result.rank > 0) return 0;
+  if (a.as_json) return print_json(result_json(result));
+  print(result);
+  return 0;
+}
+
 }  // namespace
 
 void add_test(CommandLine& line) {
-  struct Arguments {
-    TestOptions options;
-    std::vector<std::string> data_options;
-    bool as_json = false, no_report = false;
-  };
-  auto arguments = std::make_shared<Arguments>();
   Command& command = line.add("test", "Measure a run's accuracy on a data set, exactly");
-  TestOptions& o = arguments->options;
-  command.option("--run FOLDER", &o.run, "Run folder").required();
-  command.option("--data PATH", &o.data,
-                 "Folder with test/ or val/, or with one folder per class (default: the run's)");
-  command
-      .option("--split test|val|train", &o.split, "Split of the data; test: val if there is none")
-      .show_default();
-  command.option("--data-option NAME=VALUE", &arguments->data_options,
-                 "A parameter of the data set in place of the run's, as val_fraction=1");
-  add_devices_option(command, o.devices);
-  command.option("--ranks N", &o.ranks,
-                 "Processes that mpirun or srun has started, each with as many --devices; another "
-                 "number of them is an error (default: any)");
-  command.option("--weights best|last", &o.weights, "Weights of the best or the last step")
-      .show_default();
-  command.option("--batch N", &o.batch, "Images in the global batch (default: the run's)");
-  command.option("--decode-threads N", &o.decode_threads,
-                 "Threads that read images (default: by the number of cores)");
-  add_precision_option(command, o.precision, "the run's");
-  add_pixels_option(command, o.pixels, "as the run was trained");
-  add_watchdog_option(command, "batch", o.watchdog_seconds);
-  add_json_option(command, arguments->as_json);
-  command.flag("--no-report", arguments->no_report, "Leave report.html in the run folder as it is");
-  command.action([arguments, &command] {
-    Messages messages;
-    arguments->options.writes_report = !arguments->no_report;
-    arguments->options.data_parameters =
-        read_pairs(arguments->data_options, "--data-option", "val_fraction=1");
-    arguments->options.given = command.given_values();
-    const TestResult result = test_run(arguments->options, messages);
-    if (result.rank > 0) return 0;
-    if (arguments->as_json) {
-      print_json(result_json(result));
-    } else {
-      print(result);
-    }
-    return 0;
+  TestArguments& a = command.runs(run_test);
+  TestOptions& o = a.options;
+  o.writes_report = true;
+  command.add({
+      run_option(o.run),
+      {"--data PATH", &o.data,
+       "Folder with test/ or val/, or with one folder per class (default: the run's)"},
+      {"--split test|val|train", &o.split, "Split of the data; test: val if there is none",
+       show_default},
+      {"--data-option NAME=VALUE", &a.data_options,
+       "A parameter of the data set in place of the run's, as val_fraction=1"},
+      devices_option(o.devices),
+      ranks_option(o.ranks),
+      weights_option(o.weights),
+      {"--batch N", &o.batch, "Images in the global batch (default: the run's)"},
+      decode_threads_option(o.decode_threads),
+      precision_option(o.precision, "the run's"),
+      pixels_option(o.pixels, "as the run was trained"),
+      watchdog_option("batch", o.watchdog_seconds),
+      json_option(a.as_json),
+      {"--no-report", [&o] { o.writes_report = false; },
+       "Leave report.html in the run folder as it is"},
   });
 }
 

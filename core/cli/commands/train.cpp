@@ -1,11 +1,8 @@
 #include "include/tandem/train.h"
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/cli/arguments.h"
 #include "core/cli/commands.h"
-#include "core/cli/print.h"
 #include "core/cli/progress.h"
-#include "core/cli/strategy_arguments.h"
 #include "core/ranks/ranks.h"
 #include "include/tandem/process.h"
 #include "include/tandem/profile.h"
@@ -16,8 +13,6 @@ namespace {
 struct TrainArguments {
   TrainOptions options;
   NetState train_state, test_state;
-  double rate = 0;
-  uint64_t seed = 1;
   std::vector<std::string> data_options, solver_options;
   std::string weights;
   bool strict = false, finds_rate = false;
@@ -36,37 +31,37 @@ int run_find_rate(const TrainOptions& options) {
   return 0;
 }
 
-int run_train(TrainArguments& arguments, const Command& command) {
+// Takes into the options what was given; throws Error for what contradicts itself.
+void complete(TrainArguments& arguments, const Command& command) {
   TrainOptions& options = arguments.options;
-  if (command.given("--lr")) options.rate = arguments.rate;
   if (command.given("--level") || command.given("--stage")) {
     options.train_state = arguments.train_state;
   }
   if (command.given("--test-level") || command.given("--test-stage")) {
     options.test_state = arguments.test_state;
   }
-  if (command.given("--seed")) options.seed = arguments.seed;
-  if (command.given("--batch") && options.batch == 0)
-    throw error("--batch 0: the batch must have at least 1 image");
-  if (command.given("--steps") && options.steps == 0)
-    throw error("--steps 0: there must be at least 1 step");
+  const auto refuse_if = [](bool is_wrong, const char* message) {
+    if (is_wrong) throw error("{}", message);
+  };
+  refuse_if(command.given("--batch") && options.batch == 0,
+            "--batch 0: the batch must have at least 1 image");
+  refuse_if(command.given("--steps") && options.steps == 0,
+            "--steps 0: there must be at least 1 step");
   if (command.given("--steps") && command.given("--epochs")) {
     throw error("--steps {} and --epochs {}: each is the length of the run; give one of them",
                 options.steps, options.epochs);
   }
-  if (command.given("--epochs") && options.epochs == 0)
-    throw error("--epochs 0: there must be at least 1 epoch");
+  refuse_if(command.given("--epochs") && options.epochs == 0,
+            "--epochs 0: there must be at least 1 epoch");
   const std::string strategy =
       options.strategy.empty() && !options.resume ? "two_phase" : options.strategy;
   require_strategy_options(command, strategy);
-  if (options.resume && options.out.empty())
-    throw error("--resume needs --out: the folder of the run to go on with");
-  if (command.given("--recompute") && command.given("--no-recompute")) {
-    throw error("--recompute and --no-recompute contradict each other: give one of them");
-  }
-  if (command.given("--no-recompute") && !options.resume) {
-    throw error("--no-recompute is for --resume: without --recompute a new run keeps all outputs");
-  }
+  refuse_if(options.resume && options.out.empty(),
+            "--resume needs --out: the folder of the run to go on with");
+  refuse_if(command.given("--recompute") && command.given("--no-recompute"),
+            "--recompute and --no-recompute contradict each other: give one of them");
+  refuse_if(command.given("--no-recompute") && !options.resume,
+            "--no-recompute is for --resume: without --recompute a new run keeps all outputs");
   options.data_parameters = read_pairs(arguments.data_options, "--data-option", "mirror=true");
   options.solver_fields =
       read_pairs(arguments.solver_options, "--solver-option", "weight_decay=0.001");
@@ -76,12 +71,17 @@ int run_train(TrainArguments& arguments, const Command& command) {
                 arguments.bad_percent);
   }
   options.bad_share_limit = arguments.strict ? 0 : arguments.bad_percent / 100;
+  options.given = command.given_values();
+}
+
+int run_train(TrainArguments& arguments, const Command& command) {
+  complete(arguments, command);
+  TrainOptions& options = arguments.options;
   // A launcher sends signals to all ranks, and also ends a job by them in which one has failed.
   const char* answer =
       "\ntandem: stopping after this step and saving it, or now if none has begun (Ctrl-\\ ends "
       "without saving)\n";
   options.stop = stop_on_signals(launched_ranks() > 1 ? "" : answer);
-  options.given = command.given_values();
   if (arguments.finds_rate) return run_find_rate(options);
   Progress progress(options.display > 0 ? options.display : 20);
   const TrainResult result = train(options, progress);
@@ -99,148 +99,153 @@ int run_train(TrainArguments& arguments, const Command& command) {
   return result.stopped ? 130 : 0;
 }
 
+void add_data_and_model_options(Command& command, TrainArguments& a) {
+  TrainOptions& o = a.options;
+  command.group("Data");
+  command.add({
+      {"--data PATH", &o.data,
+       "Folder with train/ and val/, or with one folder per class; a list (.txt, .csv) or another "
+       "data set (docs/reference/data.md); or 'synthetic'"},
+      {"--image-size N", &o.image_size,
+       "Height and width of the images that the net takes (default: the net's)",
+       in_range(1, max_image_size)},
+      {"--data-option NAME=VALUE", &a.data_options,
+       "A parameter of the data set: resize, mirror, mean, scale, val_fraction, ..."},
+      {"--augment none|light|photos|strong", &o.augment,
+       "Augmentation: light mirrors and crops, photos also resizes and recolors, strong is for "
+       "long runs (default: by the recipe)"},
+      {"--balance", &o.balance,
+       "Draw every class equally often, rare ones several times per epoch"},
+      {"--class-weights WEIGHTS", &o.class_weights,
+       "Weight of each class in the loss: balanced, numbers in the order of the classes, or a file "
+       "with a class and its weight on each line"},
+      {"--mixup X", &o.mixup, "Mix pairs of images, with shares from Beta(X, X); 0.2 is usual"},
+      {"--cutmix X", &o.cutmix,
+       "Exchange a box between pairs of images, its share from Beta(X, X); 1 is usual"},
+  });
+  command.group("Model");
+  command.add({
+      {"--net,--model FILE", &o.net,
+       "A model's name or a prototxt file (default: the solver's, else resnet18)"},
+      {"--weights PATH", &a.weights,
+       "Initial weights: a .caffemodel or .safetensors file, layers by name; a run folder; or a "
+       "folder of timm's (model.safetensors, config.json)"},
+      {"--freeze PATTERN", &o.freeze,
+       "Layers that keep the weights of --weights, by name or pattern, e.g. 'conv*,res2*'",
+       separated_by(',')},
+      {"--freeze-bn", &o.freeze_batch_norm,
+       "BatchNorm keeps and uses the running statistics of --weights; its factors and biases "
+       "(BatchNormScale, or the Scale and Bias layers after it) are frozen"},
+      {"--head-lr FACTOR", &o.head_rate,
+       "Factor of the learning rate of layers that --weights does not have, and of the last layer; "
+       "10 is usual (default: 1)"},
+      {"--adapt-classes", &o.adapt_classes,
+       "If a net's file has another number of classes than the data: train an adapted copy "
+       "(models, and copies of their files, always follow the data)"},
+  });
+}
+
+void add_training_options(Command& command, TrainArguments& a) {
+  TrainOptions& o = a.options;
+  command.group("Training");
+  command.add({
+      {"--epochs N", &o.epochs, "Passes over the training data"},
+      {"--steps N", &o.steps, "Steps, instead of epochs"},
+      {"--batch N", &o.batch, "Images in the global batch, however many devices share it"},
+      {"--recipe plain|photos|caffe", &o.recipe,
+       "photos: warm-up, half a cosine, sizes and augmentation by the images (default for models "
+       "with BatchNorm); caffe: the model's own solver; plain: neither"},
+      {"--lr X", &o.rate, "Base learning rate (default: the solver's)"},
+      {"--find-lr", &a.finds_rate,
+       "Do not train: try rising rates for 100 steps, suggest one for --lr, and write the curve "
+       "(find_lr.csv, find_lr.svg, in --out or here)"},
+      {"--solver-type,--optimizer SGD|Nesterov|AdaGrad|RMSProp|AdaDelta|Adam|AdamW|LARS",
+       &o.solver_type,
+       "Type of the solver (default: the solver's); without --solver it has its usual constants"},
+      {"--solver FILE", &o.solver, "A Caffe solver file (default: the model's own)"},
+      {"--ema DECAY", &o.average_decay,
+       "Average the weights over the steps with this decay, 0.999 is usual: the average is "
+       "validated and kept as the best weights"},
+      {"--label-smoothing X", &o.label_smoothing,
+       "Share of each target that is spread over all classes; 0.1 is usual"},
+      {"--patience N", &o.patience,
+       "End after so many evaluations without a better one (default: never)", in_range(1)},
+      {"--seed N", &o.seed, "Seed of weights, order, augmentation, dropout and split"},
+  });
+  command.group("Run");
+  command.add({
+      {"--out FOLDER", &o.out, "Run folder (default: runs/<net>-<number>)"},
+      {"--resume", &o.resume, "Continue the run in --out as if it had never stopped"},
+      {"--devices DEVICES", &o.devices, "Devices to train on, e.g. cpu:2 (default: cpu)"},
+      ranks_option(o.ranks),
+      precision_option(o.precision, "float32; with --resume the run's"),
+      {"--strict", &a.strict, "End at the first damaged image"},
+  });
+}
+
+void add_less_usual_options(Command& command, TrainArguments& a) {
+  TrainOptions& o = a.options;
+  command.experts_group("Solver and net");
+  command.add({{"--solver-option NAME=VALUE", &a.solver_options,
+                "A field of the solver: momentum, weight_decay, lr_policy, clip_gradients, "
+                "iter_size, warmup_iter, ..."}});
+  add_state_options(command, "", "training net (default: the solver's)", a.train_state);
+  add_state_options(command, "test-", "testing net (default: the solver's)", a.test_state);
+  command.experts_group("Evaluation and files");
+  command.add({
+      {"--test-interval N", &o.test_interval,
+       "Steps between evaluations (default: that of the file of --solver, else every epoch)",
+       in_range(0)},
+      {"--display N", &o.display, "Steps between lines of metrics (default: the solver's, else 20)",
+       in_range(0)},
+      {"--snapshot N", &o.snapshot, "Steps between extra checkpoints", in_range(0)},
+  });
+  command.experts_group("Reading data");
+  command.add({
+      {"--bad-limit PERCENT", &a.bad_percent,
+       "End when more than this share of the images is damaged", show_default},
+      decode_threads_option(o.decode_threads),
+      pixels_option(o.pixels,
+                    "bytes where the devices have memory of their own and the data have bytes, "
+                    "else floats; with --resume the run's"),
+  });
+}
+
+void add_device_and_strategy_options(Command& command, TrainOptions& o) {
+  command.experts_group("Devices and kernels");
+  command.add({
+      {"--loss-scale N", &o.loss_scale,
+       "float16: the factor of gradients, a power of two (default: 1024; with --resume the run's). "
+       "Take a smaller one where gradients overflow"},
+      tune_option(o.tune),
+      recompute_option([&o] { o.recompute = true; }),
+      {"--no-recompute", [&o] { o.recompute = false; },
+       "With --resume: end --recompute of the run; from now on outputs are kept"},
+      graphs_option(o.graphs),
+  });
+  add_device_options(command, o.machine);
+  command.add({
+      watchdog_option("step", o.watchdog_seconds),
+      {"--check-plugins", &o.check_plugins,
+       "Run the layers of plugins between guards: end where one writes beyond its memory, leaves "
+       "some unwritten or reads what it has not written (cpu); takes time, which is printed"},
+  });
+  command.experts_group("Strategies (docs/reference/strategies.md)");
+  command.add({strategy_option({"auto"}, o.strategy,
+                               "The strategy (default: two_phase); auto: the fastest by measured "
+                               "costs")});
+  add_strategy_options(command, o.strategy_options);
+}
+
 }  // namespace
 
 void add_train(CommandLine& line) {
-  auto arguments = std::make_shared<TrainArguments>();
-  TrainArguments& a = *arguments;
-  TrainOptions& o = a.options;
   Command& command = line.add("train", "Train a net on a folder of images, or on synthetic data");
-  command.group("Data");
-  command.option("--data PATH", &o.data,
-                 "Folder with train/ and val/, or with one folder per class; a list (.txt, .csv) "
-                 "or another data set (docs/reference/data.md); or 'synthetic'");
-  command
-      .option("--image-size N", &o.image_size,
-              "Height and width of the images that the net takes (default: the net's)")
-      .range(1, 16384);
-  command.option("--data-option NAME=VALUE", &a.data_options,
-                 "A parameter of the data set: resize, mirror, mean, scale, val_fraction, ...");
-  command.option("--augment none|light|photos|strong", &o.augment,
-                 "Augmentation: light mirrors and crops, photos also resizes and recolors, strong "
-                 "is for long runs (default: by the recipe)");
-  command.flag("--balance", o.balance,
-               "Draw every class equally often, rare ones several times per epoch");
-  command.option("--class-weights WEIGHTS", &o.class_weights,
-                 "Weight of each class in the loss: balanced, numbers in the order of the classes, "
-                 "or a file with a class and its weight on each line");
-  command.option("--mixup X", &o.mixup,
-                 "Mix pairs of images, with shares from Beta(X, X); 0.2 is usual");
-  command.option("--cutmix X", &o.cutmix,
-                 "Exchange a box between pairs of images, its share from Beta(X, X); 1 is usual");
-
-  command.group("Model");
-  command.option("--net,--model FILE", &o.net,
-                 "A model's name or a prototxt file (default: the solver's, else resnet18)");
-  command.option(
-      "--weights PATH", &a.weights,
-      "Initial weights: a .caffemodel or .safetensors file, layers by name; a run folder; "
-      "or a folder of timm's (model.safetensors, config.json)");
-  command
-      .option("--freeze PATTERN", &o.freeze,
-              "Layers that keep the weights of --weights, by name or pattern, e.g. 'conv*,res2*'")
-      .separator(',');
-  command.flag(
-      "--freeze-bn", o.freeze_batch_norm,
-      "BatchNorm keeps and uses the running statistics of --weights; its factors and biases "
-      "(BatchNormScale, or the Scale and Bias layers after it) are frozen");
-  command.option("--head-lr FACTOR", &o.head_rate,
-                 "Factor of the learning rate of layers that --weights does not have, and of the "
-                 "last layer; 10 is usual (default: 1)");
-  command.flag("--adapt-classes", o.adapt_classes,
-               "If a net's file has another number of classes than the data: train an adapted "
-               "copy (models, and copies of their files, always follow the data)");
-
-  command.group("Training");
-  command.option("--epochs N", &o.epochs, "Passes over the training data");
-  command.option("--steps N", &o.steps, "Steps, instead of epochs");
-  command.option("--batch N", &o.batch,
-                 "Images in the global batch, however many devices share it");
-  command.option("--recipe plain|photos|caffe", &o.recipe,
-                 "photos: warm-up, half a cosine, sizes and augmentation by the images (default "
-                 "for models with BatchNorm); caffe: the model's own solver; plain: neither");
-  command.option("--lr X", &a.rate, "Base learning rate (default: the solver's)");
-  command.flag("--find-lr", a.finds_rate,
-               "Do not train: try rising rates for 100 steps, suggest one for --lr, and write the "
-               "curve (find_lr.csv, find_lr.svg, in --out or here)");
-  command.option(
-      "--solver-type,--optimizer SGD|Nesterov|AdaGrad|RMSProp|AdaDelta|Adam|AdamW|LARS",
-      &o.solver_type,
-      "Type of the solver (default: the solver's); without --solver it has its usual constants");
-  command.option("--solver FILE", &o.solver, "A Caffe solver file (default: the model's own)");
-  command.option("--ema DECAY", &o.average_decay,
-                 "Average the weights over the steps with this decay, 0.999 is usual: the average "
-                 "is validated and kept as the best weights");
-  command.option("--label-smoothing X", &o.label_smoothing,
-                 "Share of each target that is spread over all classes; 0.1 is usual");
-  command
-      .option("--patience N", &o.patience,
-              "End after so many evaluations without a better one (default: never)")
-      .range(1);
-  command.option("--seed N", &a.seed, "Seed of weights, order, augmentation, dropout and split");
-
-  command.group("Run");
-  command.option("--out FOLDER", &o.out, "Run folder (default: runs/<net>-<number>)");
-  command.flag("--resume", o.resume, "Continue the run in --out as if it had never stopped");
-  command.option("--devices DEVICES", &o.devices, "Devices to train on, e.g. cpu:2 (default: cpu)");
-  command.option("--ranks N", &o.ranks,
-                 "Processes that mpirun or srun has started, each with as many --devices; another "
-                 "number of them is an error (default: any)");
-  add_precision_option(command, o.precision, "float32; with --resume the run's");
-  command.flag("--strict", a.strict, "End at the first damaged image");
-
-  command.experts_group("Solver and net");
-  command.option("--solver-option NAME=VALUE", &a.solver_options,
-                 "A field of the solver: momentum, weight_decay, lr_policy, clip_gradients, "
-                 "iter_size, warmup_iter, ...");
-  add_state_options(command, "", "training net (default: the solver's)", a.train_state);
-  add_state_options(command, "test-", "testing net (default: the solver's)", a.test_state);
-
-  command.experts_group("Evaluation and files");
-  command
-      .option("--test-interval N", &o.test_interval,
-              "Steps between evaluations (default: that of the file of --solver, else every epoch)")
-      .range(0);
-  command
-      .option("--display N", &o.display,
-              "Steps between lines of metrics (default: the solver's, else 20)")
-      .range(0);
-  command.option("--snapshot N", &o.snapshot, "Steps between extra checkpoints").range(0);
-
-  command.experts_group("Reading data");
-  command
-      .option("--bad-limit PERCENT", &a.bad_percent,
-              "End when more than this share of the images is damaged")
-      .show_default();
-  command.option("--decode-threads N", &o.decode_threads,
-                 "Threads that read images (default: by the number of cores)");
-  add_pixels_option(
-      command, o.pixels,
-      "bytes where the devices have memory of their own and the data have bytes, else floats; "
-      "with --resume the run's");
-
-  command.experts_group("Devices and kernels");
-  command.option("--loss-scale N", &o.loss_scale,
-                 "float16: the factor of gradients, a power of two (default: 1024; with --resume "
-                 "the run's). Take a smaller one where gradients overflow");
-  add_tune_option(command, o.tune);
-  add_recompute_option(command, [&o] { o.recompute = true; });
-  command.flag(
-      "--no-recompute", [&o] { o.recompute = false; },
-      "With --resume: end --recompute of the run; from now on outputs are kept");
-  add_graphs_option(command, o.graphs);
-  add_device_options(command, o.machine);
-  add_watchdog_option(command, "step", o.watchdog_seconds);
-  command.flag("--check-plugins", o.check_plugins,
-               "Run the layers of plugins between guards: end where one writes beyond its memory, "
-               "leaves some unwritten or reads what it has not written (cpu); takes time, which "
-               "is printed");
-
-  command.experts_group("Strategies (docs/reference/strategies.md)");
-  command.option(strategy_option({"auto"}), &o.strategy,
-                 "The strategy (default: two_phase); auto: the fastest by measured costs");
-  add_strategy_options(command, o.strategy_options);
-  command.action([arguments, &command] { return run_train(*arguments, command); });
+  TrainArguments& a = command.runs(run_train);
+  add_data_and_model_options(command, a);
+  add_training_options(command, a);
+  add_less_usual_options(command, a);
+  add_device_and_strategy_options(command, a.options);
 }
 
 }  // namespace tandem::cli
