@@ -55,13 +55,4 @@ uint64_t Random::below(uint64_t bound) {
   return draw % bound;
 }
 
-uint64_t stream_of(const char* name) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (; *name != '\0'; ++name) {
-    hash ^= static_cast<unsigned char>(*name);
-    hash *= 0x100000001b3u;
-  }
-  return hash;
-}
-
 }  // namespace tandem
