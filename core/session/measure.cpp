@@ -248,18 +248,6 @@ Measurement measure(Session& session, int warm_up, int steps) {
   return result;
 }
 
-std::vector<float> forward_once(Session& session) {
-  Phase& phase = session.testing();
-  StandingBatch batch(session, phase);
-  session.set_initial_weights(1);
-  phase.executor->issue(0, {{phase.batch_buffer, batch.for_step(0)}});
-  phase.executor->drain();
-  const float* values = phase.predictions(0);
-  if (values == nullptr) return {};
-  const Shape& shape = phase.net.tensors[static_cast<size_t>(phase.net.prediction)].shape;
-  return {values, values + element_count(shape)};
-}
-
 CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
                    const std::vector<TraceEvent>& events) {
   struct Sum {

@@ -51,10 +51,6 @@ struct Measurement {
 // the times of whole steps are each rank's own.
 [[nodiscard]] Measurement measure(Session& session, int warm_up, int steps);
 
-// One step of the session's testing plan over such a batch, with the initial weights of seed 1: the
-// net's last output (its prediction) of all rows, empty if there is none.
-[[nodiscard]] std::vector<float> forward_once(Session& session);
-
 // Every task's mean time in the measured steps, by cost_key.
 [[nodiscard]] CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
                                  const std::vector<TraceEvent>& events);
