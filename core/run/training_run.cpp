@@ -10,6 +10,7 @@
 #include "core/model/file/solver_definition.h"
 #include "core/model/passes/results.h"
 #include "core/ranks/agreement.h"
+#include "core/run/setup/setup_data.h"
 #include "core/session/diagnose.h"
 
 namespace tandem {

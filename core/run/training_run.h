@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/data/fingerprint.h"
 #include "core/ranks/agreement.h"
 #include "core/ranks/ranks.h"
 #include "core/report/run_report.h"
-#include "core/run/data_watch.h"
 #include "core/run/folder/checkpoint.h"
 #include "core/run/folder/progress.h"
 #include "core/run/folder/recorder.h"
