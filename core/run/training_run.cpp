@@ -10,6 +10,7 @@
 #include "core/model/file/solver_definition.h"
 #include "core/model/passes/results.h"
 #include "core/ranks/agreement.h"
+#include "core/report/run_page.h"
 #include "core/run/setup/setup_data.h"
 #include "core/session/diagnose.h"
 
@@ -132,13 +133,8 @@ void TrainingRun::report_epoch(int64_t done) {
 // Once, after the first epoch of the process.
 void TrainingRun::advise(const EpochReport& report) {
   if (std::exchange(has_advised_, true)) return;
-  constexpr double much_waiting = 0.25, least_seconds = 5;
-  if (report.waiting_share > much_waiting && report.seconds > least_seconds) {
-    recorder_.on_message(fmt::format(
-        "advice: {:.0f} % of the time was spent waiting for data; 'tandem pack' writes them as one "
-        "file of smaller images, which is read faster",
-        100 * report.waiting_share));
-  }
+  const std::string line = advice_on_waiting(report.waiting_share, report.seconds);
+  if (!line.empty()) recorder_.on_message("advice: " + line);
   constexpr int64_t few = 100;
   const int64_t samples = report.validation.samples;
   if (report.has_validation && report.validation.has_accuracy && samples < few) {
