@@ -46,8 +46,8 @@ std::pair<double, double> sums_of(const float* values, int64_t count) {
     for (; i + lanes <= end; i += lanes) {
       for (int64_t lane = 0; lane < lanes; ++lane) {
         const float value = values[i + lane];
-        one[static_cast<size_t>(lane)] += value;
-        two[static_cast<size_t>(lane)] += value * value;
+        one[size_t(lane)] += value;
+        two[size_t(lane)] += value * value;
       }
     }
     for (; i < end; ++i) {
@@ -67,12 +67,12 @@ struct Sums {
 
   void add(const std::vector<float>& pixels, int64_t channels) {
     const auto plane = static_cast<int64_t>(pixels.size()) / channels;
-    values.resize(static_cast<size_t>(channels));
-    squares.resize(static_cast<size_t>(channels));
+    values.resize(size_t(channels));
+    squares.resize(size_t(channels));
     for (int64_t c = 0; c < channels; ++c) {
       const auto [sum, square] = sums_of(pixels.data() + c * plane, plane);
-      values[static_cast<size_t>(c)] += sum / static_cast<double>(plane);
-      squares[static_cast<size_t>(c)] += square / static_cast<double>(plane);
+      values[size_t(c)] += sum / static_cast<double>(plane);
+      squares[size_t(c)] += square / static_cast<double>(plane);
     }
     ++pictures;
   }
@@ -88,7 +88,7 @@ struct Sums {
 };
 
 std::vector<unsigned char> to_rgb(const std::vector<float>& pixels, int64_t channels) {
-  const size_t plane = pixels.size() / static_cast<size_t>(channels);
+  const size_t plane = pixels.size() / size_t(channels);
   std::vector<unsigned char> result(3 * plane);
   for (size_t i = 0; i < plane; ++i) {
     for (size_t c = 0; c < 3; ++c) {
@@ -142,18 +142,17 @@ class Auditor {
     split.name = name;
     split.samples = dataset->size();
     split.notes = dataset->notes();
-    split.class_counts.assign(static_cast<size_t>(dataset->class_count()), 0);
+    split.class_counts.assign(size_t(dataset->class_count()), 0);
     result_.splits.push_back(std::move(split));
     datasets_.push_back(std::move(dataset));
   }
 
   void read(size_t split) {
     const Dataset& dataset = *datasets_[split];
-    std::vector<Seen> seen(static_cast<size_t>(dataset.size()));
-    std::vector<Sums> sums(static_cast<size_t>(threads()));
+    std::vector<Seen> seen(size_t(dataset.size()));
+    std::vector<Sums> sums(size_t(threads()));
     parallel_for(dataset.size(), threads(), [&](int64_t index, int thread) {
-      seen[static_cast<size_t>(index)] =
-          look_at(dataset, split, index, sums[static_cast<size_t>(thread)]);
+      seen[size_t(index)] = look_at(dataset, split, index, sums[size_t(thread)]);
       if (thread == 0 && options_.progress) options_.progress(done_, all_);
     });
     if (split == 0) {
@@ -165,7 +164,7 @@ class Auditor {
 
   Seen look_at(const Dataset& dataset, size_t split, int64_t index, Sums& sums) {
     thread_local std::vector<float> pixels;
-    pixels.resize(static_cast<size_t>(element_count(dataset.shape())));
+    pixels.resize(size_t(element_count(dataset.shape())));
     Seen seen;
     float label = -1;
     const auto stored = dataset.describe(index, &seen.reason);
@@ -187,7 +186,7 @@ class Auditor {
     const auto each = static_cast<int>(few_thumbnails / std::max<size_t>(1, shown));
     std::fill_n(left.begin(), shown, std::min(options_.thumbnails, std::max(1, each)));
     for (size_t i = 0; i < seen.size(); ++i) {
-      if (!seen[i].good || left[static_cast<size_t>(seen[i].label)]-- <= 0) continue;
+      if (!seen[i].good || left[size_t(seen[i].label)]-- <= 0) continue;
       result_.thumbnails.push_back(
           {seen[i].label, datasets_[0]->sample_name(static_cast<int64_t>(i)), {}});
       shown_.push_back(static_cast<int64_t>(i));
@@ -205,7 +204,7 @@ class Auditor {
         continue;
       }
       const StoredSample& stored = seen[i].stored;
-      ++split.class_counts[static_cast<size_t>(seen[i].label)];
+      ++split.class_counts[size_t(seen[i].label)];
       split.bytes += stored.bytes;
       ++split.formats[stored.format.empty() ? "not known" : stored.format];
       ++split.channels[stored.channels];
@@ -220,7 +219,7 @@ class Auditor {
     const auto split = [&](const SampleId& p) { return result_.splits[p.split].name; };
     const auto class_name = [&](const SampleId& p) {
       const auto label = datasets_[p.split]->label(p.index);
-      return label ? result_.class_names[static_cast<size_t>(*label)] : std::string();
+      return label ? result_.class_names[size_t(*label)] : std::string();
     };
     return {split(a), name(a), split(b), name(b), class_name(a), class_name(b), a.index, {}};
   }
@@ -250,7 +249,7 @@ class Auditor {
   void draw_all() {
     const std::vector<NamedSplit> splits = opened_with(thumbnail_side);
     parallel_for(static_cast<int64_t>(shown_.size()), threads(), [&](int64_t i, int) {
-      const auto at = static_cast<size_t>(i);
+      const auto at = size_t(i);
       result_.thumbnails[at].pixels = drawn(*splits[0].dataset, shown_[at]);
     });
     std::erase_if(result_.thumbnails, [](const Thumbnail& one) { return one.pixels.empty(); });
@@ -266,7 +265,7 @@ class Auditor {
   // Empty for a sample that is damaged or gone by now.
   [[nodiscard]] static std::vector<unsigned char> drawn(const Dataset& dataset, int64_t index) {
     if (index >= dataset.size()) return {};
-    std::vector<float> pixels(static_cast<size_t>(element_count(dataset.shape())));
+    std::vector<float> pixels(size_t(element_count(dataset.shape())));
     float label = 0;
     std::string reason;
     const bool good = dataset.get(index, 0, pixels.data(), &label, &reason) == SampleStatus::good;
@@ -315,7 +314,7 @@ std::vector<std::string> suggestions(const Audit& audit) {
   const auto [least, most] =
       std::minmax_element(train.class_counts.begin(), train.class_counts.end());
   const auto name_of = [&](auto at) {
-    return audit.class_names[static_cast<size_t>(at - train.class_counts.begin())];
+    return audit.class_names[size_t(at - train.class_counts.begin())];
   };
   if (!audit.leaks.empty()) {
     lines.push_back(
@@ -381,7 +380,7 @@ Audit outline(const std::vector<KnownSplit>& splits, int64_t described_samples) 
       const auto label = dataset->label(i);
       if (!label) break;
       if (*label >= 0 && *label < static_cast<int64_t>(split.class_counts.size())) {
-        ++split.class_counts[static_cast<size_t>(*label)];
+        ++split.class_counts[size_t(*label)];
       }
     }
     std::vector<int64_t> sides;

@@ -358,8 +358,8 @@ std::vector<double> channel_means(const Dataset& dataset, int64_t limit) {
   const Shape shape = dataset.shape();
   const int64_t count = std::clamp<int64_t>(limit, 1, dataset.size());
   const int64_t plane = shape.h * shape.w;
-  std::vector<float> pixels(static_cast<size_t>(element_count(shape)));
-  std::vector<double> means(static_cast<size_t>(shape.c), 0.0);
+  std::vector<float> pixels(size_t(element_count(shape)));
+  std::vector<double> means(size_t(shape.c), 0.0);
   int64_t good = 0;
   std::vector<BadSample> bad;
   for (int64_t i = 0; i < count; ++i) {
@@ -375,7 +375,7 @@ std::vector<double> channel_means(const Dataset& dataset, int64_t limit) {
       const float* begin = pixels.data() + c * plane;
       double sum = 0;
       for (int64_t k = 0; k < plane; ++k) sum += begin[k];
-      means[static_cast<size_t>(c)] += sum / static_cast<double>(plane);
+      means[size_t(c)] += sum / static_cast<double>(plane);
     }
   }
   if (good == 0)
@@ -386,7 +386,7 @@ std::vector<double> channel_means(const Dataset& dataset, int64_t limit) {
 
 std::vector<int64_t> class_labels(const Dataset& dataset) {
   std::vector<int64_t> labels;
-  labels.reserve(static_cast<size_t>(dataset.size()));
+  labels.reserve(size_t(dataset.size()));
   for (int64_t i = 0; i < dataset.size(); ++i) {
     const std::optional<int64_t> label = dataset.label(i);
     if (!label) {

@@ -51,7 +51,7 @@ struct Loader::State {
         next_batch(options.first_batch),
         end_batch(end_of(options, data.size())),
         bad(options.bad_share_limit, data.size()) {
-    slots.resize(static_cast<size_t>(options.slots));
+    slots.resize(size_t(options.slots));
   }
   ~State() {
     for (const Slot& slot : slots) {
@@ -261,7 +261,7 @@ void Loader::release(const Batch& batch) {
   State& s = *state_;
   {
     const std::lock_guard lock(s.mutex);
-    Slot& slot = s.slots.at(static_cast<size_t>(batch.slot));
+    Slot& slot = s.slots.at(size_t(batch.slot));
     if (slot.status != SlotStatus::delivered || slot.number != batch.number) {
       throw error("batch {} was released, but is not on loan", batch.number);
     }

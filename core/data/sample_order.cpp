@@ -36,12 +36,12 @@ std::vector<int64_t> SampleOrder::balanced_epoch(int64_t number) const {
   Random random(seed_, stream_of("balanced order") + static_cast<uint64_t>(number));
   const auto classes = static_cast<int64_t>(by_class_.size());
   std::vector<int64_t> indices;
-  indices.reserve(static_cast<size_t>(size_));
+  indices.reserve(size_t(size_));
   for (int64_t c = 0; c < classes; ++c) {
     // In every epoch other classes have the remaining places.
     const bool more = (c + number) % classes < size_ % classes;
     int64_t places = size_ / classes + (more ? 1 : 0);
-    std::vector<int64_t> samples = by_class_[static_cast<size_t>(c)];
+    std::vector<int64_t> samples = by_class_[size_t(c)];
     while (places > 0) {
       random.shuffle(samples);
       const auto taken = std::min(places, static_cast<int64_t>(samples.size()));
@@ -56,14 +56,14 @@ std::vector<int64_t> SampleOrder::balanced_epoch(int64_t number) const {
 SampleOrder::~SampleOrder() = default;
 
 int64_t SampleOrder::index(int64_t position) const {
-  const auto offset = static_cast<size_t>(position % size_);
+  const auto offset = size_t(position % size_);
   if (!shuffle_) return static_cast<int64_t>(offset);
   const int64_t number = epoch(position);
   const std::lock_guard lock(cache_->mutex);
-  Cache::Epoch& slot = cache_->epochs[static_cast<size_t>(number % 2)];
+  Cache::Epoch& slot = cache_->epochs[size_t(number % 2)];
   if (slot.number != number) {
     if (by_class_.empty()) {
-      slot.indices.resize(static_cast<size_t>(size_));
+      slot.indices.resize(size_t(size_));
       std::iota(slot.indices.begin(), slot.indices.end(), 0);
       Random random(seed_, stream_of("sample order") + static_cast<uint64_t>(number));
       random.shuffle(slot.indices);

@@ -98,7 +98,7 @@ void check_targets(const TargetOptions& options, int64_t classes) {
 void write_target(const TargetOptions& options, int64_t classes, const TargetRow& row) {
   std::fill_n(row.target, classes, 0.0F);
   if (*row.label < 0) return;
-  const auto label = static_cast<size_t>(*row.label);
+  const auto label = size_t(*row.label);
   const float weight = options.class_weights.empty() ? 1.0F : options.class_weights[label];
   row.target[label] = weight;
   if (options.smoothing == 0) return;

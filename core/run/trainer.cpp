@@ -43,7 +43,7 @@ void keep_split(TrainSetup& setup, const RunFolder& folder) {
   if (list.empty()) return;
   const std::string file = (folder.path() / "split.csv").string();
   write_text_file(file, list);
-  setup.messages.push_back(fmt::format("the split is kept: --data {} gives it again", file));
+  setup.note("the split is kept: --data {} gives it again", file);
 }
 
 // Records what the data look like. Says of a resumed run whether they are others than before.
@@ -64,10 +64,10 @@ void recognize_data(TrainSetup& setup) {
     const std::string differs =
         before == known.end() ? "" : difference(before->second, now, *dataset);
     if (!differs.empty()) {
-      setup.messages.push_back(fmt::format(
+      setup.note(
           "note: the {} images in '{}' are not those that the run has read so far ({}); it goes on "
           "with these",
-          *split == 't' ? "training" : "validation", setup.record.options.data, differs));
+          *split == 't' ? "training" : "validation", setup.record.options.data, differs);
     }
     known[split] = std::move(now);
   }

@@ -177,8 +177,8 @@ void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
   if (accuracy_ >= 0) {
     const auto* labels =
         reinterpret_cast<const float*>(batch.memory + loader_->layout().label_offset);
-    judged = rows_of_mean(phase_.net, phase_.net.scalars[static_cast<size_t>(accuracy_)],
-                          {labels, static_cast<size_t>(chosen_.batch)});
+    judged = rows_of_mean(phase_.net, phase_.net.scalars[size_t(accuracy_)],
+                          {labels, size_t(chosen_.batch)});
   }
   pending_.push_back({number, step, samples, rate, judged});
   release_held(false);
@@ -213,7 +213,7 @@ void TrainingRun::finish_oldest() {
   note_slow_layers();
   step_loss_ += loss;
   if (accuracy_ >= 0) {
-    progress_.add_accuracy(done.judged, scalars[static_cast<size_t>(accuracy_)]);
+    progress_.add_accuracy(done.judged, scalars[size_t(accuracy_)]);
   }
   skipped_ += chosen_.batch - done.samples;
   if ((done.number + 1) % micro_batches_ != 0) return;

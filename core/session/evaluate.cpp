@@ -18,12 +18,11 @@ class Tally {
  public:
   Tally(const Phase& phase, int64_t classes) : phase_(phase), means_(phase.net.scalars.size()) {
     if (phase.net.prediction >= 0) {
-      const Shape& shape = phase.net.tensors[static_cast<size_t>(phase.net.prediction)].shape;
+      const Shape& shape = phase.net.tensors[size_t(phase.net.prediction)].shape;
       width_ = shape.c * shape.h * shape.w;
     }
     if (width_ > 0 && classes <= largest_confusion && classes <= width_) {
-      result_.confusion.assign(static_cast<size_t>(classes),
-                               std::vector<int64_t>(static_cast<size_t>(classes), 0));
+      result_.confusion.assign(size_t(classes), std::vector<int64_t>(size_t(classes), 0));
     }
   }
 
@@ -86,7 +85,7 @@ class Tally {
     correct_of_five_ += before < 5 ? 1 : 0;
     const auto classes = static_cast<int64_t>(result_.confusion.size());
     if (label < classes && best < classes) {
-      ++result_.confusion[static_cast<size_t>(label)][static_cast<size_t>(best)];
+      ++result_.confusion[size_t(label)][size_t(best)];
     }
   }
 
@@ -165,7 +164,7 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
 }  // namespace
 
 void require_sample(const Net& net, const Shape& sample) {
-  const Shape& wanted = net.tensors[static_cast<size_t>(net.data)].shape;
+  const Shape& wanted = net.tensors[size_t(net.data)].shape;
   if (sample.c == wanted.c && sample.h == wanted.h && sample.w == wanted.w) return;
   throw error("the images come as {}x{}x{}, the net takes {}x{}x{}", sample.c, sample.h, sample.w,
               wanted.c, wanted.h, wanted.w);

@@ -28,11 +28,11 @@ class StandingBatch {
   StandingBatch(Session& session, const Phase& phase) : allocator_(session.allocator()) {
     const Net& net = phase.net;
     const bool is_virtual = session.machine().has_virtual_time();
-    Shape sample = net.tensors[static_cast<size_t>(net.data)].shape;
+    Shape sample = net.tensors[size_t(net.data)].shape;
     sample.n = 1;
     std::vector<Shape> more;
     for (const int input : net.more_inputs) {
-      more.push_back(net.tensors[static_cast<size_t>(input)].shape);
+      more.push_back(net.tensors[size_t(input)].shape);
     }
     layout_ = make_batch_layout(net.batch, sample, more, phase.pixels);
     memory_ = static_cast<std::byte*>(allocator_.allocate(layout_.bytes));
@@ -40,11 +40,10 @@ class StandingBatch {
     virtual_ = false;
     auto* labels = reinterpret_cast<float*>(memory_ + layout_.label_offset);
     int64_t classes = 2;
-    if (net.prediction >= 0) classes = net.tensors[static_cast<size_t>(net.prediction)].shape.c;
+    if (net.prediction >= 0) classes = net.tensors[size_t(net.prediction)].shape.c;
     for (int64_t i = 0; i < net.batch; ++i) labels[i] = static_cast<float>(i % classes);
     Random random(1, stream_of("standing batch"));
-    std::memset(memory_ + layout_.data_offset, 0,
-                static_cast<size_t>(layout_.bytes - layout_.data_offset));
+    std::memset(memory_ + layout_.data_offset, 0, size_t(layout_.bytes - layout_.data_offset));
     const int64_t count = net.batch * element_count(sample);
     auto* floats = reinterpret_cast<float*>(memory_ + layout_.data_offset);
     auto* bytes = reinterpret_cast<uint8_t*>(floats);
@@ -216,14 +215,14 @@ Measurement measure(Session& session, int warm_up, int steps) {
   Measurement result;
   result.first_step_at = first_step_at;
   std::vector<std::pair<double, size_t>> times;
-  for (size_t i = static_cast<size_t>(std::max(1, warm_up)); i < traces.size(); ++i) {
+  for (size_t i = size_t(std::max(1, warm_up)); i < traces.size(); ++i) {
     times.emplace_back(end_of(traces[i]) - end_of(traces[i - 1]), i);
     result.events.insert(result.events.end(), traces[i].begin(), traces[i].end());
   }
   if (times.empty()) return result;
   std::sort(times.begin(), times.end());
   std::vector<double> walls;
-  for (size_t i = static_cast<size_t>(std::max(1, warm_up)); i < done_at.size(); ++i) {
+  for (size_t i = size_t(std::max(1, warm_up)); i < done_at.size(); ++i) {
     walls.push_back(std::chrono::duration<double>(done_at[i] - done_at[i - 1]).count());
   }
   std::sort(walls.begin(), walls.end());
@@ -257,14 +256,14 @@ CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
   std::map<std::string, Sum> sums;
   std::set<int> measured;  // layers
   for (const TraceEvent& event : events) {
-    const Task& task = plan.tasks[static_cast<size_t>(event.task)];
+    const Task& task = plan.tasks[size_t(event.task)];
     const std::string key = cost_key(net, plan, task);
     if (key.empty()) continue;
     Sum& sum = sums[key];
     sum.seconds += event.end - event.start;
     ++sum.count;
     if (const auto* work = std::get_if<LayerWork>(&task.work)) {
-      const PlanBinding& binding = plan.bindings[static_cast<size_t>(work->binding)];
+      const PlanBinding& binding = plan.bindings[size_t(work->binding)];
       measured.insert(binding.layer);
       sum.rows += static_cast<double>(binding.rows.count()) * slice_fraction(net, binding);
     }

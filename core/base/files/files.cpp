@@ -302,7 +302,7 @@ void OutputFile::write(const void* data, size_t bytes) {
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) fail("cannot be written");
     at += written;
-    bytes -= static_cast<size_t>(written);
+    bytes -= size_t(written);
   }
 }
 

@@ -23,7 +23,7 @@ MemoryFile MemoryFile::picture(const uint8_t* pixels, int64_t height, int64_t wi
                                int64_t channels) {
   const std::string head = fmt::format("P{}\n{} {}\n255\n", channels == 1 ? 5 : 6, width, height);
   MemoryFile file(head.data(), head.size());
-  file.write(pixels, static_cast<size_t>(height * width * channels));
+  file.write(pixels, size_t(height * width * channels));
   return file;
 }
 
@@ -46,7 +46,7 @@ void MemoryFile::write(const void* data, size_t bytes) {
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) throw error("a file in memory cannot be written: {}", std::strerror(errno));
     at += written;
-    bytes -= static_cast<size_t>(written);
+    bytes -= size_t(written);
   }
 }
 

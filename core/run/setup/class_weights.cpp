@@ -29,10 +29,9 @@ float weight_of(const std::string& text, const std::string& where) {
 }
 
 std::vector<float> balanced_weights(const Dataset& training) {
-  std::vector<int64_t> counts(static_cast<size_t>(training.class_count()));
-  for (const int64_t label : class_labels(training)) ++counts[static_cast<size_t>(label)];
-  const auto classes =
-      counts.size() - static_cast<size_t>(std::count(counts.begin(), counts.end(), 0));
+  std::vector<int64_t> counts(size_t(training.class_count()));
+  for (const int64_t label : class_labels(training)) ++counts[size_t(label)];
+  const auto classes = counts.size() - size_t(std::count(counts.begin(), counts.end(), 0));
   std::vector<float> weights;
   for (const int64_t count : counts) {
     // A class without samples has no share.

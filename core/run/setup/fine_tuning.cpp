@@ -118,8 +118,8 @@ void raise_head_rate(const Net& net, std::set<std::string> head, bool has_files,
   if (!has_files) head.clear();
   for (const std::string& name : classifier_names(setup.net)) head.insert(name);
   setup.net = with_rates(setup.net, net, {head.begin(), head.end()}, factor);
-  setup.messages.push_back(fmt::format("{} learn{} at {} times the rate (--head-lr)",
-                                       fmt::join(head, ", "), head.size() == 1 ? "s" : "", factor));
+  setup.note("{} learn{} at {} times the rate (--head-lr)", fmt::join(head, ", "),
+             head.size() == 1 ? "s" : "", factor);
 }
 
 }  // namespace

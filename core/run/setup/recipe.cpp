@@ -90,10 +90,10 @@ void choose_image_size(Registry& registry, const TrainOptions& options, TrainSet
   if (options.image_size == 0 && !setup.published) {
     const int64_t size = size_for(sizes.shorter_side);
     setup.net = with_image_size(setup.net, size);
-    setup.messages.push_back(
-        fmt::format("image size {}, for images whose shorter side is {} at the median "
-                    "(--image-size)",
-                    size, sizes.shorter_side));
+    setup.note(
+        "image size {}, for images whose shorter side is {} at the median "
+        "(--image-size)",
+        size, sizes.shorter_side);
   }
   const int64_t size = setup.net.input_shape().h;
   if (options.augment.empty()) chosen.augment = size <= small_image ? "light" : "photos";
@@ -133,9 +133,8 @@ int64_t photos_batch(Registry& registry, TrainSetup& setup) {
   const int64_t available = available_memory(registry, setup);
   const int64_t fitting = batch_in_memory(registry, setup, batch, 1, available);
   if (fitting < batch) {
-    setup.messages.push_back(
-        fmt::format("batch {}, not {}, by the memory: {} are available (--batch)", fitting, batch,
-                    human_bytes(available)));
+    setup.note("batch {}, not {}, by the memory: {} are available (--batch)", fitting, batch,
+               human_bytes(available));
   }
   return fitting;
 }
@@ -158,15 +157,15 @@ void fit_photos(const TrainOptions& options, TrainSetup& setup) {
         std::llround(warm_up_share * static_cast<double>(setup.record.options.steps));
     if (!given.contains("warmup_start_lr")) solver.warm_up_rate = first_share * rate;
   }
-  setup.messages.push_back(
-      fmt::format("batch {} (--batch), {} steps (--epochs, --steps), augmentation {} (--augment "
-                  "none|light|photos|strong)",
-                  chosen.batch, chosen.steps, chosen.augment));
-  setup.messages.push_back(
-      fmt::format("recipe photos (--recipe plain|photos|caffe): {} (--solver-type), rate {:.4g} "
-                  "(--lr), {} after {} {} of warm-up",
-                  solver.type, rate, solver.rate_policy, solver.warm_up_steps,
-                  solver.warm_up_steps == 1 ? "step" : "steps"));
+  setup.note(
+      "batch {} (--batch), {} steps (--epochs, --steps), augmentation {} (--augment "
+      "none|light|photos|strong)",
+      chosen.batch, chosen.steps, chosen.augment);
+  setup.note(
+      "recipe photos (--recipe plain|photos|caffe): {} (--solver-type), rate {:.4g} "
+      "(--lr), {} after {} {} of warm-up",
+      solver.type, rate, solver.rate_policy, solver.warm_up_steps,
+      solver.warm_up_steps == 1 ? "step" : "steps");
 }
 
 }  // namespace tandem

@@ -146,8 +146,7 @@ void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
 void choose_precision(TrainSetup& setup, const TrainOptions& options) {
   TrainOptions& chosen = setup.record.options;
   if (!options.precision.empty() && options.precision != chosen.precision) {
-    setup.messages.push_back(fmt::format("precision {} instead of {} from here on",
-                                         options.precision, chosen.precision));
+    setup.note("precision {} instead of {} from here on", options.precision, chosen.precision);
     chosen.precision = options.precision;
   }
   if (parse_precision(chosen.precision) != TANDEM_FLOAT16) chosen.loss_scale.reset();
@@ -155,8 +154,7 @@ void choose_precision(TrainSetup& setup, const TrainOptions& options) {
   if (!options.loss_scale) return;
   if (const double before = chosen.loss_scale.value_or(Net{}.loss_scale);
       *options.loss_scale != before) {
-    setup.messages.push_back(
-        fmt::format("loss scale {} instead of {} from here on", *options.loss_scale, before));
+    setup.note("loss scale {} instead of {} from here on", *options.loss_scale, before);
   }
   chosen.loss_scale = options.loss_scale;
 }

@@ -53,8 +53,7 @@ void report_missing_parameters(const TransformDefinition& transform, const std::
   }
   const auto tell = [&](const char* parameter, const std::string& what) {
     if (declared.contains(parameter)) return;
-    setup.messages.push_back(fmt::format("data '{}': its data set has no parameter '{}', so {}",
-                                         source, parameter, what));
+    setup.note("data '{}': its data set has no parameter '{}', so {}", source, parameter, what);
   };
   if (transform.mirror) tell("mirror", "no image is mirrored, though the net has mirror: true");
   if (setup.published && source != "synthetic") {
@@ -154,8 +153,8 @@ void fit_classes(TrainSetup& setup, int64_t classes, bool may_adapt) {
         setup.net.file, outputs, classes);
   }
   setup.net = with_class_count(setup.net, classes);
-  setup.messages.push_back(fmt::format(
-      "the net's last layer has {} outputs, one a class (its file says {})", classes, outputs));
+  setup.note("the net's last layer has {} outputs, one a class (its file says {})", classes,
+             outputs);
 }
 
 void require_average(TrainSetup& setup) {
@@ -170,10 +169,10 @@ void require_average(TrainSetup& setup) {
         "validated; give validation images, or leave --ema out",
         decay);
   }
-  setup.messages.push_back(fmt::format(
+  setup.note(
       "the weights are averaged with decay {} (--ema): the average is validated, and kept as the "
       "best weights",
-      decay));
+      decay);
 }
 
 // `options`: the user's. A resumed run keeps its form of pixels.
@@ -249,10 +248,9 @@ void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOpti
   if (setup.validation_data != nullptr) {
     require_bytes(*setup.validation_data, chosen.data, options);
   }
-  setup.messages.push_back(
-      fmt::format("pixels are bytes{}{}",
-                  decides ? "; resampled ones are rounded (--pixels floats does not round)" : "",
-                  target_options(setup).mixes() ? "; mixed images are sent as floats" : ""));
+  setup.note("pixels are bytes{}{}",
+             decides ? "; resampled ones are rounded (--pixels floats does not round)" : "",
+             target_options(setup).mixes() ? "; mixed images are sent as floats" : "");
 }
 
 PixelForm pixel_form(const std::string& pixels, const Dataset& dataset) {
@@ -292,7 +290,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
       means += (means.empty() ? "" : ",") + fmt::format("{:.9g}", static_cast<float>(mean));
     }
     record.data_parameters["mean"] = means;
-    setup.messages.push_back(fmt::format("channel means of the training data: {}", means));
+    setup.note("channel means of the training data: {}", means);
   }
   open_datasets(registry, setup);
   record.class_names = setup.training_data->class_names();

@@ -55,10 +55,9 @@ void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& o
   if (chosen.steps == 0) chosen.steps = setup.solver.max_steps;
   if (chosen.steps == 0) chosen.steps = steps_of(is_photos ? photos_epochs : default_epochs);
   if (setup.solver.micro_batches_per_step > 1) {
-    setup.messages.push_back(
-        fmt::format("iter_size {}: every step adds up {} batches of {}, {} images",
-                    setup.solver.micro_batches_per_step, setup.solver.micro_batches_per_step,
-                    chosen.batch, images));
+    setup.note("iter_size {}: every step adds up {} batches of {}, {} images",
+               setup.solver.micro_batches_per_step, setup.solver.micro_batches_per_step,
+               chosen.batch, images);
   }
   if (is_photos) fit_photos(options, setup);
   fit_recipe(options, setup);
