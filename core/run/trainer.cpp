@@ -242,11 +242,11 @@ std::string invite(const Communicator& ranks, Registry& registry, const TrainOpt
 // Says how the run ended. A run that has not begun leaves nothing.
 void conclude(TrainResult& result, bool is_new, const RunFolder& folder, Observer& observer) {
   if (!folder.is_in_place()) {
-    observer.on_message(fmt::format(
-        "run folder '{}' was moved, replaced or removed after step {}: the run is where "
-        "the folder is now{}",
-        folder.path().string(), result.steps,
-        result.stopped && result.steps > 0 ? ", and goes on there with --resume" : ""));
+    observer.on_message(
+        fmt::format("run folder '{}' was moved, replaced or removed after step {}: the run is "
+                    "where the folder is now{}",
+                    folder.path().string(), result.steps,
+                    result.stopped && result.steps > 0 ? ", and goes on there with --resume" : ""));
     result.run.clear();
   } else if (is_new && result.steps == 0) {
     observer.on_message("stopped before the first step: nothing is kept");

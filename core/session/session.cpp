@@ -147,8 +147,7 @@ void Session::divide(Phase& phase) {
   if (mine != of_root) {
     throw error(
         "its plan of the {} steps is not that of rank 0: are the options, and the versions of "
-        "tandem "
-        "and of its plugins, the same on all hosts?",
+        "tandem and of its plugins, the same on all hosts?",
         &phase == &training_ ? "training" : "testing");
   }
   const DeviceRanks ranks = equal_ranks(options_.ranks->size(), machine_->device_count());

@@ -90,10 +90,8 @@ void choose_image_size(Registry& registry, const TrainOptions& options, TrainSet
   if (options.image_size == 0 && !setup.published) {
     const int64_t size = size_for(sizes.shorter_side);
     setup.net = with_image_size(setup.net, size);
-    setup.note(
-        "image size {}, for images whose shorter side is {} at the median "
-        "(--image-size)",
-        size, sizes.shorter_side);
+    setup.note("image size {}, for images whose shorter side is {} at the median (--image-size)",
+               size, sizes.shorter_side);
   }
   const int64_t size = setup.net.input_shape().h;
   if (options.augment.empty()) chosen.augment = size <= small_image ? "light" : "photos";
@@ -162,8 +160,8 @@ void fit_photos(const TrainOptions& options, TrainSetup& setup) {
       "none|light|photos|strong)",
       chosen.batch, chosen.steps, chosen.augment);
   setup.note(
-      "recipe photos (--recipe plain|photos|caffe): {} (--solver-type), rate {:.4g} "
-      "(--lr), {} after {} {} of warm-up",
+      "recipe photos (--recipe plain|photos|caffe): {} (--solver-type), rate {:.4g} (--lr), {} "
+      "after {} {} of warm-up",
       solver.type, rate, solver.rate_policy, solver.warm_up_steps,
       solver.warm_up_steps == 1 ? "step" : "steps");
 }

@@ -148,8 +148,7 @@ void fit_classes(TrainSetup& setup, int64_t classes, bool may_adapt) {
   if (!may_adapt) {
     throw error(
         "net '{}' has {} outputs in its last layer, the data have {} classes: use --adapt-classes "
-        "to train an adapted "
-        "copy (kept in the run folder; the file stays as it is)",
+        "to train an adapted copy (kept in the run folder; the file stays as it is)",
         setup.net.file, outputs, classes);
   }
   setup.net = with_class_count(setup.net, classes);

@@ -240,8 +240,8 @@ void fit_recipe(const TrainOptions& options, TrainSetup& setup) {
   if (solver.rate_policy == "inv") solver.gamma /= share;
   if (solver.rate_policy == "exp") solver.gamma = std::pow(solver.gamma, 1 / share);
   setup.note(
-      "learning rate: the model's schedule of {} steps is fitted to the {} of this run "
-      "(a file given with --solver is taken as it is)",
+      "learning rate: the model's schedule of {} steps is fitted to the {} of this run (a file "
+      "given with --solver is taken as it is)",
       recipe_steps, steps);
 }
 
@@ -281,8 +281,8 @@ void resolve_tests(TrainSetup& setup) {
     setup.test_samples = std::min(size, solver.test_steps * batch);
     if (setup.test_samples < size) {
       setup.note(
-          "test_iter {} of batch {}: every test during training takes the same {} of "
-          "the {} validation images",
+          "test_iter {} of batch {}: every test during training takes the same {} of the {} "
+          "validation images",
           solver.test_steps, batch, setup.test_samples, size);
     }
   }
