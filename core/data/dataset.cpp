@@ -152,6 +152,20 @@ void check_bytes(const tandem_dataset_type& type, const tandem_dataset_info& inf
   }
 }
 
+// What a data set reports when it is opened: sizes, shape and the scale of its bytes. Error for
+// impossible values. `expected`: the shape of a sample, 0 for any; `what` begins the message.
+void check_info(const tandem_dataset_type& type, const tandem_dataset_info& info,
+                const Shape& expected, const std::string& what) {
+  if (info.size < 1) throw error("{}: holds no sample", what);
+  if (info.class_count < 1) throw error("{}: has no classes", what);
+  const Shape& given = info.shape;
+  if (!fits(given.c, expected.c) || !fits(given.h, expected.h) || !fits(given.w, expected.w)) {
+    throw error("{}: gives samples of {}x{}x{}, but the net expects {}x{}x{} (0: any)", what,
+                given.c, given.h, given.w, expected.c, expected.h, expected.w);
+  }
+  check_bytes(type, info, what);
+}
+
 }  // namespace
 
 DeclaredParameters declared_parameters(Registry& registry, const std::string& source,
@@ -340,18 +354,6 @@ void Dataset::get_more(int64_t index, uint64_t seed, const std::vector<float*>& 
   if (own.empty()) return;
   check(type_->get_inputs(handle_, index, seed, own.data()),
         fmt::format("sample '{}'", sample_name(index)));
-}
-
-void check_info(const tandem_dataset_type& type, const tandem_dataset_info& info,
-                const Shape& expected, const std::string& what) {
-  if (info.size < 1) throw error("{}: holds no sample", what);
-  if (info.class_count < 1) throw error("{}: has no classes", what);
-  const Shape& given = info.shape;
-  if (!fits(given.c, expected.c) || !fits(given.h, expected.h) || !fits(given.w, expected.w)) {
-    throw error("{}: gives samples of {}x{}x{}, but the net expects {}x{}x{} (0: any)", what,
-                given.c, given.h, given.w, expected.c, expected.h, expected.w);
-  }
-  check_bytes(type, info, what);
 }
 
 std::vector<double> channel_means(const Dataset& dataset, int64_t limit) {

@@ -112,12 +112,6 @@ class Dataset {
   std::vector<MoreInput> more_;
 };
 
-// Checks what a data set reports when it is opened: sizes, shape and the scale of its bytes.
-// `expected`: the shape of a sample, 0 for any; `what` begins the message. Error for impossible
-// values.
-void check_info(const tandem_dataset_type& type, const tandem_dataset_info& info,
-                const Shape& expected, const std::string& what);
-
 // The mean of each channel over at most `limit` evenly spaced samples, as get() gives them. Error
 // if all of them are damaged.
 [[nodiscard]] std::vector<double> channel_means(const Dataset& dataset, int64_t limit);

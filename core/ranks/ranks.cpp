@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <future>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -44,41 +45,22 @@ bool is_root(const Communicator& ranks) {
   return ranks.rank() == 0;
 }
 
-}  // namespace
-
-void let_root_report() {
-  std::this_thread::sleep_for(std::chrono::seconds(3));
-}
-
-// The variables are those of Open MPI, of MPICH and Intel MPI, and of Slurm's srun.
-int launched_ranks() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+// The first number above `usual` that one of a launcher's variables has; else `usual`.
+int launcher_number(std::initializer_list<const char*> variables, int usual) {
+  for (const char* name : variables) {
     const char* text = std::getenv(name);
     double number = 0;
-    if (text != nullptr && parse_number(text, &number) && number > 1) {
+    if (text != nullptr && parse_number(text, &number) && number > usual) {
       return static_cast<int>(number);
     }
   }
-  return 1;
-}
-
-namespace {
-
-// The number that the launcher has given this process; 0 if it has given none.
-int launched_rank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    const char* text = std::getenv(name);
-    double number = 0;
-    if (text != nullptr && parse_number(text, &number) && number > 0) {
-      return static_cast<int>(number);
-    }
-  }
-  return 0;
+  return usual;
 }
 
 // What is wrong with the job as a whole.
 Error error_of_job(const std::string& message) {
-  if (launched_rank() > 0) let_root_report();
+  const int rank = launcher_number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0);
+  if (rank > 0) let_root_report();
   return Error(message);
 }
 
@@ -220,6 +202,15 @@ std::unique_ptr<Communicator> open_transport(const tandem_transport& transport, 
 }
 
 }  // namespace
+
+void let_root_report() {
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+}
+
+// The variables are those of Open MPI, of MPICH and Intel MPI, and of Slurm's srun.
+int launched_ranks() {
+  return launcher_number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
+}
 
 // The first message of a job besides those of its transport. Its form never changes.
 void require_same_version(const Communicator& ranks, const std::string& version) {

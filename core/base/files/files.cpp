@@ -1,5 +1,6 @@
 #include "core/base/files/files.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -92,11 +94,6 @@ int remove_left(const fs::path& path) {
   return reason;
 }
 
-bool is_folder(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 // The length of a path without the last of its names; 0: it has but one, or is the root.
 size_t length_above(const std::string& path, size_t length) {
   while (length > 0 && path[length - 1] != '/') --length;
@@ -134,7 +131,7 @@ std::string make_missing_folders(std::string path) {
     const std::string part = path.substr(0, missing.back());
     if (::mkdir(part.c_str(), 0755) == 0) continue;
     const int reason = errno;
-    if (is_folder(part)) continue;  // made meanwhile
+    if (PathStatus(part).is_folder()) continue;  // made meanwhile
     return reason == EEXIST ? obstacle(part) : std::strerror(reason);
   }
   return "";
@@ -296,14 +293,7 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(const void* data, size_t bytes) {
-  const char* at = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t written = ::write(descriptor_, at, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail("cannot be written");
-    at += written;
-    bytes -= size_t(written);
-  }
+  if (!write_all(descriptor_, data, bytes)) fail("cannot be written");
 }
 
 bool OutputFile::is_in_place() const {
@@ -337,6 +327,18 @@ void OutputFile::close() {
 void OutputFile::fail(const char* what) const {
   const int reason = errno;
   throw error("file '{}' {}: {}", shown_.string(), what, std::strerror(reason));
+}
+
+bool write_all(int descriptor, const void* data, size_t bytes) {
+  const char* at = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::write(descriptor, at, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    at += written;
+    bytes -= size_t(written);
+  }
+  return true;
 }
 
 bool is_at(int descriptor, const fs::path& path) {
@@ -414,6 +416,27 @@ void write_text_file(const fs::path& path, const std::string& text) {
   } else {
     file.finish();
   }
+}
+
+fs::path program_folder() {
+  std::error_code failure;
+  return fs::read_symlink("/proc/self/exe", failure).parent_path();
+}
+
+fs::path library_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&program_folder), &info) == 0) return {};
+  std::error_code failure;
+  return fs::canonical(info.dli_fname, failure).parent_path();
+}
+
+std::vector<fs::path> listed_folders(const char* variable) {
+  std::vector<fs::path> folders;
+  const char* list = std::getenv(variable);
+  for (const std::string& folder : split(list == nullptr ? "" : list, ':')) {
+    if (!folder.empty()) folders.emplace_back(folder);
+  }
+  return folders;
 }
 
 }  // namespace tandem

@@ -99,6 +99,8 @@ class OutputFile {
 // As much of it as can be listed.
 [[nodiscard]] std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder,
                                                             std::error_code& failure);
+// False, with errno, if not all of it can be written.
+[[nodiscard]] bool write_all(int descriptor, const void* data, size_t bytes);
 // Whether the path still leads to the file or folder that was opened.
 [[nodiscard]] bool is_at(int descriptor, const std::filesystem::path& path);
 // The name of a file until it is complete: PATH.new.
@@ -120,5 +122,12 @@ void write_copy(const std::filesystem::path& source, const std::filesystem::path
 void make_folders(const std::filesystem::path& path, const std::string& what = "folder");
 // Writes a whole text file at once.
 void write_text_file(const std::filesystem::path& path, const std::string& text);
+
+// Where programs look for plugins and models: the folder of this program, and of the file that
+// holds core, libtandem or the program itself. Empty if the system does not tell.
+[[nodiscard]] std::filesystem::path program_folder();
+[[nodiscard]] std::filesystem::path library_folder();
+// The folders that an environment variable lists, separated by colons.
+[[nodiscard]] std::vector<std::filesystem::path> listed_folders(const char* variable);
 
 }  // namespace tandem

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/files/files.h"
 
 namespace tandem {
 
@@ -40,14 +41,8 @@ std::string MemoryFile::path() const {
 
 // The destructor of an object whose constructor delegated is called when this throws.
 void MemoryFile::write(const void* data, size_t bytes) {
-  const char* at = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t written = ::write(descriptor_, at, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) throw error("a file in memory cannot be written: {}", std::strerror(errno));
-    at += written;
-    bytes -= size_t(written);
-  }
+  if (write_all(descriptor_, data, bytes)) return;
+  throw error("a file in memory cannot be written: {}", std::strerror(errno));
 }
 
 }  // namespace tandem

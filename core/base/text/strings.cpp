@@ -27,6 +27,21 @@ std::string short_number(double value) {
   return fmt::format("{}", rounded);
 }
 
+// The text with U+FFFD in place of each byte that is of no well-formed character.
+std::string valid_utf8(std::string_view text) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const size_t bytes = characters::utf8_bytes(text, at);
+    if (bytes == 0) {
+      result += "\xEF\xBF\xBD";
+    } else {
+      result += text.substr(at, bytes);
+    }
+    at += std::max<size_t>(bytes, 1);
+  }
+  return result;
+}
+
 template <class Number>
 bool parse_whole(std::string_view text, Number* value) {
   // People write a leading '+', which std::from_chars does not accept.
@@ -98,25 +113,11 @@ bool parse_boolean(std::string_view text, bool* value) {
   return yes || no;
 }
 
-std::string first_bytes(const std::string& text, size_t most) {
-  if (text.size() <= most) return text;
-  size_t end = most;
+std::string first_bytes(const std::string& text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  size_t end = max_bytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return text.substr(0, end);
-}
-
-std::string valid_utf8(std::string_view text) {
-  std::string result;
-  for (size_t at = 0; at < text.size();) {
-    const size_t bytes = characters::utf8_bytes(text, at);
-    if (bytes == 0) {
-      result += "\xEF\xBF\xBD";
-    } else {
-      result += text.substr(at, bytes);
-    }
-    at += std::max<size_t>(bytes, 1);
-  }
-  return result;
 }
 
 std::string quote(std::string_view text) {

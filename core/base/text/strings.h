@@ -20,10 +20,8 @@ namespace tandem {
 // "1.2 s", "35.1 ms", "12 us"
 [[nodiscard]] std::string human_seconds(double seconds);
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
-// The text with U+FFFD in place of each byte that is of no well-formed character.
-[[nodiscard]] std::string valid_utf8(std::string_view text);
 // The beginning of a text, of at most so many bytes, that ends with a whole character of UTF-8.
-[[nodiscard]] std::string first_bytes(const std::string& text, size_t most);
+[[nodiscard]] std::string first_bytes(const std::string& text, size_t max_bytes);
 
 // Each reads the whole text, or returns false and leaves `value` as it is. Booleans are those of
 // protobuf's text format: true, True, t, 1, false, False, f, 0.
