@@ -30,9 +30,9 @@ bool recognizes(Registry& registry, const std::string& name, const std::string& 
 // The data set for a source: the one of that name, the one that recognizes the file or folder, or
 // the reader of folders. The source of the split "predict" is a list of paths.
 std::string dataset_of(Registry& registry, const std::string& source, const std::string& split) {
-  const std::vector<std::string> names = registry.datasets();
   if (split == "predict") return folder_dataset;
-  if (source != folder_dataset && std::count(names.begin(), names.end(), source) > 0) return source;
+  if (source != folder_dataset && is_dataset(registry, source)) return source;
+  const std::vector<std::string> names = registry.datasets();
   std::error_code ignored;
   if (!path_status(source).exists()) {
     if (source == folder_dataset) {
@@ -167,6 +167,11 @@ void check_info(const tandem_dataset_type& type, const tandem_dataset_info& info
 }
 
 }  // namespace
+
+bool is_dataset(const Registry& registry, const std::string& name) {
+  const std::vector<std::string> names = registry.datasets();
+  return std::count(names.begin(), names.end(), name) > 0;
+}
 
 DeclaredParameters declared_parameters(Registry& registry, const std::string& source,
                                        const std::string& split) {

@@ -39,6 +39,9 @@ struct DatasetOptions {
   std::vector<MoreInput> more;
 };
 
+// Whether there is a data set of that name.
+[[nodiscard]] bool is_dataset(const Registry& registry, const std::string& name);
+
 using DeclaredParameters = std::map<std::string, const tandem_parameter*>;  // by name
 // Of the data set for a source. Errors: as for opening it.
 [[nodiscard]] DeclaredParameters declared_parameters(Registry& registry, const std::string& source,

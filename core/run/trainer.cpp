@@ -28,12 +28,11 @@ void record_choices(RunRecord& record, Session& session) {
   const SessionOptions& options = session.options();
   record.machine.topology =
       options.ranks == nullptr ? options.machine.topology : options.rank_topology;
-  record.algorithms = session.options().tuning.choices;
-  int threads = 0;
+  record.algorithms = options.tuning.choices;
+  record.machine.threads = 0;
   for (int device = 0; device < session.machine().device_count(); ++device) {
-    threads += session.machine().device_info(device).threads;
+    record.machine.threads += session.machine().device_info(device).threads;
   }
-  record.machine.threads = threads;
 }
 
 // Writes which images were held out, so that another run can have the same split.
@@ -110,11 +109,10 @@ class FolderUntilBegun {
   bool is_begun_ = false;
 };
 
-// Gives each rank its share of the cores, unless the user has. Returns where the ranks are.
-std::string divide_cores(const Communicator& ranks, TrainSetup& setup) {
-  if (setup.record.machine.threads == 0)
-    setup.record.machine.threads = threads_of_rank(ranks.hosts());
-  return ranks.hosts().text();
+// Gives each rank its share of the cores, unless the user has.
+void divide_cores(const Communicator& ranks, TrainSetup& setup) {
+  int& threads = setup.record.machine.threads;
+  if (threads == 0) threads = threads_of_rank(ranks.hosts());
 }
 
 // "cpu:2", or "2 ranks of cpu:2 (2 ranks on host1)"
@@ -158,11 +156,7 @@ Checkpoint continue_in(const RunFolder& folder, TrainSetup& setup, Session& sess
 // A new run: its first weights in the session, and its folder.
 RunFolder begin_run(TrainSetup& setup, Session& session) {
   TrainOptions& chosen = setup.record.options;
-  if (setup.first_weights.empty()) {
-    session.set_initial_weights(*chosen.seed);
-  } else {
-    session.set_weights(setup.first_weights);
-  }
+  session.set_first_weights(setup.first_weights, *chosen.seed);
   record_choices(setup.record, session);
   if (chosen.out.empty()) chosen.out = RunFolder::free_name(setup.record.net_name);
   return RunFolder::create(chosen.out);
@@ -236,7 +230,8 @@ std::string invite(const Communicator& ranks, Registry& registry, const TrainOpt
   given.strategy = setup.record.options.strategy;
   require_supported_by_ranks(registry, given);
   send_setup(ranks, setup);
-  return divide_cores(ranks, setup);
+  divide_cores(ranks, setup);
+  return ranks.hosts().text();
 }
 
 // Says how the run ended. A run that has not begun leaves nothing.
@@ -328,15 +323,13 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
 TrainResult follow(Registry& registry, const TrainOptions& options, const Strategies& strategies,
                    const Communicator& ranks) {
   TrainSetup setup = receive_setup(ranks, registry, options, strategies);
-  static_cast<void>(divide_cores(ranks, setup));
+  divide_cores(ranks, setup);
   PluginGuards guards;
   Session session(registry, setup.net, checked_options(registry, options, setup, &ranks, guards));
   FirstState first;
   share_first_state(ranks, first);
-  if (!first.is_resumed && first.checkpoint.weights.empty()) {
-    session.set_initial_weights(*setup.record.options.seed);
-  } else if (!first.is_resumed) {
-    session.set_weights(first.checkpoint.weights);
+  if (!first.is_resumed) {
+    session.set_first_weights(first.checkpoint.weights, *setup.record.options.seed);
   }
   Observer silent;
   TrainingRun run(registry, setup, nullptr, session, silent);

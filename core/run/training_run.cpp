@@ -267,17 +267,15 @@ std::string TrainingRun::last_good_run() const {
   return has_last ? folder_->path().string() : "";
 }
 
-void TrainingRun::report_given_up(const Phase& phase, const char* steps) {
-  if (phase.executor == nullptr || reported_given_up_.contains(&phase)) return;
-  const std::string& why = phase.executor->graphs_given_up();
-  if (why.empty()) return;
-  reported_given_up_.insert(&phase);
-  recorder_.on_message(fmt::format("{} run task by task, not as graphs: {}", steps, why));
-}
-
 void TrainingRun::report_given_up() {
-  report_given_up(phase_, "training steps");
-  report_given_up(session_.testing(), "testing steps");
+  for (const Phase* phase : {&phase_, &session_.testing()}) {
+    if (phase->executor == nullptr || reported_given_up_.contains(phase)) continue;
+    const std::string& why = phase->executor->graphs_given_up();
+    if (why.empty()) continue;
+    reported_given_up_.insert(phase);
+    recorder_.on_message(fmt::format("{} steps run task by task, not as graphs: {}",
+                                     phase == &phase_ ? "training" : "testing", why));
+  }
 }
 
 void TrainingRun::gather_bad_samples() {

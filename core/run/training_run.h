@@ -63,7 +63,6 @@ class TrainingRun {
   void note_changed_data(bool all);
   void note_slow_layers();
   // Reports, once per phase, that its steps no longer run as graphs although they should.
-  void report_given_up(const Phase& phase, const char* steps);
   void report_given_up();
   void find_accuracy();
   void report_epoch(int64_t done);

@@ -25,9 +25,9 @@ namespace {
 // One batch in pinned memory: noise as pixels, every class in turn.
 class StandingBatch {
  public:
-  StandingBatch(Session& session, const Phase& phase) : allocator_(session.allocator()) {
+  StandingBatch(Session& session, const Phase& phase)
+      : allocator_(session.allocator()), is_virtual_(session.machine().has_virtual_time()) {
     const Net& net = phase.net;
-    const bool is_virtual = session.machine().has_virtual_time();
     Shape sample = net.tensors[size_t(net.data)].shape;
     sample.n = 1;
     std::vector<Shape> more;
@@ -36,8 +36,7 @@ class StandingBatch {
     }
     layout_ = make_batch_layout(net.batch, sample, more, phase.pixels);
     memory_ = static_cast<std::byte*>(allocator_.allocate(layout_.bytes));
-    if (is_virtual) return;  // there is no memory at addresses on sim
-    virtual_ = false;
+    if (is_virtual_) return;  // there is no memory at addresses on sim
     auto* labels = reinterpret_cast<float*>(memory_ + layout_.label_offset);
     int64_t classes = 2;
     if (net.prediction >= 0) classes = net.tensors[size_t(net.prediction)].shape.c;
@@ -62,7 +61,7 @@ class StandingBatch {
   StandingBatch& operator=(const StandingBatch&) = delete;
 
   std::byte* for_step(int64_t step) {
-    if (!virtual_) {
+    if (!is_virtual_) {
       const tandem_step control{
           1, static_cast<uint64_t>(step), 1e-4F, static_cast<float>(layout_.rows), 0, 0};
       std::memcpy(memory_, &control, sizeof(control));
@@ -72,9 +71,9 @@ class StandingBatch {
 
  private:
   Loader::Allocator allocator_;
+  const bool is_virtual_;
   BatchLayout layout_;
   std::byte* memory_ = nullptr;
-  bool virtual_ = true;
 };
 
 double end_of(const std::vector<TraceEvent>& step) {
@@ -106,18 +105,22 @@ StepParts parts_of(const std::vector<StageTime>& stages) {
   return parts;
 }
 
-}  // namespace
-
-double StepParts::two_phase(bool hidden_broadcast) const {
-  return forward + backward_fc + std::max(backward_conv, fc_gradients) + conv_gradients +
-         (hidden_broadcast ? 0 : broadcast);
+// Seconds that this process has run, to 0.01 s; 0 where the system does not report it.
+double seconds_since_start() {
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  std::getline(file, text);
+  // The command, field 2, is in parentheses and may hold anything; starttime is field 22 (proc(5)).
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string field;
+  for (int number = 3; number <= 22; ++number) fields >> field;
+  int64_t ticks = 0;
+  timespec now{};
+  if (!fields || !parse_integer(field, &ticks) || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+    return 0;
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
+         static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
-
-double StepParts::sequential() const {
-  return forward + backward_fc + backward_conv + fc_gradients + conv_gradients + broadcast;
-}
-
-namespace {
 
 // Runs the same steps once more as captured graphs, which have an end time but no times of tasks.
 void measure_graphs(Phase& phase, StandingBatch& batch, int64_t first, int steps,
@@ -148,10 +151,6 @@ void measure_graphs(Phase& phase, StandingBatch& batch, int64_t first, int steps
   result.slowest = times.back();
 }
 
-}  // namespace
-
-namespace {
-
 Measurement modelled(const Session& session, Phase& phase) {
   const MachineOptions& machine = session.options().machine;
   if (phase.model == nullptr) {
@@ -160,15 +159,12 @@ Measurement modelled(const Session& session, Phase& phase) {
   }
   const StepModel& model = *phase.model;
   Measurement result;
-  {
-    const StepTimes times =
-        model.in_order(model.given_order(), session.options().executor.communication);
-    result.step_seconds = result.fastest = result.slowest = times.step_seconds;
-    result.median_step.reserve(times.tasks.size());
-    for (size_t task = 0; task < times.tasks.size(); ++task) {
-      result.median_step.push_back(
-          {static_cast<int>(task), 0, times.tasks[task].start, times.tasks[task].end});
-    }
+  const StepTimes times =
+      model.in_order(model.given_order(), session.options().executor.communication);
+  result.step_seconds = result.fastest = result.slowest = times.step_seconds;
+  for (size_t task = 0; task < times.tasks.size(); ++task) {
+    result.median_step.push_back(
+        {static_cast<int>(task), 0, times.tasks[task].start, times.tasks[task].end});
   }
   result.events = result.median_step;
   result.stages = stage_times(phase.plan, result.median_step);
@@ -179,6 +175,15 @@ Measurement modelled(const Session& session, Phase& phase) {
 }
 
 }  // namespace
+
+double StepParts::two_phase(bool hidden_broadcast) const {
+  return forward + backward_fc + std::max(backward_conv, fc_gradients) + conv_gradients +
+         (hidden_broadcast ? 0 : broadcast);
+}
+
+double StepParts::sequential() const {
+  return forward + backward_fc + backward_conv + fc_gradients + conv_gradients + broadcast;
+}
 
 Measurement measure(Session& session, int warm_up, int steps) {
   Phase& phase = session.training();
@@ -289,22 +294,6 @@ double step_seconds_without_communication(Registry& registry, const NetDefinitio
   options.executor.communication = false;
   Session session(registry, definition, options);
   return measure(session, warm_up, steps).step_seconds;
-}
-
-double seconds_since_start() {
-  std::ifstream file("/proc/self/stat");
-  std::string text;
-  std::getline(file, text);
-  // The command, field 2, is in parentheses and may hold anything; starttime is field 22 (proc(5)).
-  std::istringstream fields(text.substr(text.rfind(')') + 1));
-  std::string field;
-  for (int number = 3; number <= 22; ++number) fields >> field;
-  int64_t ticks = 0;
-  timespec now{};
-  if (!fields || !parse_integer(field, &ticks) || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
-    return 0;
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
-         static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 int64_t peak_memory_bytes() {

@@ -31,7 +31,7 @@ struct Measurement {
   std::string graphs_given_up;  // why steps do not run as graphs although they should
   // Of a session that models its plan: what step_seconds_without_communication() is of others.
   std::optional<double> without_communication_seconds;
-  double first_step_at = 0;  // seconds_since_start() when the first step was issued; 0 on `sim`
+  double first_step_at = 0;  // seconds of this process when the first step was issued; 0 on `sim`
 
   // What reports show: of all ranks, or of the plan of the only one.
   [[nodiscard]] const Plan& shown_plan(const Plan& own) const {
@@ -61,8 +61,5 @@ struct Measurement {
                                                         const NetDefinition& definition,
                                                         SessionOptions options, const Plan& plan,
                                                         int warm_up, int steps);
-
-// Seconds that this process has run, to 0.01 s; 0 where the system does not report it.
-[[nodiscard]] double seconds_since_start();
 
 }  // namespace tandem

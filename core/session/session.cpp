@@ -48,6 +48,10 @@ DeviceLinks::Ends link_ends(const Plan& plan) {
   return ends;
 }
 
+const char* buffer_of(const StatePlacement& part) {
+  return part.is_extended ? buffers::extended_state : buffers::state;
+}
+
 const std::byte* results_of(const Phase& phase, const char* name, int64_t micro_batch) {
   const int buffer = phase.plan.find_buffer(name, TANDEM_HOST);
   if (buffer < 0) return nullptr;
@@ -345,14 +349,6 @@ std::vector<float> Session::weights() const {
   }
   return values;
 }
-
-namespace {
-
-const char* buffer_of(const StatePlacement& part) {
-  return part.is_extended ? buffers::extended_state : buffers::state;
-}
-
-}  // namespace
 
 void Session::set_state(const std::vector<float>& values) {
   if (values.empty()) return;

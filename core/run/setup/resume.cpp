@@ -180,9 +180,8 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, cons
                              (!options.devices.empty() && options.devices != chosen.devices);
   const bool same_devices = choose_devices_and_strategy(setup, options, other_devices);
   if (!options.data.empty()) {
-    const std::vector<std::string> names = registry.datasets();
-    const bool is_name = std::find(names.begin(), names.end(), options.data) != names.end();
     // The folder of the record is where the run began.
+    const bool is_name = is_dataset(registry, options.data);
     chosen.data = is_name ? options.data : absolute_path(options.data).string();
     const std::string note = leave_out_undeclared(registry, options.data, setup.record);
     if (!note.empty()) setup.messages.push_back(note);

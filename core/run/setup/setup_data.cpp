@@ -111,9 +111,7 @@ std::string leave_out_undeclared(Registry& registry, const std::string& source, 
 
 std::string data_source(Registry& registry, const RunRecord& record) {
   const std::string& data = record.options.data;
-  const std::vector<std::string> names = registry.datasets();
-  const bool is_name = std::find(names.begin(), names.end(), data) != names.end();
-  return is_name ? data : as_given_in(record.folder, data);
+  return is_dataset(registry, data) ? data : as_given_in(record.folder, data);
 }
 
 }  // namespace tandem
