@@ -1,11 +1,12 @@
 // The batch that the memory of the devices allows.
-#include "core/run/setup/batch_memory.h"
+#include "core/run/setup/recipe.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "core/device/machine.h"
+#include "core/run/setup/setup.h"
 #include "tests/support/run_support.h"
 
 namespace tandem::test {

@@ -1,11 +1,12 @@
-#include "core/run/setup/batch_memory.h"
-
+// The batch of a run by the memory of its devices, from the plan of a training step: nothing is
+// allocated or computed.
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "core/device/machine.h"
 #include "core/device/parse.h"
 #include "core/model/passes/build_net.h"
+#include "core/run/setup/recipe.h"
 #include "core/schedule/strategies/common/fastest_variant.h"
 #include "core/session/forecast.h"
 

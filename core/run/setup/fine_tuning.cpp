@@ -1,4 +1,7 @@
-#include "core/run/setup/fine_tuning.h"
+// Fine-tuning: a run that begins with the weights of files. Some layers may keep them (--freeze,
+// --freeze-bn), and what is new may learn faster (--head-lr). The run's net has all of it, so that
+// a resumed run has the same.
+#include "core/run/setup/setup.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,6 @@
 #include "core/base/text/strings.h"
 #include "core/model/file/adapted.h"
 #include "core/model/file/batch_norm.h"
-#include "core/run/setup/batch_memory.h"
 #include "core/run/setup/setup_data.h"
 
 namespace tandem {

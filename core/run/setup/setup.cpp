@@ -10,9 +10,7 @@
 #include "core/model/file/classes.h"
 #include "core/model/net/net.h"
 #include "core/model/passes/build_net.h"
-#include "core/run/setup/class_weights.h"
 #include "core/run/setup/device_options.h"
-#include "core/run/setup/fine_tuning.h"
 #include "core/run/setup/recipe.h"
 #include "core/run/setup/setup_data.h"
 #include "core/run/setup/setup_solver.h"
@@ -209,33 +207,6 @@ void require_utf8(const TrainSetup& setup) {
 }
 
 }  // namespace
-
-void resolve_targets(const Registry& registry, TrainSetup& setup) {
-  const TrainOptions& chosen = setup.record.options;
-  if (chosen.balance && chosen.class_weights == "balanced") {
-    throw error(
-        "--balance and --class-weights balanced: each compensates for rare classes, and both "
-        "together do it twice; give one of them");
-  }
-  if (!chosen.class_weights.empty()) {
-    setup.record.class_weights = read_class_weights(chosen.class_weights, *setup.training_data);
-  }
-  const bool mixes = chosen.mixup != 0 || chosen.cutmix != 0 || chosen.label_smoothing != 0;
-  if (mixes || !setup.record.class_weights.empty()) {
-    setup.net = with_class_targets(setup.net, registry, setup.training_data->class_count());
-  }
-  check_targets(target_options(setup), setup.training_data->class_count());
-}
-
-TargetOptions target_options(const TrainSetup& setup) {
-  TargetOptions targets;
-  targets.wanted = reads_class_targets(setup.net);
-  targets.mixup = setup.record.options.mixup;
-  targets.cutmix = setup.record.options.cutmix;
-  targets.class_weights = setup.record.class_weights;
-  targets.smoothing = setup.record.options.label_smoothing;
-  return targets;
-}
 
 void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOptions& options) {
   TrainOptions& chosen = setup.record.options;

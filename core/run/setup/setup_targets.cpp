@@ -1,4 +1,5 @@
-#include "core/run/setup/class_weights.h"
+// What a run makes of the labels: mixed samples and the weight of each class in the loss.
+#include "core/run/setup/setup.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
+#include "core/model/file/classes.h"
 
 namespace tandem {
 namespace {
@@ -92,6 +94,33 @@ std::vector<float> read_class_weights(const std::string& text, const Dataset& tr
     weights.push_back(weight_of(part, fmt::format("class weights {}", text)));
   }
   return weights;
+}
+
+void resolve_targets(const Registry& registry, TrainSetup& setup) {
+  const TrainOptions& chosen = setup.record.options;
+  if (chosen.balance && chosen.class_weights == "balanced") {
+    throw error(
+        "--balance and --class-weights balanced: each compensates for rare classes, and both "
+        "together do it twice; give one of them");
+  }
+  if (!chosen.class_weights.empty()) {
+    setup.record.class_weights = read_class_weights(chosen.class_weights, *setup.training_data);
+  }
+  const bool mixes = chosen.mixup != 0 || chosen.cutmix != 0 || chosen.label_smoothing != 0;
+  if (mixes || !setup.record.class_weights.empty()) {
+    setup.net = with_class_targets(setup.net, registry, setup.training_data->class_count());
+  }
+  check_targets(target_options(setup), setup.training_data->class_count());
+}
+
+TargetOptions target_options(const TrainSetup& setup) {
+  TargetOptions targets;
+  targets.wanted = reads_class_targets(setup.net);
+  targets.mixup = setup.record.options.mixup;
+  targets.cutmix = setup.record.options.cutmix;
+  targets.class_weights = setup.record.class_weights;
+  targets.smoothing = setup.record.options.label_smoothing;
+  return targets;
 }
 
 }  // namespace tandem
