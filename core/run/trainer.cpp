@@ -234,6 +234,16 @@ std::string invite(const Communicator& ranks, Registry& registry, const TrainOpt
   return ranks.hosts().text();
 }
 
+// What the other ranks begin from.
+void send_first_state(const Communicator& ranks, const std::optional<Checkpoint>& checkpoint,
+                      TrainSetup& setup) {
+  FirstState first;
+  first.is_resumed = checkpoint.has_value();
+  if (checkpoint) first.checkpoint = *checkpoint;
+  if (!checkpoint) first.checkpoint.weights = std::move(setup.first_weights);
+  share_first_state(ranks, first);
+}
+
 // Says how the run ended. A run that has not begun leaves nothing.
 void conclude(TrainResult& result, bool is_new, const RunFolder& folder, Observer& observer) {
   if (!folder.is_in_place()) {
@@ -254,15 +264,19 @@ void conclude(TrainResult& result, bool is_new, const RunFolder& folder, Observe
   }
 }
 
-// The only process, or rank 0 of several.
-TrainResult lead(Registry& registry, const TrainOptions& options, Observer& observer,
-                 const Strategies& strategies, const Communicator* ranks) {
-  // Reading data and making kernels ready may take a while.
+// Reading data and making kernels ready may take a while.
+void say_what_is_read(const TrainOptions& options, Observer& observer) {
   if (options.resume) {
     observer.on_message(fmt::format("reading run '{}'", options.out.string()));
   } else if (!options.data.empty()) {  // else it is refused
     observer.on_message(fmt::format("reading data '{}'", options.data));
   }
+}
+
+// The only process, or rank 0 of several.
+TrainResult lead(Registry& registry, const TrainOptions& options, Observer& observer,
+                 const Strategies& strategies, const Communicator* ranks) {
+  say_what_is_read(options, observer);
   std::optional<RunFolder> folder;
   if (options.resume) {
     folder.emplace(RunFolder::open(options.out));
@@ -299,13 +313,7 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
 
   TrainingRun run(registry, setup, &*folder, session, recorder);
   if (checkpoint) start_from(*checkpoint, chosen, *folder, run, recorder);
-  if (ranks != nullptr) {
-    FirstState first;
-    first.is_resumed = checkpoint.has_value();
-    if (checkpoint) first.checkpoint = *checkpoint;
-    if (!checkpoint) first.checkpoint.weights = std::move(setup.first_weights);
-    share_first_state(*ranks, first);
-  }
+  if (ranks != nullptr) send_first_state(*ranks, checkpoint, setup);
   TrainResult result;
   try {
     result = run.go();

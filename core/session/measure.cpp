@@ -122,6 +122,39 @@ double seconds_since_start() {
          static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
+// The traces of `count` steps. Writes into `result` when the first of them was issued, and the
+// median distance between their ends from step `first` on, by the host's clock.
+std::vector<std::vector<TraceEvent>> run_steps(Session& session, StandingBatch& batch, int count,
+                                               size_t first, Measurement& result) {
+  Phase& phase = session.training();
+  result.first_step_at = session.machine().has_virtual_time() ? 0 : seconds_since_start();
+  std::vector<std::vector<TraceEvent>> traces;
+  std::vector<std::chrono::steady_clock::time_point> done_at;
+  for (int64_t step = 0; step < count; ++step) {
+    if (step >= 2) {
+      phase.executor->wait(step - 2);
+      done_at.push_back(std::chrono::steady_clock::now());
+      traces.push_back(phase.executor->trace(step - 2));
+    }
+    phase.executor->issue(step, {{phase.batch_buffer, batch.for_step(step)}});
+    // The step's control lies in the one batch, which may be written again when it has been copied.
+    // In virtual time nothing is copied.
+    if (session.machine().has_virtual_time()) continue;
+    for (const int task : phase.input_tasks) phase.executor->wait_task(step, task);
+  }
+  phase.executor->drain();
+  for (int64_t step = std::max(0, count - 2); step < count; ++step) {
+    traces.push_back(phase.executor->trace(step));
+  }
+  std::vector<double> walls;
+  for (size_t i = first; i < done_at.size(); ++i) {
+    walls.push_back(std::chrono::duration<double>(done_at[i] - done_at[i - 1]).count());
+  }
+  std::sort(walls.begin(), walls.end());
+  if (!walls.empty()) result.wall_seconds = walls[walls.size() / 2];
+  return traces;
+}
+
 // Runs the same steps once more as captured graphs, which have an end time but no times of tasks.
 void measure_graphs(Phase& phase, StandingBatch& batch, int64_t first, int steps,
                     Measurement& result) {
@@ -197,52 +230,28 @@ Measurement measure(Session& session, int warm_up, int steps) {
     shift = compare_clocks(
         *ranks, [&] { return clock.now(); }, clock.uncertainty());
   }
-  const double first_step_at = session.machine().has_virtual_time() ? 0 : seconds_since_start();
-  std::vector<std::vector<TraceEvent>> traces;
-  std::vector<std::chrono::steady_clock::time_point> done_at;
-  for (int64_t step = 0; step < warm_up + steps; ++step) {
-    if (step >= 2) {
-      phase.executor->wait(step - 2);
-      done_at.push_back(std::chrono::steady_clock::now());
-      traces.push_back(phase.executor->trace(step - 2));
-    }
-    phase.executor->issue(step, {{phase.batch_buffer, batch.for_step(step)}});
-    // The step's control lies in the one batch, which may be written again when it has been copied.
-    // In virtual time nothing is copied.
-    if (session.machine().has_virtual_time()) continue;
-    for (const int task : phase.input_tasks) phase.executor->wait_task(step, task);
-  }
-  phase.executor->drain();
-  for (int64_t step = std::max(0, warm_up + steps - 2); step < warm_up + steps; ++step) {
-    traces.push_back(phase.executor->trace(step));
-  }
-
   Measurement result;
-  result.first_step_at = first_step_at;
+  const auto first = size_t(std::max(1, warm_up));
+  const std::vector<std::vector<TraceEvent>> traces =
+      run_steps(session, batch, warm_up + steps, first, result);
   std::vector<std::pair<double, size_t>> times;
-  for (size_t i = size_t(std::max(1, warm_up)); i < traces.size(); ++i) {
+  for (size_t i = first; i < traces.size(); ++i) {
     times.emplace_back(end_of(traces[i]) - end_of(traces[i - 1]), i);
     result.events.insert(result.events.end(), traces[i].begin(), traces[i].end());
   }
   if (times.empty()) return result;
   std::sort(times.begin(), times.end());
-  std::vector<double> walls;
-  for (size_t i = size_t(std::max(1, warm_up)); i < done_at.size(); ++i) {
-    walls.push_back(std::chrono::duration<double>(done_at[i] - done_at[i - 1]).count());
-  }
-  std::sort(walls.begin(), walls.end());
-  if (!walls.empty()) result.wall_seconds = walls[walls.size() / 2];
-  const auto& median = times[times.size() / 2];
-  result.step_seconds = median.first;
+  const auto& [median_seconds, median_step] = times[times.size() / 2];
+  result.step_seconds = median_seconds;
   result.fastest = times.front().first;
   result.slowest = times.back().first;
-  result.median_step = traces[median.second];
+  result.median_step = traces[median_step];
   if (ranks != nullptr) {
     JointTrace joint = gather_traces(*ranks, {&phase.plan, result.events, {}, shift});
     if (ranks->rank() == 0) result.of_ranks = std::move(joint);
   }
   result.stages = stage_times(result.shown_plan(phase.plan),
-                              step_of(result.shown_events(), static_cast<int64_t>(median.second)));
+                              step_of(result.shown_events(), static_cast<int64_t>(median_step)));
   result.parts = parts_of(result.stages);
   if (phase.executor->has_graphs()) {
     measure_graphs(phase, batch, warm_up + steps, steps, result);
