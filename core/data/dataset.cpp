@@ -122,7 +122,7 @@ std::string text_of(const tandem_dataset_type& type, const char* text, const cha
               index < 0 ? "" : std::to_string(index));
 }
 
-constexpr int64_t most_byte_channels = std::extent_v<decltype(tandem_dataset_info::byte_means)>;
+constexpr int64_t max_byte_channels = std::extent_v<decltype(tandem_dataset_info::byte_means)>;
 
 bool fits(int64_t given, int64_t expected) {
   return given > 0 && (expected == 0 || given == expected);
@@ -137,9 +137,9 @@ void check_bytes(const tandem_dataset_type& type, const tandem_dataset_info& inf
                  problem);
   };
   if (type.get_bytes == nullptr) throw wrong("has no get_bytes() to give them");
-  if (info.shape.c > most_byte_channels) {
+  if (info.shape.c > max_byte_channels) {
     throw wrong(fmt::format("its samples have {} channels; bytes have 1 to {}", info.shape.c,
-                            most_byte_channels));
+                            max_byte_channels));
   }
   if (!std::isfinite(info.byte_scale) || info.byte_scale == 0) {
     throw wrong(fmt::format("their scale (byte_scale) is {}; it must be finite and not 0",

@@ -101,7 +101,7 @@ std::string file_contents(const std::string& path) {
   if (path.empty() || !path_status(path).is_file()) return "";
   const uintmax_t bytes = std::filesystem::file_size(path, code);
   if (code) return "";
-  if (bytes > most_text_bytes) return fmt::format("{} bytes", bytes);
+  if (bytes > max_text_bytes) return fmt::format("{} bytes", bytes);
   try {
     return text_summary(read_text_file(path));
   } catch (const Error&) {

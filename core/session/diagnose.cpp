@@ -117,12 +117,12 @@ std::string advice_after_not_finite(const Net& net, bool weights, double learnin
   if (!weights || !computes_in_float16(net)) {
     return fmt::format("{} Try a smaller learning rate (--lr, here {:.3g})", stop, learning_rate);
   }
-  constexpr double largest_float16 = 65504;
+  constexpr double max_float16 = 65504;
   const double scale = loss_scale(net);
   return fmt::format(
       "{} Gradients above {:.0f} overflow float16, as they are times {:.0f}: {} {}--precision "
       "bfloat16, or begin with a smaller learning rate (--lr, here {:.3g}) if float32 fails, too",
-      stop, largest_float16 / scale, scale,
+      stop, max_float16 / scale, scale,
       last_good_run.empty() ? "begin again with" : "go on with --resume and",
       scale > 1 ? "a smaller --loss-scale or " : "", learning_rate);
 }

@@ -26,12 +26,12 @@ std::string as_utf8(const std::string& name) {
 }
 
 std::string beginning_of(std::string_view text) {
-  constexpr size_t most = 60;
+  constexpr size_t max_bytes = 60;
   std::string result;
-  for (const char c : text.substr(0, most)) {
+  for (const char c : text.substr(0, max_bytes)) {
     result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   }
-  return as_utf8(result) + (text.size() > most ? "..." : "");
+  return as_utf8(result) + (text.size() > max_bytes ? "..." : "");
 }
 
 std::string lower_case(std::string_view text) {

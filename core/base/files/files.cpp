@@ -137,11 +137,11 @@ std::string make_missing_folders(std::string path) {
   return "";
 }
 
-void require_at_most(const InputFile& file, uint64_t most_bytes, const fs::path& path,
+void require_at_most(const InputFile& file, uint64_t max_bytes, const fs::path& path,
                      const std::string& what) {
-  if (file.size() <= most_bytes) return;
+  if (file.size() <= max_bytes) return;
   throw error("{} '{}' has {} bytes, too many: at most {} are read", what, path.string(),
-              file.size(), most_bytes);
+              file.size(), max_bytes);
 }
 
 }  // namespace
@@ -170,7 +170,7 @@ void InputFile::fail(int reason) const {
 
 std::string read_text_file(const fs::path& path, const std::string& what) {
   const InputFile file(path, what);
-  require_at_most(file, most_text_bytes, path, what);
+  require_at_most(file, max_text_bytes, path, what);
   std::string text(file.size(), '\0');
   text.resize(file.read(0, text.data(), text.size()));
   return text;
@@ -190,9 +190,9 @@ fs::path absolute_path(const fs::path& path) {
 }
 
 void read_lines(const fs::path& path, const std::function<void(const std::string&)>& take) {
-  constexpr size_t longest = size_t{1} << 20, piece_bytes = size_t{1} << 16;
+  constexpr size_t max_line = size_t{1} << 20, piece_bytes = size_t{1} << 16;
   const InputFile file(path);
-  require_at_most(file, most_line_bytes, path, "file");
+  require_at_most(file, max_line_bytes, path, "file");
   std::string piece, line;
   bool is_too_long = false;
   for (uint64_t at = 0; at < file.size(); at += piece_bytes) {
@@ -200,7 +200,7 @@ void read_lines(const fs::path& path, const std::function<void(const std::string
     piece.resize(file.read(at, piece.data(), piece.size()));
     for (size_t begin = 0; begin < piece.size();) {
       const size_t end = std::min(piece.find('\n', begin), piece.size());
-      is_too_long = is_too_long || line.size() + (end - begin) > longest;
+      is_too_long = is_too_long || line.size() + (end - begin) > max_line;
       if (!is_too_long) line.append(piece, begin, end - begin);
       begin = end + 1;
       if (end == piece.size()) break;
@@ -395,8 +395,8 @@ void make_folders(const fs::path& path, const std::string& what) {
 }
 
 std::string as_file_name(const std::string& text) {
-  constexpr size_t most = 100;
-  std::string name = first_bytes(text, most);
+  constexpr size_t max_bytes = 100;
+  std::string name = first_bytes(text, max_bytes);
   for (char& c : name) {
     if (c == '/' || static_cast<unsigned char>(c) < ' ' || c == 127) c = '_';
   }

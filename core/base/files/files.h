@@ -35,15 +35,15 @@ class InputFile {
 };
 
 // Of what users and Tandem write. A larger file is of another kind, or made to take all memory.
-constexpr uint64_t most_text_bytes = uint64_t{64} << 20;
+constexpr uint64_t max_text_bytes = uint64_t{64} << 20;
 // Of files with a line for each step or damaged image.
-constexpr uint64_t most_line_bytes = uint64_t{1} << 32;
+constexpr uint64_t max_line_bytes = uint64_t{1} << 32;
 
-// The bytes of a regular file. Error also for one of more than most_text_bytes.
+// The bytes of a regular file. Error also for one of more than max_text_bytes.
 [[nodiscard]] std::string read_text_file(const std::filesystem::path& path,
                                          const std::string& what = "file");
 
-// Calls `take` for each line of a regular file of at most most_line_bytes, without its end. The
+// Calls `take` for each line of a regular file of at most max_line_bytes, without its end. The
 // file is never in memory as a whole. A line of more than 1 MiB, as a hole in the file is one, is
 // left out.
 void read_lines(const std::filesystem::path& path,

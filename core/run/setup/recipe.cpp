@@ -36,13 +36,13 @@ struct ImageSizes {
 // Some samples are enough for a median. A data set that does not tell the sizes of its images has
 // images of one size.
 ImageSizes find_sizes(Registry& registry, const TrainSetup& setup) {
-  constexpr int64_t most = 200;
+  constexpr int64_t max_described = 200;
   RunRecord record = setup.record;
   record.data = {1, setup.net.input_shape().c, 0, 0};
   const auto dataset = open_dataset(registry, setup.net, record, "", "train", TANDEM_TEST);
   const Shape shape = dataset->shape();
   std::vector<int64_t> sides;
-  const int64_t count = std::min(most, dataset->size());
+  const int64_t count = std::min(max_described, dataset->size());
   for (int64_t i = 0; i < count; ++i) {
     std::string reason;
     const auto stored = dataset->describe(i * dataset->size() / count, &reason);
@@ -56,8 +56,8 @@ ImageSizes find_sizes(Registry& registry, const TrainSetup& setup) {
 
 // As torchvision: a crop of 224 from a shorter side of 256.
 int64_t size_for(int64_t shorter_side) {
-  constexpr int64_t least = 24, step = 32;
-  if (shorter_side <= small_image) return std::max(least, shorter_side);
+  constexpr int64_t min_size = 24, step = 32;
+  if (shorter_side <= small_image) return std::max(min_size, shorter_side);
   const auto fitting = static_cast<int64_t>(static_cast<double>(shorter_side) * 227 / 256);
   return std::clamp<int64_t>(fitting / step * step, small_image, usual_image);
 }
@@ -121,10 +121,9 @@ std::map<std::string, std::string> augmentation(const std::string& word, int64_t
 }
 
 int64_t photos_batch(Registry& registry, TrainSetup& setup) {
-  constexpr int64_t least = 8, least_steps = 8, of_small = 128, of_large = 32;
-  const int64_t most = setup.net.input_shape().h <= small_image ? of_small : of_large;
-  int64_t batch = most;
-  while (batch > least && batch * least_steps > setup.record.training_samples) batch /= 2;
+  constexpr int64_t min_batch = 8, min_steps = 8, of_small = 128, of_large = 32;
+  int64_t batch = setup.net.input_shape().h <= small_image ? of_small : of_large;
+  while (batch > min_batch && batch * min_steps > setup.record.training_samples) batch /= 2;
   // Other ranks may be on other hosts, whose memory is not known here.
   if (setup.record.options.ranks > 1) return batch;
   const int64_t available = available_memory(registry, setup);

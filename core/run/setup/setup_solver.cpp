@@ -206,8 +206,8 @@ bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
   read_net_of_run(options, setup, &model, &is_model);
   choose_recipe(options, model, setup);
   if (options.solver.empty()) read_model_solver(options, setup, model);
-  constexpr double largest_rate = std::numeric_limits<float>::max();
-  if (options.rate && !(*options.rate >= 0 && *options.rate <= largest_rate)) {
+  constexpr double max_rate = std::numeric_limits<float>::max();
+  if (options.rate && !(*options.rate >= 0 && *options.rate <= max_rate)) {
     throw error("--lr {}: the learning rate must be a finite number of at least 0, at most 3.4e38",
                 *options.rate);
   }

@@ -22,10 +22,10 @@ float weight_of(const std::string& text, const std::string& where) {
   } catch (const std::exception&) {
     used = 0;
   }
-  constexpr float most = std::numeric_limits<float>::max();
-  if (used == 0 || used != text.size() || !(value >= 0 && value <= most)) {
+  constexpr float max_weight = std::numeric_limits<float>::max();
+  if (used == 0 || used != text.size() || !(value >= 0 && value <= max_weight)) {
     throw error("{}: '{}' is not a weight; it must be a number from 0 to {:.2g}", where, text,
-                most);
+                max_weight);
   }
   return static_cast<float>(value);
 }
