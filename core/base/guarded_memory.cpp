@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 
 namespace tandem {
-
 namespace {
 
 constexpr unsigned char canary = 0xA5;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 namespace tandem {
-
 namespace {
 
 // All that a signal handler may touch. Threads of a kernel's own team have no note: for them all

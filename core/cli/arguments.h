@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/cli/command_line.h"
-#include "core/run/setup/net_choice.h"
+#include "core/run/setup/program_options.h"
 #include "core/schedule/cost/cost_table.h"
 #include "include/tandem/devices.h"
 

@@ -4,7 +4,6 @@
 #include <numbers>
 
 namespace tandem {
-
 namespace {
 uint32_t low(uint64_t value) {
   return static_cast<uint32_t>(value);

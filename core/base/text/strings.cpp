@@ -8,7 +8,6 @@
 #include <cmath>
 
 namespace tandem {
-
 namespace {
 
 // How far a typed name is from a known one; an abbreviation ("Conv") is near. If more than half of

@@ -10,7 +10,7 @@
 #include "core/model/file/classes.h"
 #include "core/model/net/net.h"
 #include "core/model/passes/build_net.h"
-#include "core/run/setup/device_options.h"
+#include "core/run/setup/program_options.h"
 #include "core/run/setup/recipe.h"
 #include "core/run/setup/setup_data.h"
 #include "core/run/setup/setup_solver.h"
