@@ -1,7 +1,6 @@
 #include "core/data/audit.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <memory>

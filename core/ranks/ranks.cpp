@@ -11,7 +11,6 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/base/running_note.h"
 #include "core/base/text/strings.h"

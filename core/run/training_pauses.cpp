@@ -1,12 +1,10 @@
 // What a run does between steps: it begins from a checkpoint, evaluates, keeps the best and saves.
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
 #include "core/model/file/learning_rate.h"
-#include "core/ranks/agreement.h"
 #include "core/run/training_run.h"
 #include "core/session/diagnose.h"
 #include "core/session/evaluate.h"

@@ -1,7 +1,6 @@
 #include "core/run/training_run.h"
 
 #include <cstring>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/running_note.h"
@@ -9,7 +8,6 @@
 #include "core/model/file/learning_rate.h"
 #include "core/model/file/solver_definition.h"
 #include "core/model/passes/results.h"
-#include "core/ranks/agreement.h"
 #include "core/report/run_page.h"
 #include "core/run/setup/setup_data.h"
 #include "core/session/diagnose.h"

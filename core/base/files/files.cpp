@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
