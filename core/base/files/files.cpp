@@ -60,21 +60,15 @@ bool has_name(int descriptor, const fs::path& path) {
 
 // What has a name that a regular file should have.
 std::string kind_of(fs::file_type type) {
-  switch (type) {
-    case fs::file_type::directory:
-      return "a folder";
-    case fs::file_type::symlink:
-      return "a link";
-    case fs::file_type::fifo:
-      return "a pipe";
-    case fs::file_type::block:
-    case fs::file_type::character:
-      return "a device";
-    case fs::file_type::socket:
-      return "a socket";
-    default:
-      return "no regular file";
+  for (const auto& [known, text] : {std::pair{fs::file_type::directory, "a folder"},
+                                    {fs::file_type::symlink, "a link"},
+                                    {fs::file_type::fifo, "a pipe"},
+                                    {fs::file_type::block, "a device"},
+                                    {fs::file_type::character, "a device"},
+                                    {fs::file_type::socket, "a socket"}}) {
+    if (type == known) return text;
   }
+  return "no regular file";
 }
 
 // Removes a link, or a file that a kill has left. Returns the reason if it cannot; EWOULDBLOCK:
@@ -292,7 +286,7 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(const void* data, size_t bytes) {
-  if (!write_all(descriptor_, data, bytes)) fail("cannot be written");
+  if (!write_bytes(descriptor_, data, bytes)) fail("cannot be written");
 }
 
 bool OutputFile::is_in_place() const {
@@ -328,7 +322,7 @@ void OutputFile::fail(const char* what) const {
   throw error("file '{}' {}: {}", shown_.string(), what, std::strerror(reason));
 }
 
-bool write_all(int descriptor, const void* data, size_t bytes) {
+bool write_bytes(int descriptor, const void* data, size_t bytes) {
   const char* at = static_cast<const char*>(data);
   while (bytes > 0) {
     const ssize_t written = ::write(descriptor, at, bytes);

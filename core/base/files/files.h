@@ -100,7 +100,7 @@ class OutputFile {
 [[nodiscard]] std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder,
                                                             std::error_code& failure);
 // False, with errno, if not all of it can be written.
-[[nodiscard]] bool write_all(int descriptor, const void* data, size_t bytes);
+[[nodiscard]] bool write_bytes(int descriptor, const void* data, size_t bytes);
 // Whether the path still leads to the file or folder that was opened.
 [[nodiscard]] bool is_at(int descriptor, const std::filesystem::path& path);
 // The name of a file until it is complete: PATH.new.

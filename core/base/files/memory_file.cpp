@@ -41,7 +41,7 @@ std::string MemoryFile::path() const {
 
 // The destructor of an object whose constructor delegated is called when this throws.
 void MemoryFile::write(const void* data, size_t bytes) {
-  if (write_all(descriptor_, data, bytes)) return;
+  if (write_bytes(descriptor_, data, bytes)) return;
   throw error("a file in memory cannot be written: {}", std::strerror(errno));
 }
 

@@ -255,10 +255,9 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
     RunRecord unscaled = record;
     unscaled.data_parameters.erase("scale");
     const auto plain = open_dataset(registry, setup.net, unscaled, "", "train", TANDEM_TEST);
-    std::string means;
-    for (const double mean : channel_means(*plain, mean_samples)) {
-      means += (means.empty() ? "" : ",") + fmt::format("{:.9g}", static_cast<float>(mean));
-    }
+    const std::vector<double> measured = channel_means(*plain, mean_samples);
+    const std::string means =
+        fmt::format("{:.9g}", fmt::join(std::vector<float>(measured.begin(), measured.end()), ","));
     record.data_parameters["mean"] = means;
     setup.note("channel means of the training data: {}", means);
   }
