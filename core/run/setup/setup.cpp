@@ -83,6 +83,7 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
                                                    bool* measure_mean) {
   const TransformDefinition transform =
       setup.net.transform(TANDEM_TRAIN).value_or(TransformDefinition{});
+  const auto& given = setup.record.options.data_parameters;
   std::map<std::string, std::string> parameters;
   if (synthetic) {
     if (transform.scale != 1) parameters["scale"] = image_parameters(transform)["scale"];
@@ -90,9 +91,6 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
         fmt::format("{}", has_classes(setup.net) ? class_count(setup.net) : pair_classes);
   } else {
     parameters = image_parameters(transform);
-  }
-  const auto& given = setup.record.options.data_parameters;
-  if (!synthetic) {
     for (const auto& [name, value] :
          augmentation(setup.record.options.augment, setup.net.input_shape().h, setup.mirrors)) {
       parameters[name] = value;
