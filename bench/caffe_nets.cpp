@@ -8,13 +8,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "core/base/numbers/random.h"
+#include "core/model/file/net_phases.h"
 #include "core/model/file/solver_definition.h"
 #include "core/run/trainer.h"
-#include "core/session/measure.h"
+#include "core/session/session.h"
 
 namespace {
 
@@ -53,6 +56,44 @@ std::string train_steps(TrainOptions options, const fs::path& scratch) {
   std::string losses;
   for (const double loss : observer.losses) losses += fmt::format(" {:.4g}", loss);
   return fmt::format("two steps, loss{}", losses);
+}
+
+// Noise as pixels, every class in turn.
+void fill_batch(const Net& net, const BatchLayout& layout, std::byte* memory) {
+  std::memset(memory, 0, size_t(layout.bytes));
+  const tandem_step step{1, 0, 1e-4F, static_cast<float>(net.batch), 0, 0};
+  std::memcpy(memory, &step, sizeof step);
+  const int64_t classes = net.prediction < 0 ? 2 : net.tensors[size_t(net.prediction)].shape.c;
+  auto* labels = reinterpret_cast<float*>(memory + layout.label_offset);
+  for (int64_t i = 0; i < net.batch; ++i) labels[i] = static_cast<float>(i % classes);
+  Random random(1, stream_of("standing batch"));
+  auto* pixels = reinterpret_cast<float*>(memory + layout.data_offset);
+  uint32_t bits = 0;
+  for (int64_t i = 0; i < net.batch * element_count(layout.sample); ++i, bits >>= 8) {
+    if (i % 4 == 0) bits = random.bits();
+    pixels[i] = static_cast<float>(bits & 0xff) - 127.5F;
+  }
+}
+
+// One step of the session's testing plan with the initial weights of seed 1: the net's last output
+// of all rows, empty if there is none.
+std::vector<float> forward_once(Session& session) {
+  Phase& phase = session.testing();
+  const Net& net = phase.net;
+  std::vector<Shape> more;
+  for (const int input : net.more_inputs) more.push_back(net.tensors[size_t(input)].shape);
+  const BatchLayout layout =
+      make_batch_layout(net.batch, net.tensors[size_t(net.data)].shape, more);
+  const Loader::Allocator allocator = session.allocator();
+  auto* memory = static_cast<std::byte*>(allocator.allocate(layout.bytes));
+  fill_batch(net, layout, memory);
+  session.set_initial_weights(1);
+  phase.executor->issue(0, {{phase.batch_buffer, memory}});
+  phase.executor->drain();
+  allocator.free(memory);
+  const float* values = phase.predictions(0);
+  if (values == nullptr) return {};
+  return {values, values + element_count(net.tensors[size_t(net.prediction)].shape)};
 }
 
 std::string forward(const NetDefinition& net) {

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/numbers/random.h"
 #include "core/model/net/initial_weights.h"
+#include "plugins/fnv.h"
 
 namespace tandem::bench {
 namespace {
@@ -107,15 +108,12 @@ bool adds_up_samples(const Net& net, int64_t classes) {
   return true;
 }
 
-constexpr uint64_t hash_start = 0xcbf29ce484222325ULL;
-
 uint64_t hashed(uint64_t hash, const fs::path& path) {
-  constexpr uint64_t prime = 0x100000001b3ULL;
   std::ifstream file(path, std::ios::binary);
   std::vector<char> block(size_t{1} << 16);
   while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
     for (std::streamsize i = 0; i < file.gcount(); ++i) {
-      hash = (hash ^ static_cast<unsigned char>(block[size_t(i)])) * prime;
+      hash = fnv::add(hash, static_cast<unsigned char>(block[size_t(i)]));
     }
   }
   return hash;
@@ -230,7 +228,7 @@ std::string build_id() {
     }
   }
   std::sort(files.begin() + 1, files.end());
-  uint64_t hash = hash_start;
+  uint64_t hash = fnv::begin;
   for (const fs::path& file : files) hash = hashed(hash, file);
   return fmt::format("{:016x}", hash);
 }

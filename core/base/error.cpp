@@ -5,8 +5,8 @@ namespace {
 
 // No later than `at`, and not within a character of UTF-8.
 size_t boundary(const std::string& text, size_t at) {
-  constexpr size_t longest_character = 4;
-  for (size_t i = at; i + longest_character > at && i > 0; --i) {
+  constexpr size_t max_character = 4;
+  for (size_t i = at; i + max_character > at && i > 0; --i) {
     if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U) return i;
   }
   return at;
@@ -16,8 +16,8 @@ size_t boundary(const std::string& text, size_t at) {
 
 std::string shortened_message(const std::string& text) {
   constexpr size_t end = 500;  // often has the file and the line
-  if (text.size() <= longest_message) return text;
-  return text.substr(0, boundary(text, longest_message - end)) + " [...] " +
+  if (text.size() <= max_message_bytes) return text;
+  return text.substr(0, boundary(text, max_message_bytes - end)) + " [...] " +
          text.substr(boundary(text, text.size() - end));
 }
 

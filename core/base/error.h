@@ -12,9 +12,9 @@
 
 namespace tandem {
 
-// At most `longest_message` bytes and a mark: the middle of a longer text is left out.
+// At most `max_message_bytes` bytes and a mark: the middle of a longer text is left out.
 [[nodiscard]] std::string shortened_message(const std::string& text);
-constexpr size_t longest_message = 4000;
+constexpr size_t max_message_bytes = 4000;
 
 // throw error("batch {} is smaller than the {} devices", batch, devices);
 template <class... Arguments>

@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 
 namespace tandem {
-
 namespace {
 
 constexpr unsigned char canary = 0xA5;
@@ -28,9 +27,8 @@ int64_t* size_in_front(const void* data) {
 
 // One page without access, the data as close to the last page without access as its alignment and
 // its canary allow.
-GuardedMemory::GuardedMemory(int64_t bytes, unsigned char fill)
-    : bytes_(static_cast<size_t>(bytes)) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+GuardedMemory::GuardedMemory(int64_t bytes, unsigned char fill) : bytes_(size_t(bytes)) {
+  const auto page = size_t(sysconf(_SC_PAGESIZE));
   const size_t after = multiple_of(bytes_ + guard, guard);
   const size_t inside = multiple_of(after + 2 * guard, page);
   mapped_ = inside + 2 * page;

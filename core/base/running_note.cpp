@@ -7,13 +7,12 @@
 #include <unistd.h>
 
 namespace tandem {
-
 namespace {
 
 // All that a signal handler may touch. Threads of a kernel's own team have no note: for them all
 // notes are reported.
-constexpr size_t most_notes = 64;
-std::atomic<const RunningNote*> running[most_notes];
+constexpr size_t max_notes = 64;
+std::atomic<const RunningNote*> running[max_notes];
 thread_local const RunningNote* innermost = nullptr;
 std::atomic<const char*> reporting_program = "";
 std::atomic<int64_t> begun_step = 0;

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "core/cli/command_line.h"
-#include "core/run/setup/net_choice.h"
+#include "core/run/setup/program_options.h"
+#include "core/schedule/cost/cost_table.h"
 #include "core/schedule/strategies/strategies.h"
 #include "include/tandem/devices.h"
 

@@ -1,7 +1,6 @@
 #include "core/data/audit.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <memory>
@@ -15,7 +14,7 @@ namespace tandem {
 namespace {
 
 // A page has room for some large pictures or for many small ones.
-constexpr size_t few_thumbnails = 64, most_shown_classes = 1000;
+constexpr size_t few_thumbnails = 64, max_shown_classes = 1000;
 // Of the pictures that are summed. Larger ones would say hardly more, and take most of the time
 // where files are small.
 constexpr int64_t measured_side = 64;
@@ -46,8 +45,8 @@ std::pair<double, double> sums_of(const float* values, int64_t count) {
     for (; i + lanes <= end; i += lanes) {
       for (int64_t lane = 0; lane < lanes; ++lane) {
         const float value = values[i + lane];
-        one[static_cast<size_t>(lane)] += value;
-        two[static_cast<size_t>(lane)] += value * value;
+        one[size_t(lane)] += value;
+        two[size_t(lane)] += value * value;
       }
     }
     for (; i < end; ++i) {
@@ -67,12 +66,12 @@ struct Sums {
 
   void add(const std::vector<float>& pixels, int64_t channels) {
     const auto plane = static_cast<int64_t>(pixels.size()) / channels;
-    values.resize(static_cast<size_t>(channels));
-    squares.resize(static_cast<size_t>(channels));
+    values.resize(size_t(channels));
+    squares.resize(size_t(channels));
     for (int64_t c = 0; c < channels; ++c) {
       const auto [sum, square] = sums_of(pixels.data() + c * plane, plane);
-      values[static_cast<size_t>(c)] += sum / static_cast<double>(plane);
-      squares[static_cast<size_t>(c)] += square / static_cast<double>(plane);
+      values[size_t(c)] += sum / static_cast<double>(plane);
+      squares[size_t(c)] += square / static_cast<double>(plane);
     }
     ++pictures;
   }
@@ -88,7 +87,7 @@ struct Sums {
 };
 
 std::vector<unsigned char> to_rgb(const std::vector<float>& pixels, int64_t channels) {
-  const size_t plane = pixels.size() / static_cast<size_t>(channels);
+  const size_t plane = pixels.size() / size_t(channels);
   std::vector<unsigned char> result(3 * plane);
   for (size_t i = 0; i < plane; ++i) {
     for (size_t c = 0; c < 3; ++c) {
@@ -97,6 +96,20 @@ std::vector<unsigned char> to_rgb(const std::vector<float>& pixels, int64_t chan
     }
   }
   return result;
+}
+
+SplitAudit begin_split(const std::string& name, const Dataset& dataset, size_t classes) {
+  SplitAudit split;
+  split.name = name;
+  split.samples = dataset.size();
+  split.notes = dataset.notes();
+  split.class_counts.assign(classes, 0);
+  return split;
+}
+
+void add_size(const StoredSample& stored, SplitAudit& split, std::vector<int64_t>& sides) {
+  ++split.channels[stored.channels];
+  if (stored.width > 0) sides.push_back(std::min(stored.width, stored.height));
 }
 
 void set_sides(SplitAudit& split, std::vector<int64_t> sides) {
@@ -114,8 +127,7 @@ class Auditor {
 
   Audit run() {
     open_all();
-    for (const auto& dataset : datasets_) all_ += dataset->size();
-    for (size_t i = 0; i < datasets_.size(); ++i) read(i);
+    for (size_t i = 0; i < splits_.size(); ++i) read(i);
     find_duplicates();
     if (options_.thumbnails > 0) draw_all();
     finish_statistics();
@@ -130,30 +142,21 @@ class Auditor {
   }
 
   void open_all() {
-    for (NamedSplit& split : opened_with(measured_side)) {
-      add_split(split.name, std::move(split.dataset));
+    splits_ = opened_with(measured_side);
+    for (const auto& [name, dataset] : splits_) {
+      result_.splits.push_back(begin_split(name, *dataset, size_t(dataset->class_count())));
+      all_ += dataset->size();
     }
-    result_.type = datasets_[0]->type_name();
-    result_.class_names = datasets_[0]->class_names();
-  }
-
-  void add_split(const std::string& name, std::unique_ptr<Dataset> dataset) {
-    SplitAudit split;
-    split.name = name;
-    split.samples = dataset->size();
-    split.notes = dataset->notes();
-    split.class_counts.assign(static_cast<size_t>(dataset->class_count()), 0);
-    result_.splits.push_back(std::move(split));
-    datasets_.push_back(std::move(dataset));
+    result_.type = splits_[0].dataset->type_name();
+    result_.class_names = splits_[0].dataset->class_names();
   }
 
   void read(size_t split) {
-    const Dataset& dataset = *datasets_[split];
-    std::vector<Seen> seen(static_cast<size_t>(dataset.size()));
+    const Dataset& dataset = *splits_[split].dataset;
+    std::vector<Seen> seen(size_t(dataset.size()));
     std::vector<Sums> sums(static_cast<size_t>(threads()));
     parallel_for(dataset.size(), threads(), [&](int64_t index, int thread) {
-      seen[static_cast<size_t>(index)] =
-          look_at(dataset, split, index, sums[static_cast<size_t>(thread)]);
+      seen[size_t(index)] = look_at(dataset, split, index, sums[size_t(thread)]);
       if (thread == 0 && options_.progress) options_.progress(done_, all_);
     });
     if (split == 0) {
@@ -165,7 +168,7 @@ class Auditor {
 
   Seen look_at(const Dataset& dataset, size_t split, int64_t index, Sums& sums) {
     thread_local std::vector<float> pixels;
-    pixels.resize(static_cast<size_t>(element_count(dataset.shape())));
+    pixels.resize(size_t(element_count(dataset.shape())));
     Seen seen;
     float label = -1;
     const auto stored = dataset.describe(index, &seen.reason);
@@ -183,20 +186,20 @@ class Auditor {
   // The first of each class.
   void choose_thumbnails(const std::vector<Seen>& seen) {
     std::vector<int> left(result_.class_names.size(), 0);
-    const size_t shown = std::min(left.size(), most_shown_classes);
+    const size_t shown = std::min(left.size(), max_shown_classes);
     const auto each = static_cast<int>(few_thumbnails / std::max<size_t>(1, shown));
     std::fill_n(left.begin(), shown, std::min(options_.thumbnails, std::max(1, each)));
     for (size_t i = 0; i < seen.size(); ++i) {
-      if (!seen[i].good || left[static_cast<size_t>(seen[i].label)]-- <= 0) continue;
-      result_.thumbnails.push_back(
-          {seen[i].label, datasets_[0]->sample_name(static_cast<int64_t>(i)), {}});
-      shown_.push_back(static_cast<int64_t>(i));
+      if (!seen[i].good || left[size_t(seen[i].label)]-- <= 0) continue;
+      const auto index = static_cast<int64_t>(i);
+      result_.thumbnails.push_back({seen[i].label, splits_[0].dataset->sample_name(index), {}});
+      shown_.push_back(index);
     }
   }
 
   void summarize(size_t number, const std::vector<Seen>& seen) {
     SplitAudit& split = result_.splits[number];
-    const Dataset& dataset = *datasets_[number];
+    const Dataset& dataset = *splits_[number].dataset;
     std::vector<int64_t> sides;
     for (size_t i = 0; i < seen.size(); ++i) {
       const auto index = static_cast<int64_t>(i);
@@ -205,22 +208,23 @@ class Auditor {
         continue;
       }
       const StoredSample& stored = seen[i].stored;
-      ++split.class_counts[static_cast<size_t>(seen[i].label)];
+      ++split.class_counts[size_t(seen[i].label)];
       split.bytes += stored.bytes;
       ++split.formats[stored.format.empty() ? "not known" : stored.format];
-      ++split.channels[stored.channels];
-      if (stored.width > 0) sides.push_back(std::min(stored.width, stored.height));
+      add_size(stored, split, sides);
       if (stored.bytes > 0) samples_of_[stored.content].push_back({number, index});
     }
     set_sides(split, std::move(sides));
   }
 
   Duplicate duplicate(const SampleId& a, const SampleId& b) const {
-    const auto name = [&](const SampleId& p) { return datasets_[p.split]->sample_name(p.index); };
-    const auto split = [&](const SampleId& p) { return result_.splits[p.split].name; };
+    const auto split = [&](const SampleId& p) { return splits_[p.split].name; };
+    const auto name = [&](const SampleId& p) {
+      return splits_[p.split].dataset->sample_name(p.index);
+    };
     const auto class_name = [&](const SampleId& p) {
-      const auto label = datasets_[p.split]->label(p.index);
-      return label ? result_.class_names[static_cast<size_t>(*label)] : std::string();
+      const auto label = splits_[p.split].dataset->label(p.index);
+      return label ? result_.class_names[size_t(*label)] : std::string();
     };
     return {split(a), name(a), split(b), name(b), class_name(a), class_name(b), a.index, {}};
   }
@@ -250,7 +254,7 @@ class Auditor {
   void draw_all() {
     const std::vector<NamedSplit> splits = opened_with(thumbnail_side);
     parallel_for(static_cast<int64_t>(shown_.size()), threads(), [&](int64_t i, int) {
-      const auto at = static_cast<size_t>(i);
+      const auto at = size_t(i);
       result_.thumbnails[at].pixels = drawn(*splits[0].dataset, shown_[at]);
     });
     std::erase_if(result_.thumbnails, [](const Thumbnail& one) { return one.pixels.empty(); });
@@ -266,7 +270,7 @@ class Auditor {
   // Empty for a sample that is damaged or gone by now.
   [[nodiscard]] static std::vector<unsigned char> drawn(const Dataset& dataset, int64_t index) {
     if (index >= dataset.size()) return {};
-    std::vector<float> pixels(static_cast<size_t>(element_count(dataset.shape())));
+    std::vector<float> pixels(size_t(element_count(dataset.shape())));
     float label = 0;
     std::string reason;
     const bool good = dataset.get(index, 0, pixels.data(), &label, &reason) == SampleStatus::good;
@@ -293,7 +297,7 @@ class Auditor {
   Registry& registry_;
   const AuditOptions& options_;
   Audit result_;
-  std::vector<std::unique_ptr<Dataset>> datasets_;
+  std::vector<NamedSplit> splits_;
   std::unordered_map<uint64_t, std::vector<SampleId>> samples_of_;  // by content
   Sums sums_;
   std::vector<int64_t> shown_;  // the samples of the thumbnails
@@ -315,7 +319,7 @@ std::vector<std::string> suggestions(const Audit& audit) {
   const auto [least, most] =
       std::minmax_element(train.class_counts.begin(), train.class_counts.end());
   const auto name_of = [&](auto at) {
-    return audit.class_names[static_cast<size_t>(at - train.class_counts.begin())];
+    return audit.class_names[size_t(at - train.class_counts.begin())];
   };
   if (!audit.leaks.empty()) {
     lines.push_back(
@@ -372,16 +376,12 @@ Audit outline(const std::vector<KnownSplit>& splits, int64_t described_samples) 
   audit.type = splits.at(0).dataset->type_name();
   audit.class_names = splits[0].dataset->class_names();
   for (const auto& [name, dataset] : splits) {
-    SplitAudit split;
-    split.name = name;
-    split.samples = dataset->size();
-    split.notes = dataset->notes();
-    split.class_counts.assign(audit.class_names.size(), 0);
+    SplitAudit split = begin_split(name, *dataset, audit.class_names.size());
     for (int64_t i = 0; i < dataset->size(); ++i) {
       const auto label = dataset->label(i);
       if (!label) break;
       if (*label >= 0 && *label < static_cast<int64_t>(split.class_counts.size())) {
-        ++split.class_counts[static_cast<size_t>(*label)];
+        ++split.class_counts[size_t(*label)];
       }
     }
     std::vector<int64_t> sides;
@@ -391,8 +391,7 @@ Audit outline(const std::vector<KnownSplit>& splits, int64_t described_samples) 
       const auto stored = dataset->describe(i * dataset->size() / described, &reason);
       if (!stored) continue;
       if (!stored->format.empty()) ++split.formats[stored->format];
-      ++split.channels[stored->channels];
-      if (stored->width > 0) sides.push_back(std::min(stored->width, stored->height));
+      add_size(*stored, split, sides);
     }
     set_sides(split, std::move(sides));
     audit.splits.push_back(std::move(split));

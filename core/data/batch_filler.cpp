@@ -92,7 +92,7 @@ template <class Function>
 void BatchFiller::with_bytes(const Row& row, const Function& function) const {
   if (row.bytes != nullptr) return function(row.bytes);
   thread_local std::vector<uint8_t> bytes;
-  bytes.resize(static_cast<size_t>(element_count(layout_.sample)));
+  bytes.resize(size_t(element_count(layout_.sample)));
   function(bytes.data());
   to_floats(bytes.data(), layout_.sample, dataset_.pixel_scale(), row.image.pixels);
 }

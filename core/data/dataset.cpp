@@ -30,9 +30,9 @@ bool recognizes(Registry& registry, const std::string& name, const std::string& 
 // The data set for a source: the one of that name, the one that recognizes the file or folder, or
 // the reader of folders. The source of the split "predict" is a list of paths.
 std::string dataset_of(Registry& registry, const std::string& source, const std::string& split) {
-  const std::vector<std::string> names = registry.datasets();
   if (split == "predict") return folder_dataset;
-  if (source != folder_dataset && std::count(names.begin(), names.end(), source) > 0) return source;
+  if (source != folder_dataset && is_dataset(registry, source)) return source;
+  const std::vector<std::string> names = registry.datasets();
   std::error_code ignored;
   if (!path_status(source).exists()) {
     if (source == folder_dataset) {
@@ -122,7 +122,7 @@ std::string text_of(const tandem_dataset_type& type, const char* text, const cha
               index < 0 ? "" : std::to_string(index));
 }
 
-constexpr int64_t most_byte_channels = std::extent_v<decltype(tandem_dataset_info::byte_means)>;
+constexpr int64_t max_byte_channels = std::extent_v<decltype(tandem_dataset_info::byte_means)>;
 
 bool fits(int64_t given, int64_t expected) {
   return given > 0 && (expected == 0 || given == expected);
@@ -137,9 +137,9 @@ void check_bytes(const tandem_dataset_type& type, const tandem_dataset_info& inf
                  problem);
   };
   if (type.get_bytes == nullptr) throw wrong("has no get_bytes() to give them");
-  if (info.shape.c > most_byte_channels) {
+  if (info.shape.c > max_byte_channels) {
     throw wrong(fmt::format("its samples have {} channels; bytes have 1 to {}", info.shape.c,
-                            most_byte_channels));
+                            max_byte_channels));
   }
   if (!std::isfinite(info.byte_scale) || info.byte_scale == 0) {
     throw wrong(fmt::format("their scale (byte_scale) is {}; it must be finite and not 0",
@@ -152,7 +152,26 @@ void check_bytes(const tandem_dataset_type& type, const tandem_dataset_info& inf
   }
 }
 
+// What a data set reports when it is opened: sizes, shape and the scale of its bytes. Error for
+// impossible values. `expected`: the shape of a sample, 0 for any; `what` begins the message.
+void check_info(const tandem_dataset_type& type, const tandem_dataset_info& info,
+                const Shape& expected, const std::string& what) {
+  if (info.size < 1) throw error("{}: holds no sample", what);
+  if (info.class_count < 1) throw error("{}: has no classes", what);
+  const Shape& given = info.shape;
+  if (!fits(given.c, expected.c) || !fits(given.h, expected.h) || !fits(given.w, expected.w)) {
+    throw error("{}: gives samples of {}x{}x{}, but the net expects {}x{}x{} (0: any)", what,
+                given.c, given.h, given.w, expected.c, expected.h, expected.w);
+  }
+  check_bytes(type, info, what);
+}
+
 }  // namespace
+
+bool is_dataset(const Registry& registry, const std::string& name) {
+  const std::vector<std::string> names = registry.datasets();
+  return std::count(names.begin(), names.end(), name) > 0;
+}
 
 DeclaredParameters declared_parameters(Registry& registry, const std::string& source,
                                        const std::string& split) {
@@ -342,24 +361,12 @@ void Dataset::get_more(int64_t index, uint64_t seed, const std::vector<float*>& 
         fmt::format("sample '{}'", sample_name(index)));
 }
 
-void check_info(const tandem_dataset_type& type, const tandem_dataset_info& info,
-                const Shape& expected, const std::string& what) {
-  if (info.size < 1) throw error("{}: holds no sample", what);
-  if (info.class_count < 1) throw error("{}: has no classes", what);
-  const Shape& given = info.shape;
-  if (!fits(given.c, expected.c) || !fits(given.h, expected.h) || !fits(given.w, expected.w)) {
-    throw error("{}: gives samples of {}x{}x{}, but the net expects {}x{}x{} (0: any)", what,
-                given.c, given.h, given.w, expected.c, expected.h, expected.w);
-  }
-  check_bytes(type, info, what);
-}
-
 std::vector<double> channel_means(const Dataset& dataset, int64_t limit) {
   const Shape shape = dataset.shape();
   const int64_t count = std::clamp<int64_t>(limit, 1, dataset.size());
   const int64_t plane = shape.h * shape.w;
-  std::vector<float> pixels(static_cast<size_t>(element_count(shape)));
-  std::vector<double> means(static_cast<size_t>(shape.c), 0.0);
+  std::vector<float> pixels(size_t(element_count(shape)));
+  std::vector<double> means(size_t(shape.c), 0.0);
   int64_t good = 0;
   std::vector<BadSample> bad;
   for (int64_t i = 0; i < count; ++i) {
@@ -375,7 +382,7 @@ std::vector<double> channel_means(const Dataset& dataset, int64_t limit) {
       const float* begin = pixels.data() + c * plane;
       double sum = 0;
       for (int64_t k = 0; k < plane; ++k) sum += begin[k];
-      means[static_cast<size_t>(c)] += sum / static_cast<double>(plane);
+      means[size_t(c)] += sum / static_cast<double>(plane);
     }
   }
   if (good == 0)
@@ -386,7 +393,7 @@ std::vector<double> channel_means(const Dataset& dataset, int64_t limit) {
 
 std::vector<int64_t> class_labels(const Dataset& dataset) {
   std::vector<int64_t> labels;
-  labels.reserve(static_cast<size_t>(dataset.size()));
+  labels.reserve(size_t(dataset.size()));
   for (int64_t i = 0; i < dataset.size(); ++i) {
     const std::optional<int64_t> label = dataset.label(i);
     if (!label) {

@@ -39,6 +39,9 @@ struct DatasetOptions {
   std::vector<MoreInput> more;
 };
 
+// Whether there is a data set of that name.
+[[nodiscard]] bool is_dataset(const Registry& registry, const std::string& name);
+
 using DeclaredParameters = std::map<std::string, const tandem_parameter*>;  // by name
 // Of the data set for a source. Errors: as for opening it.
 [[nodiscard]] DeclaredParameters declared_parameters(Registry& registry, const std::string& source,
@@ -111,12 +114,6 @@ class Dataset {
   std::string no_bytes_;  // the plugin's reason
   std::vector<MoreInput> more_;
 };
-
-// Checks what a data set reports when it is opened: sizes, shape and the scale of its bytes.
-// `expected`: the shape of a sample, 0 for any; `what` begins the message. Error for impossible
-// values.
-void check_info(const tandem_dataset_type& type, const tandem_dataset_info& info,
-                const Shape& expected, const std::string& what);
 
 // The mean of each channel over at most `limit` evenly spaced samples, as get() gives them. Error
 // if all of them are damaged.

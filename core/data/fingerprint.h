@@ -1,16 +1,26 @@
-// What the samples of a data set look like from outside, found in a moment also for hundreds of
-// thousands of files: it tells whether a run goes on with the data that it began with. Where the
-// files lie and when they were written does not count, so that a copy of a folder is the same data.
+// Whether data are still what they were: from run to run and from rank to rank by a fingerprint,
+// which is found in a moment also for hundreds of thousands of files, and while a run goes on by
+// the states of files. Where files lie and when they were written does not count for a fingerprint,
+// so that a copy of a folder is the same data.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/data/dataset.h"
 
 namespace tandem {
 
+// "120 bytes, checksum 0badcafe"
+[[nodiscard]] std::string text_summary(const std::string& text);
+// The same of a file; without a checksum for more than 64 MiB, as of weights; "" if it is no
+// regular file, or cannot be read.
+[[nodiscard]] std::string file_contents(const std::string& path);
+
+// What the samples of a data set look like from outside.
 struct Fingerprint {
   uint32_t names = 0;  // a checksum, below the folder that all samples share
   // A checksum of the sizes of all files, and their sum; zeros where samples are no files of their
@@ -35,16 +45,47 @@ struct FileState {
   int64_t written_nanos = 0;  // the time of its last change
   bool operator==(const FileState&) const = default;
 };
-[[nodiscard]] FileState file_state(const std::string& path);
-
 // Of all samples; empty where they are no files of their own, that is where none of them is one.
 [[nodiscard]] std::vector<FileState> file_states(const Dataset& dataset);
-// Of every `step`-th sample, from `first` on.
-[[nodiscard]] std::vector<FileState> file_states(const Dataset& dataset, int64_t first,
-                                                 int64_t step);
 
 // `files`: file_states(dataset), which are many questions to a file system.
 [[nodiscard]] Fingerprint fingerprint_of(const Dataset& dataset,
                                          const std::vector<FileState>& files);
+
+// Notices that the data of a run change while it trains: the folder or file was replaced, or files
+// in it were written, replaced or removed. Says so once of each.
+class DataWatch {
+ public:
+  struct Watched {
+    const Dataset* dataset;        // which outlives it; null: none
+    std::vector<FileState> files;  // file_states() at the start
+  };
+
+  // `source`: a path or the name of a data set.
+  DataWatch(std::string source, std::vector<Watched> watched);
+
+  // Looks at some of the files, others each time, or at all of them. Returns lines for the user.
+  [[nodiscard]] std::vector<std::string> news(bool all);
+
+ private:
+  struct Files {
+    std::function<std::string(int64_t)> name;  // of a file, by its number
+    std::vector<FileState> before;
+    bool are_shared = false;  // each has many samples
+  };
+  using Identity = std::pair<uint64_t, uint64_t>;  // device and number of a file or folder
+
+  [[nodiscard]] static Identity identity_of(const std::string& path);
+  // What holds samples that are no files of their own, as a pack or the files of CIFAR-10: the
+  // source, or files in it by which samples are named.
+  [[nodiscard]] Files files_with(const std::vector<std::string>& samples) const;
+  [[nodiscard]] std::string written_files(bool all) const;
+
+  std::string source_;
+  Identity identity_;
+  std::vector<Files> files_;
+  size_t looks_ = 0;
+  bool has_said_written_ = false;
+};
 
 }  // namespace tandem

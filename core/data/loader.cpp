@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -48,12 +47,12 @@ struct Loader::State {
       : options(loader_options),
         allocator(pinned),
         filler(data, options),
+        slots(size_t(options.slots)),
         next_batch(options.first_batch),
         end_batch(end_of(options, data.size())),
-        bad(options.bad_share_limit, data.size()) {
-    slots.resize(static_cast<size_t>(options.slots));
-  }
+        bad(options.bad_share_limit, data.size()) {}
   ~State() {
+    stop();
     for (const Slot& slot : slots) {
       if (slot.memory != nullptr) allocator.free(slot.memory);
     }
@@ -69,17 +68,101 @@ struct Loader::State {
     return end;
   }
 
-  void reserve();
-  void start();
-  void stop();
-  void work(int number);
-  bool begin_batch();
-  void fill(Slot& slot, int64_t first, int64_t last);
-  [[nodiscard]] bool is_timed(int64_t batch) const {
-    return batch >= options.timed_from && batch < options.timed_from + options.timed_count;
+  void reserve() {
+    for (Slot& slot : slots) {
+      slot.memory = static_cast<std::byte*>(allocator.allocate(filler.layout().bytes));
+      if (slot.memory == nullptr) {
+        throw error("no memory for {} prefetched batches of {} bytes", slots.size(),
+                    filler.layout().bytes);
+      }
+      std::fill_n(slot.memory, filler.layout().bytes, std::byte{0});
+    }
   }
-  void finish(Slot& slot);
-  void account(const Slot& slot);
+
+  void start() {
+    int count = options.threads;
+    if (count == 0) count = std::max(1, processor_count() / 2);
+    for (int i = 0; i < count; ++i) threads.emplace_back([this, i] { work(i); });
+  }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex);
+      stopping = true;
+    }
+    space.notify_all();
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  // Takes a free slot for the next batch; false if there is none. Called with the lock held.
+  bool begin_batch() {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      Slot& slot = slots[i];
+      if (slot.status != SlotStatus::free) continue;
+      slot.status = SlotStatus::filling;
+      slot.number = next_batch++;
+      slot.rows_left = options.batch;
+      slot.bad.clear();
+      slot.failure = nullptr;
+      current = &slot;
+      next_row = 0;
+      in_order.push_back(i);
+      return true;
+    }
+    return false;
+  }
+
+  // A thread's loop.
+  void work(int number) {
+    become_decoder(number);
+    std::unique_lock lock(mutex);
+    while (!stopping) {
+      if (current == nullptr) {
+        if (next_batch >= end_batch) return;
+        if (!begin_batch()) {
+          space.wait(lock);
+          continue;
+        }
+        space.notify_all();  // the rows of this batch are work for every thread
+      }
+      fill_rows(*current, number, lock);
+    }
+  }
+
+  // The next rows of the current batch, with the lock open meanwhile.
+  void fill_rows(Slot& slot, int thread, std::unique_lock<std::mutex>& lock) {
+    const int64_t batch = slot.number, first = next_row;
+    const int64_t last = std::min(first + BatchFiller::rows_together, options.batch);
+    next_row = last;
+    if (last == options.batch) current = nullptr;
+    lock.unlock();
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      BatchFiller::BadRows bad_rows = filler.fill(slot.memory, batch, first, last, stopping);
+      lock.lock();
+      std::move(bad_rows.begin(), bad_rows.end(), std::back_inserter(slot.bad));
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      slot.failure = std::current_exception();
+    }
+    const bool is_timed =
+        batch >= options.timed_from && batch < options.timed_from + options.timed_count;
+    if (is_timed) spans.push_back({thread, batch, begin, std::chrono::steady_clock::now()});
+    slot.rows_left -= last - first;
+    if (slot.rows_left > 0) return;
+    std::sort(slot.bad.begin(), slot.bad.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    slot.status = SlotStatus::ready;
+    ready.notify_all();
+  }
+
+  // Counted on delivery, so that a limit is exceeded at the same batch whatever the threads do.
+  void account(const Slot& slot) {
+    std::vector<BadSample> damaged;
+    for (const auto& [row, one] : slot.bad) damaged.push_back(one);
+    bad.add(slot.number, filler.rows_with_data(slot.number), damaged);
+    if (slot.failure) std::rethrow_exception(slot.failure);
+  }
 
   const LoaderOptions options;
   const Allocator allocator;
@@ -101,109 +184,11 @@ struct Loader::State {
   std::exception_ptr failure;
 };
 
-void Loader::State::reserve() {
-  for (Slot& slot : slots) {
-    slot.memory = static_cast<std::byte*>(allocator.allocate(filler.layout().bytes));
-    if (slot.memory == nullptr) {
-      throw error("no memory for {} prefetched batches of {} bytes", slots.size(),
-                  filler.layout().bytes);
-    }
-    std::fill_n(slot.memory, filler.layout().bytes, std::byte{0});
-  }
-}
-
-void Loader::State::start() {
-  int count = options.threads;
-  if (count == 0) count = std::max(1, processor_count() / 2);
-  for (int i = 0; i < count; ++i) threads.emplace_back([this, i] { work(i); });
-}
-
-void Loader::State::stop() {
-  {
-    const std::lock_guard lock(mutex);
-    stopping = true;
-  }
-  space.notify_all();
-  for (std::thread& thread : threads) thread.join();
-}
-
-// Takes a free slot for the next batch; false if there is none. Called with the lock held.
-bool Loader::State::begin_batch() {
-  for (size_t i = 0; i < slots.size(); ++i) {
-    Slot& slot = slots[i];
-    if (slot.status != SlotStatus::free) continue;
-    slot.status = SlotStatus::filling;
-    slot.number = next_batch++;
-    slot.rows_left = options.batch;
-    slot.bad.clear();
-    slot.failure = nullptr;
-    current = &slot;
-    next_row = 0;
-    in_order.push_back(i);
-    return true;
-  }
-  return false;
-}
-
-void Loader::State::work(int number) {
-  become_decoder(number);
-  std::unique_lock lock(mutex);
-  while (!stopping) {
-    if (current == nullptr) {
-      if (next_batch >= end_batch) return;
-      if (!begin_batch()) {
-        space.wait(lock);
-        continue;
-      }
-      space.notify_all();  // the rows of this batch are work for every thread
-    }
-    Slot& slot = *current;
-    const int64_t first = next_row;
-    const int64_t last = std::min(first + BatchFiller::rows_together, options.batch);
-    next_row = last;
-    if (last == options.batch) current = nullptr;
-    const int64_t batch = slot.number;
-    lock.unlock();
-    const auto begin = std::chrono::steady_clock::now();
-    try {
-      fill(slot, first, last);
-    } catch (...) {
-      const std::lock_guard relock(mutex);
-      slot.failure = std::current_exception();
-    }
-    lock.lock();
-    if (is_timed(batch)) spans.push_back({number, batch, begin, std::chrono::steady_clock::now()});
-    slot.rows_left -= last - first;
-    if (slot.rows_left == 0) finish(slot);
-  }
-}
-
-void Loader::State::fill(Slot& slot, int64_t first, int64_t last) {
-  BatchFiller::BadRows bad_rows = filler.fill(slot.memory, slot.number, first, last, stopping);
-  if (bad_rows.empty()) return;
-  const std::lock_guard lock(mutex);
-  std::move(bad_rows.begin(), bad_rows.end(), std::back_inserter(slot.bad));
-}
-
-void Loader::State::finish(Slot& slot) {
-  std::sort(slot.bad.begin(), slot.bad.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  slot.status = SlotStatus::ready;
-  ready.notify_all();
-}
-
-// Counted on delivery, so that a limit is exceeded at the same batch whatever the threads do.
-void Loader::State::account(const Slot& slot) {
-  std::vector<BadSample> damaged;
-  for (const auto& [row, one] : slot.bad) damaged.push_back(one);
-  bad.add(slot.number, filler.rows_with_data(slot.number), damaged);
-  if (slot.failure) std::rethrow_exception(slot.failure);
-}
-
 void require_decode_threads(int threads) {
-  constexpr int most = 1024;  // far more than cores; a system may refuse so many
-  if (threads >= 0 && threads <= most) return;
-  throw error("--decode-threads {}: from 1 to {}, or 0: by the number of cores", threads, most);
+  constexpr int max_threads = 1024;  // far more than cores; a system may refuse so many
+  if (threads >= 0 && threads <= max_threads) return;
+  throw error("--decode-threads {}: from 1 to {}, or 0: by the number of cores", threads,
+              max_threads);
 }
 
 Loader::Loader(const Dataset& dataset, const LoaderOptions& options, const Allocator& allocator) {
@@ -214,17 +199,10 @@ Loader::Loader(const Dataset& dataset, const LoaderOptions& options, const Alloc
   if (options.first_batch < 0) throw error("first batch {} is below 0", options.first_batch);
   state_ = std::make_unique<State>(dataset, options, allocator);
   state_->reserve();
-  try {
-    state_->start();
-  } catch (...) {
-    state_->stop();
-    throw;
-  }
+  state_->start();
 }
 
-Loader::~Loader() {
-  state_->stop();
-}
+Loader::~Loader() = default;
 
 Batch Loader::next() {
   State& s = *state_;
@@ -261,7 +239,7 @@ void Loader::release(const Batch& batch) {
   State& s = *state_;
   {
     const std::lock_guard lock(s.mutex);
-    Slot& slot = s.slots.at(static_cast<size_t>(batch.slot));
+    Slot& slot = s.slots.at(size_t(batch.slot));
     if (slot.status != SlotStatus::delivered || slot.number != batch.number) {
       throw error("batch {} was released, but is not on loan", batch.number);
     }

@@ -12,7 +12,7 @@ namespace tandem {
 void to_floats(const uint8_t* pixels, const Shape& shape, const PixelScale& scale, float* target) {
   const int64_t plane = shape.h * shape.w;
   for (int64_t i = 0; i < shape.n * shape.c; ++i) {
-    const float mean = scale.means[static_cast<size_t>(i % shape.c)];
+    const float mean = scale.means[size_t(i % shape.c)];
     for (int64_t k = 0; k < plane; ++k, ++pixels, ++target) {
       *target = pixels::value_of(*pixels, mean, scale.scale);
     }
@@ -22,7 +22,7 @@ void to_floats(const uint8_t* pixels, const Shape& shape, const PixelScale& scal
 void fill_with_means(const Shape& shape, const PixelScale& scale, uint8_t* pixels) {
   const int64_t plane = shape.h * shape.w;
   for (int64_t i = 0; i < shape.n * shape.c; ++i) {
-    const float mean = std::clamp(scale.means[static_cast<size_t>(i % shape.c)], 0.0F, 255.0F);
+    const float mean = std::clamp(scale.means[size_t(i % shape.c)], 0.0F, 255.0F);
     pixels = std::fill_n(pixels, plane, static_cast<uint8_t>(std::nearbyint(mean)));
   }
 }

@@ -1,9 +1,7 @@
 #include "core/data/sample_order.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <mutex>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -11,19 +9,8 @@
 
 namespace tandem {
 
-// A batch has samples of at most two epochs unless it is longer than one, and the loader is only a
-// few batches ahead: two permutations are enough.
-struct SampleOrder::Cache {
-  struct Epoch {
-    int64_t number = -1;
-    std::vector<int64_t> indices;
-  };
-  std::mutex mutex;
-  std::array<Epoch, 2> epochs;
-};
-
 SampleOrder::SampleOrder(int64_t size, uint64_t seed, bool shuffle, std::vector<int64_t> labels)
-    : size_(size), seed_(seed), shuffle_(shuffle), cache_(std::make_unique<Cache>()) {
+    : size_(size), seed_(seed), shuffle_(shuffle) {
   if (size < 1) throw error("an order of {} samples: there must be at least 1", size);
   std::map<int64_t, std::vector<int64_t>> classes;
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -36,12 +23,12 @@ std::vector<int64_t> SampleOrder::balanced_epoch(int64_t number) const {
   Random random(seed_, stream_of("balanced order") + static_cast<uint64_t>(number));
   const auto classes = static_cast<int64_t>(by_class_.size());
   std::vector<int64_t> indices;
-  indices.reserve(static_cast<size_t>(size_));
+  indices.reserve(size_t(size_));
   for (int64_t c = 0; c < classes; ++c) {
     // In every epoch other classes have the remaining places.
     const bool more = (c + number) % classes < size_ % classes;
     int64_t places = size_ / classes + (more ? 1 : 0);
-    std::vector<int64_t> samples = by_class_[static_cast<size_t>(c)];
+    std::vector<int64_t> samples = by_class_[size_t(c)];
     while (places > 0) {
       random.shuffle(samples);
       const auto taken = std::min(places, static_cast<int64_t>(samples.size()));
@@ -53,17 +40,15 @@ std::vector<int64_t> SampleOrder::balanced_epoch(int64_t number) const {
   return indices;
 }
 
-SampleOrder::~SampleOrder() = default;
-
 int64_t SampleOrder::index(int64_t position) const {
-  const auto offset = static_cast<size_t>(position % size_);
+  const auto offset = size_t(position % size_);
   if (!shuffle_) return static_cast<int64_t>(offset);
   const int64_t number = epoch(position);
-  const std::lock_guard lock(cache_->mutex);
-  Cache::Epoch& slot = cache_->epochs[static_cast<size_t>(number % 2)];
+  const std::lock_guard lock(mutex_);
+  Epoch& slot = epochs_[size_t(number % 2)];
   if (slot.number != number) {
     if (by_class_.empty()) {
-      slot.indices.resize(static_cast<size_t>(size_));
+      slot.indices.resize(size_t(size_));
       std::iota(slot.indices.begin(), slot.indices.end(), 0);
       Random random(seed_, stream_of("sample order") + static_cast<uint64_t>(number));
       random.shuffle(slot.indices);

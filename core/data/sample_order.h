@@ -3,8 +3,9 @@
 // Thread-safe. Without shuffling every epoch has the order 0, 1, 2, ...
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <memory>
+#include <mutex>
 #include <vector>
 
 namespace tandem {
@@ -15,7 +16,6 @@ namespace tandem {
 class SampleOrder {
  public:
   SampleOrder(int64_t size, uint64_t seed, bool shuffle, std::vector<int64_t> labels = {});
-  ~SampleOrder();
   [[nodiscard]] int64_t index(int64_t position) const;
   [[nodiscard]] int64_t epoch(int64_t position) const { return position / size_; }
   // The seed of the augmentation at a position: a function of (seed, epoch, sample), or of (seed,
@@ -23,14 +23,20 @@ class SampleOrder {
   [[nodiscard]] uint64_t sample_seed(int64_t position) const;
 
  private:
-  struct Cache;
+  struct Epoch {
+    int64_t number = -1;
+    std::vector<int64_t> indices;
+  };
+  [[nodiscard]] std::vector<int64_t> balanced_epoch(int64_t number) const;
+
   int64_t size_;
   uint64_t seed_;
   bool shuffle_;
   std::vector<std::vector<int64_t>> by_class_;  // balanced: the samples of each class that has any
-  std::unique_ptr<Cache> cache_;
-
-  [[nodiscard]] std::vector<int64_t> balanced_epoch(int64_t number) const;
+  mutable std::mutex mutex_;
+  // A batch has samples of at most two epochs unless it is longer than one, and the loader is only
+  // a few batches ahead: two permutations are enough.
+  mutable std::array<Epoch, 2> epochs_;
 };
 
 }  // namespace tandem

@@ -39,7 +39,7 @@ bool add(const Dataset& dataset, const char* split, std::string& text) {
     const std::string path = absolute_path(dataset.sample_name(i)).string();
     if (path.find_first_of("\n\r") != std::string::npos) return false;
     if (!label) continue;
-    text += field(path) + "," + field(classes[static_cast<size_t>(*label)]) + "," + split + "\n";
+    text += field(path) + "," + field(classes[size_t(*label)]) + "," + split + "\n";
   }
   return true;
 }

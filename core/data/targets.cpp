@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-constexpr double most_alpha = 1000;
+constexpr double max_alpha = 1000;
 
 // The logarithm of a value from Gamma(shape), for any shape above 0: Marsaglia and Tsang (2000) for
 // shape + 1, times u^(1 / shape). As a logarithm, because for small shapes the value itself is 0.
@@ -67,9 +67,9 @@ double exchange_box(const Shape& sample, double kept, Random& random, float* a, 
 void check_targets(const TargetOptions& options, int64_t classes) {
   for (const auto& [name, alpha] :
        {std::pair("--mixup", options.mixup), {"--cutmix", options.cutmix}}) {
-    if (alpha >= 0 && alpha <= most_alpha) continue;
+    if (alpha >= 0 && alpha <= max_alpha) continue;
     throw error("{} {}: shares are drawn from Beta(x, x), with x above 0 and at most {}; 0 is none",
-                name, alpha, most_alpha);
+                name, alpha, max_alpha);
   }
   if (!(options.smoothing >= 0 && options.smoothing < 1)) {
     throw error("--label-smoothing {}: a share of at least 0 and below 1; 0.1 is usual",
@@ -98,7 +98,7 @@ void check_targets(const TargetOptions& options, int64_t classes) {
 void write_target(const TargetOptions& options, int64_t classes, const TargetRow& row) {
   std::fill_n(row.target, classes, 0.0F);
   if (*row.label < 0) return;
-  const auto label = static_cast<size_t>(*row.label);
+  const auto label = size_t(*row.label);
   const float weight = options.class_weights.empty() ? 1.0F : options.class_weights[label];
   row.target[label] = weight;
   if (options.smoothing == 0) return;

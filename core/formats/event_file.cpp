@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 
+#include <event_format.pb.h>
 #include "core/base/files/crc32.h"
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
@@ -13,57 +13,21 @@
 namespace tandem {
 namespace {
 
-// The encoding of protocol buffers: a key of field number and wire type, then the value. Field
-// numbers are those of TensorFlow's event.proto and summary.proto.
-class ProtoWriter {
- public:
-  void integer(int field, uint64_t value) {
-    key(field, 0);
-    varint(value);
-  }
-  void number(int field, double value) {
-    key(field, 1);
-    little_endian(std::bit_cast<uint64_t>(value), 8);
-  }
-  void number(int field, float value) {
-    key(field, 5);
-    little_endian(std::bit_cast<uint32_t>(value), 4);
-  }
-  void bytes(int field, const std::string& value) {
-    key(field, 2);
-    varint(value.size());
-    text_ += value;
-  }
-  void little_endian(uint64_t value, int count) {
-    for (int i = 0; i < count; ++i) text_ += static_cast<char>(value >> (8 * i) & 0xffU);
-  }
-  [[nodiscard]] const std::string& text() const { return text_; }
+std::string little_endian(uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xffU);
+  return text;
+}
 
- private:
-  void key(int field, uint64_t wire_type) { varint(static_cast<uint64_t>(field) << 3 | wire_type); }
-  void varint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) text_ += static_cast<char>((value & 0x7fU) | 0x80U);
-    text_ += static_cast<char>(value);
-  }
-
-  std::string text_;
-};
-
-uint32_t masked_checksum(const std::string& data) {
+std::string masked_checksum(const std::string& data) {
   const uint32_t sum = crc32c(data.data(), data.size());
-  return (sum >> 15 | sum << 17) + 0xa282ead8U;
+  return little_endian((sum >> 15 | sum << 17) + 0xa282ead8U, 4);
 }
 
 // A record of a TFRecord file: length, its checksum, data, their checksum.
-void write_record(OutputFile& file, const std::string& data) {
-  ProtoWriter length;
-  length.little_endian(data.size(), 8);
-  ProtoWriter record;
-  record.little_endian(masked_checksum(length.text()), 4);
-  std::string whole = length.text() + record.text() + data;
-  ProtoWriter end;
-  end.little_endian(masked_checksum(data), 4);
-  whole += end.text();
+void write_record(OutputFile& file, const event_format::Event& event) {
+  const std::string data = event.SerializeAsString(), length = little_endian(data.size(), 8);
+  const std::string whole = length + masked_checksum(length) + data + masked_checksum(data);
   file.write(whole.data(), whole.size());
 }
 
@@ -102,17 +66,14 @@ void EventFile::begin() {
   file_.emplace(
       folder_ / fmt::format("{}{:0{}}.{}", event_file_prefix, number, number_digits, ::getpid()),
       std::filesystem::path{}, OutputMode::append);
-  ProtoWriter version;
-  version.number(1, begun_at_);
-  version.bytes(3, "brain.Event:2");
-  write_record(*file_, version.text());
-  ProtoWriter start;  // SessionLog with status START
-  start.integer(1, 1);
-  ProtoWriter session;
-  session.number(1, begun_at_);
-  session.integer(2, static_cast<uint64_t>(resumed_step_ > 0 ? resumed_step_ + 1 : 0));
-  session.bytes(7, start.text());
-  write_record(*file_, session.text());
+  event_format::Event version, session;
+  version.set_wall_time(begun_at_);
+  version.set_file_version("brain.Event:2");
+  write_record(*file_, version);
+  session.set_wall_time(begun_at_);
+  session.set_step(resumed_step_ > 0 ? resumed_step_ + 1 : 0);
+  session.mutable_session_log()->set_status(event_format::SessionLog::START);
+  write_record(*file_, session);
 }
 
 double EventFile::seconds() const {
@@ -121,18 +82,16 @@ double EventFile::seconds() const {
 
 void EventFile::write(int64_t step, const std::vector<std::pair<std::string, double>>& figures) {
   if (!file_) begin();
-  ProtoWriter summary;
+  event_format::Event event;
+  event.set_wall_time(seconds());
+  event.set_step(step);
+  event_format::Summary& summary = *event.mutable_summary();
   for (const auto& [tag, figure] : figures) {
-    ProtoWriter value;
-    value.bytes(1, tag);
-    value.number(2, static_cast<float>(figure));
-    summary.bytes(1, value.text());
+    event_format::Value& value = *summary.add_value();
+    value.set_tag(tag);
+    value.set_simple_value(static_cast<float>(figure));
   }
-  ProtoWriter event;
-  event.number(1, seconds());
-  event.integer(2, static_cast<uint64_t>(step));
-  event.bytes(5, summary.text());
-  write_record(*file_, event.text());
+  write_record(*file_, event);
 }
 
 }  // namespace tandem

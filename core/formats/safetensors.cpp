@@ -237,13 +237,6 @@ std::vector<float> SafetensorsReader::values(const SafetensorsFile::Array& array
   return values;
 }
 
-SafetensorsFile read_safetensors(const std::filesystem::path& path, Integers integers) {
-  const SafetensorsReader reader(path, integers);
-  SafetensorsFile file = reader.contents();
-  for (auto& [name, array] : file.arrays) array.values = reader.values(array);
-  return file;
-}
-
 std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path) {
   return without_checksums(whole_metadata(read_header(InputFile(path), path), path));
 }

@@ -62,9 +62,6 @@ class SafetensorsReader {
   SafetensorsFile contents_;
 };
 
-// A whole file, for those who accept arrays of any shape. Error as of SafetensorsReader.
-[[nodiscard]] SafetensorsFile read_safetensors(const std::filesystem::path& path,
-                                               Integers integers = Integers::refused);
 // Only the metadata: cheap for large files.
 [[nodiscard]] std::map<std::string, std::string> read_safetensors_metadata(
     const std::filesystem::path& path);

@@ -4,7 +4,6 @@
 #include <system_error>
 
 #include "core/base/files/files.h"
-#include "core/base/files/folders.h"
 #include "core/base/running_note.h"
 #include "core/base/text/strings.h"
 #include "core/plugin/tables.h"

@@ -59,7 +59,7 @@ int64_t BatchAgreement::agree(float* labels, int64_t rows) {
     for (int peer = 1; peer < ranks_.size(); ++peer) {
       ranks_.receive(peer, others.data(), bytes, what);
       for (int64_t row = 0; row < rows; ++row) {
-        if (std::isnan(labels[row])) labels[row] = others[static_cast<size_t>(row)];
+        if (std::isnan(labels[row])) labels[row] = others[size_t(row)];
       }
     }
     word[0] = std::count_if(labels, labels + rows, [](float label) { return label >= 0; });

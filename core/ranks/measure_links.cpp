@@ -6,7 +6,6 @@
 #include "core/base/error.h"
 
 namespace tandem {
-
 namespace {
 
 constexpr int64_t large = int64_t{16} << 20, small = 4 << 10;

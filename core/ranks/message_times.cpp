@@ -38,7 +38,7 @@ MessageTimes::MessageTimes(const Registry& registry, const Machine& machine,
     : machine_(machine), ranks_(ranks), pairs_(std::move(pairs)) {
   const DeviceLinks::Ends ends = ends_of(pairs_, ranks.rank());
   if (machine.is_host_addressable()) {
-    if (!ends.empty()) plain_.resize(static_cast<size_t>(large_message));
+    if (!ends.empty()) plain_.resize(size_t(large_message));
     return;
   }
   stream_.emplace(machine, 0, 0, "messages");

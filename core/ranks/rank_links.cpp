@@ -40,7 +40,7 @@ std::vector<std::vector<int>> find_hosts(const Communicator& ranks, RankLinks& l
   std::vector<std::vector<int>> ranks_of;
   for (size_t rank = 0; rank < names.size(); ++rank) {
     const auto found = std::find(links.hosts.begin(), links.hosts.end(), names[rank]);
-    const auto host = static_cast<size_t>(found - links.hosts.begin());
+    const auto host = size_t(found - links.hosts.begin());
     if (found == links.hosts.end()) {
       links.hosts.push_back(names[rank]);
       ranks_of.emplace_back();
@@ -132,7 +132,7 @@ std::string rank_topology_text(const RankLinks& links, int devices) {
     network += link_text(fmt::format("host{}", host), "network", link);
   }
   for (size_t rank = 0; rank < links.host_of_rank.size(); ++rank) {
-    const auto host = static_cast<size_t>(links.host_of_rank[rank]);
+    const auto host = size_t(links.host_of_rank[rank]);
     LinkSpeed link{1e12, 0};  // a host of one device: the way to the network alone takes time
     // Copies in a rank have links of their own, and no faster way through the host.
     if (links.copies && devices > 1) link = {links.copies->bandwidth, 0.6 * links.copies->latency};

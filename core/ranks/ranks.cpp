@@ -8,9 +8,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <future>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/base/running_note.h"
 #include "core/base/text/strings.h"
@@ -44,41 +44,22 @@ bool is_root(const Communicator& ranks) {
   return ranks.rank() == 0;
 }
 
-}  // namespace
-
-void let_root_report() {
-  std::this_thread::sleep_for(std::chrono::seconds(3));
-}
-
-// The variables are those of Open MPI, of MPICH and Intel MPI, and of Slurm's srun.
-int launched_ranks() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+// The first number above `usual` that one of a launcher's variables has; else `usual`.
+int launcher_number(std::initializer_list<const char*> variables, int usual) {
+  for (const char* name : variables) {
     const char* text = std::getenv(name);
     double number = 0;
-    if (text != nullptr && parse_number(text, &number) && number > 1) {
+    if (text != nullptr && parse_number(text, &number) && number > usual) {
       return static_cast<int>(number);
     }
   }
-  return 1;
-}
-
-namespace {
-
-// The number that the launcher has given this process; 0 if it has given none.
-int launched_rank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    const char* text = std::getenv(name);
-    double number = 0;
-    if (text != nullptr && parse_number(text, &number) && number > 0) {
-      return static_cast<int>(number);
-    }
-  }
-  return 0;
+  return usual;
 }
 
 // What is wrong with the job as a whole.
 Error error_of_job(const std::string& message) {
-  if (launched_rank() > 0) let_root_report();
+  const int rank = launcher_number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0);
+  if (rank > 0) let_root_report();
   return Error(message);
 }
 
@@ -117,17 +98,76 @@ RankHosts find_hosts(const Communicator& ranks) {
   return hosts;
 }
 
-// Error on all ranks if one was started with other inputs than rank 0.
+// What a rank was started with. Rank 0's options and files count for the whole job, so a rank that
+// was started with others would train something else than its user meant.
+struct RankInputs {
+  std::string host;
+  GivenOptions options;
+  std::map<std::string, std::string> files;  // of options that name one here: what is in it
+};
+
+// Without options of which each rank may have its own, and with the files that the others name.
+RankInputs inputs_of(const std::string& host, const GivenOptions& options) {
+  RankInputs inputs{host, options, {}};
+  for (const char* own : {"--watchdog", "--check-plugins", "--test-delays", "--test-delay-ms",
+                          "--json", "--display", "--no-report", "--ranks"}) {
+    inputs.options.erase(own);
+  }
+  // The options whose value may be a file. Folders are not looked into; data in folders are
+  // compared when they are open.
+  for (const char* name :
+       {"--class-weights", "--data", "--net", "--paced", "--solver", "--weights", "--topology"}) {
+    const auto found = options.find(name);
+    if (found == options.end()) continue;
+    const std::string contents = file_contents(found->second);
+    if (!contents.empty()) inputs.files[found->second] = contents;
+  }
+  return inputs;
+}
+
+std::string option_text(const RankInputs& inputs, const std::string& name) {
+  const auto found = inputs.options.find(name);
+  if (found == inputs.options.end()) return "without it";
+  return found->second.empty() ? "with it" : fmt::format("with '{}'", found->second);
+}
+
+// What another rank has that rank 0 has not; "" if nothing. A file that a rank does not have is no
+// difference.
+std::string difference(const RankInputs& root, const RankInputs& other, int rank) {
+  GivenOptions options = root.options;
+  options.insert(other.options.begin(), other.options.end());
+  for (const auto& [name, value] : options) {
+    const std::string mine = option_text(other, name), of_root = option_text(root, name);
+    if (mine == of_root) continue;
+    return fmt::format(
+        "option {}: rank {} (host {}) was started {}, rank 0 (host {}) {}: start all ranks with "
+        "the same options",
+        name, rank, other.host, mine, root.host, of_root);
+  }
+  for (const auto& [path, contents] : other.files) {
+    const auto found = root.files.find(path);
+    if (found == root.files.end() || found->second == contents) continue;
+    return fmt::format(
+        "file '{}': it has {} for rank {} (host {}), and {} for rank 0 (host {}), whose files all "
+        "ranks take: copy it from there, or remove it here",
+        path, contents, rank, other.host, found->second, root.host);
+  }
+  return "";
+}
+
+// Error on all ranks if one was started with other inputs than rank 0: of the first such rank.
 void require_same_inputs(const Communicator& ranks, const GivenOptions& given) {
   const RankInputs mine = inputs_of(host_name(), given);
   const json all = of_all_ranks(ranks, json::array({mine.host, mine.options, mine.files}),
                                 "its options and files", "the options and files of all ranks");
   std::vector<RankInputs> inputs;
   for (const json& one : all) inputs.push_back({one.at(0), one.at(1), one.at(2)});
-  const std::string differs = different_inputs(inputs);
-  if (differs.empty()) return;
-  ranks.abort();
-  throw error_of_job(differs);
+  for (int rank = 1; rank < ranks.size(); ++rank) {
+    const std::string differs = difference(inputs[0], inputs[size_t(rank)], rank);
+    if (differs.empty()) continue;
+    ranks.abort();
+    throw error_of_job(differs);
+  }
 }
 
 // A launcher starts the ranks together, so that the transport opens within seconds. Where a rank is
@@ -161,6 +201,15 @@ std::unique_ptr<Communicator> open_transport(const tandem_transport& transport, 
 }
 
 }  // namespace
+
+void let_root_report() {
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+}
+
+// The variables are those of Open MPI, of MPICH and Intel MPI, and of Slurm's srun.
+int launched_ranks() {
+  return launcher_number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
+}
 
 // The first message of a job besides those of its transport. Its form never changes.
 void require_same_version(const Communicator& ranks, const std::string& version) {

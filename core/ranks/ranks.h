@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <map>
 #include <memory>
 #include <new>
 #include <string>
@@ -13,11 +14,14 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/data/fingerprint.h"
 #include "core/device/communicator.h"
 #include "core/plugin/registry.h"
-#include "core/ranks/rank_inputs.h"
 
 namespace tandem {
+
+// Options as they were given, by name: {"--batch", "64"}.
+using GivenOptions = std::map<std::string, std::string>;
 
 // The job that this process is a rank of; null if it was started alone. `wanted`: the number of
 // ranks that the user says there are; 0: any. Errors: another number; a job of a launcher whose

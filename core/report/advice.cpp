@@ -134,16 +134,20 @@ void judge_speed(const RunFigures& run, std::vector<std::string>& lines) {
   for (const MetricRow& row : steps) {
     if (std::isfinite(row.waited)) waited = std::max(waited, row.waited);
   }
-  constexpr double much = 0.25, least_seconds = 5;
-  if (seconds > least_seconds && waited > much * seconds) {
-    lines.push_back(fmt::format(
-        "{:.0f} % of the time was spent waiting for data: 'tandem pack' writes them as one file of "
-        "smaller images, which is read faster",
-        100 * std::min(1.0, waited / seconds)));
-  }
+  const std::string line = advice_on_waiting(waited / seconds, seconds);
+  if (!line.empty()) lines.push_back(line);
 }
 
 }  // namespace
+
+std::string advice_on_waiting(double share, double seconds) {
+  constexpr double much = 0.25, min_seconds = 5;
+  if (!(seconds > min_seconds && share > much)) return "";
+  return fmt::format(
+      "{:.0f} % of the time was spent waiting for data: 'tandem pack' writes them as one file of "
+      "smaller images, which is read faster",
+      100 * std::min(1.0, share));
+}
 
 std::vector<std::string> advice(const RunFigures& run) {
   std::vector<std::string> lines;

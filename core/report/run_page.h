@@ -42,6 +42,8 @@ struct RunFigures {
 
 // Lines for the user, the most important first; text, not HTML.
 [[nodiscard]] std::vector<std::string> advice(const RunFigures& run);
+// Where this share of so many seconds was spent waiting for data; "" if it is hardly any.
+[[nodiscard]] std::string advice_on_waiting(double share, double seconds);
 
 [[nodiscard]] std::string run_page(const RunFigures& run);
 // HTML that the page has of a run whose metrics end with this step.

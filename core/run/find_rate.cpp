@@ -88,11 +88,7 @@ RateCurve find_rate(const TrainOptions& options, Observer& observer) {
   CurveObserver collector(curve, observer, options.stop);
   setup.record.options.stop = &collector.stop;
   Session session(registry, setup.net, session_options(registry, setup));
-  if (setup.first_weights.empty()) {
-    session.set_initial_weights(*setup.record.options.seed);
-  } else {
-    session.set_weights(setup.first_weights);
-  }
+  session.set_first_weights(setup.first_weights, *setup.record.options.seed);
   observer.on_message(fmt::format("net '{}': {} steps of batch {} at rates from {} to {}",
                                   setup.record.net_name, search_steps, setup.record.options.batch,
                                   first_rate, last_rate));

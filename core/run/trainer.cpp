@@ -28,12 +28,11 @@ void record_choices(RunRecord& record, Session& session) {
   const SessionOptions& options = session.options();
   record.machine.topology =
       options.ranks == nullptr ? options.machine.topology : options.rank_topology;
-  record.algorithms = session.options().tuning.choices;
-  int threads = 0;
+  record.algorithms = options.tuning.choices;
+  record.machine.threads = 0;
   for (int device = 0; device < session.machine().device_count(); ++device) {
-    threads += session.machine().device_info(device).threads;
+    record.machine.threads += session.machine().device_info(device).threads;
   }
-  record.machine.threads = threads;
 }
 
 // Writes which images were held out, so that another run can have the same split.
@@ -43,7 +42,7 @@ void keep_split(TrainSetup& setup, const RunFolder& folder) {
   if (list.empty()) return;
   const std::string file = (folder.path() / "split.csv").string();
   write_text_file(file, list);
-  setup.messages.push_back(fmt::format("the split is kept: --data {} gives it again", file));
+  setup.note("the split is kept: --data {} gives it again", file);
 }
 
 // Records what the data look like. Says of a resumed run whether they are others than before.
@@ -64,10 +63,10 @@ void recognize_data(TrainSetup& setup) {
     const std::string differs =
         before == known.end() ? "" : difference(before->second, now, *dataset);
     if (!differs.empty()) {
-      setup.messages.push_back(fmt::format(
+      setup.note(
           "note: the {} images in '{}' are not those that the run has read so far ({}); it goes on "
           "with these",
-          *split == 't' ? "training" : "validation", setup.record.options.data, differs));
+          *split == 't' ? "training" : "validation", setup.record.options.data, differs);
     }
     known[split] = std::move(now);
   }
@@ -110,11 +109,10 @@ class FolderUntilBegun {
   bool is_begun_ = false;
 };
 
-// Gives each rank its share of the cores, unless the user has. Returns where the ranks are.
-std::string divide_cores(const Communicator& ranks, TrainSetup& setup) {
-  if (setup.record.machine.threads == 0)
-    setup.record.machine.threads = threads_of_rank(ranks.hosts());
-  return ranks.hosts().text();
+// Gives each rank its share of the cores, unless the user has.
+void divide_cores(const Communicator& ranks, TrainSetup& setup) {
+  int& threads = setup.record.machine.threads;
+  if (threads == 0) threads = threads_of_rank(ranks.hosts());
 }
 
 // "cpu:2", or "2 ranks of cpu:2 (2 ranks on host1)"
@@ -158,11 +156,7 @@ Checkpoint continue_in(const RunFolder& folder, TrainSetup& setup, Session& sess
 // A new run: its first weights in the session, and its folder.
 RunFolder begin_run(TrainSetup& setup, Session& session) {
   TrainOptions& chosen = setup.record.options;
-  if (setup.first_weights.empty()) {
-    session.set_initial_weights(*chosen.seed);
-  } else {
-    session.set_weights(setup.first_weights);
-  }
+  session.set_first_weights(setup.first_weights, *chosen.seed);
   record_choices(setup.record, session);
   if (chosen.out.empty()) chosen.out = RunFolder::free_name(setup.record.net_name);
   return RunFolder::create(chosen.out);
@@ -235,17 +229,28 @@ std::string invite(const Communicator& ranks, Registry& registry, const TrainOpt
   given.strategy = setup.record.options.strategy;
   require_supported_by_ranks(registry, given);
   send_setup(ranks, setup);
-  return divide_cores(ranks, setup);
+  divide_cores(ranks, setup);
+  return ranks.hosts().text();
+}
+
+// What the other ranks begin from.
+void send_first_state(const Communicator& ranks, const std::optional<Checkpoint>& checkpoint,
+                      TrainSetup& setup) {
+  FirstState first;
+  first.is_resumed = checkpoint.has_value();
+  if (checkpoint) first.checkpoint = *checkpoint;
+  if (!checkpoint) first.checkpoint.weights = std::move(setup.first_weights);
+  share_first_state(ranks, first);
 }
 
 // Says how the run ended. A run that has not begun leaves nothing.
 void conclude(TrainResult& result, bool is_new, const RunFolder& folder, Observer& observer) {
   if (!folder.is_in_place()) {
-    observer.on_message(fmt::format(
-        "run folder '{}' was moved, replaced or removed after step {}: the run is where "
-        "the folder is now{}",
-        folder.path().string(), result.steps,
-        result.stopped && result.steps > 0 ? ", and goes on there with --resume" : ""));
+    observer.on_message(
+        fmt::format("run folder '{}' was moved, replaced or removed after step {}: the run is "
+                    "where the folder is now{}",
+                    folder.path().string(), result.steps,
+                    result.stopped && result.steps > 0 ? ", and goes on there with --resume" : ""));
     result.run.clear();
   } else if (is_new && result.steps == 0) {
     observer.on_message("stopped before the first step: nothing is kept");
@@ -258,15 +263,19 @@ void conclude(TrainResult& result, bool is_new, const RunFolder& folder, Observe
   }
 }
 
-// The only process, or rank 0 of several.
-TrainResult lead(Registry& registry, const TrainOptions& options, Observer& observer,
-                 const Strategies& strategies, const Communicator* ranks) {
-  // Reading data and making kernels ready may take a while.
+// Reading data and making kernels ready may take a while.
+void say_what_is_read(const TrainOptions& options, Observer& observer) {
   if (options.resume) {
     observer.on_message(fmt::format("reading run '{}'", options.out.string()));
   } else if (!options.data.empty()) {  // else it is refused
     observer.on_message(fmt::format("reading data '{}'", options.data));
   }
+}
+
+// The only process, or rank 0 of several.
+TrainResult lead(Registry& registry, const TrainOptions& options, Observer& observer,
+                 const Strategies& strategies, const Communicator* ranks) {
+  say_what_is_read(options, observer);
   std::optional<RunFolder> folder;
   if (options.resume) {
     folder.emplace(RunFolder::open(options.out));
@@ -303,13 +312,7 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
 
   TrainingRun run(registry, setup, &*folder, session, recorder);
   if (checkpoint) start_from(*checkpoint, chosen, *folder, run, recorder);
-  if (ranks != nullptr) {
-    FirstState first;
-    first.is_resumed = checkpoint.has_value();
-    if (checkpoint) first.checkpoint = *checkpoint;
-    if (!checkpoint) first.checkpoint.weights = std::move(setup.first_weights);
-    share_first_state(*ranks, first);
-  }
+  if (ranks != nullptr) send_first_state(*ranks, checkpoint, setup);
   TrainResult result;
   try {
     result = run.go();
@@ -327,15 +330,13 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
 TrainResult follow(Registry& registry, const TrainOptions& options, const Strategies& strategies,
                    const Communicator& ranks) {
   TrainSetup setup = receive_setup(ranks, registry, options, strategies);
-  static_cast<void>(divide_cores(ranks, setup));
+  divide_cores(ranks, setup);
   PluginGuards guards;
   Session session(registry, setup.net, checked_options(registry, options, setup, &ranks, guards));
   FirstState first;
   share_first_state(ranks, first);
-  if (!first.is_resumed && first.checkpoint.weights.empty()) {
-    session.set_initial_weights(*setup.record.options.seed);
-  } else if (!first.is_resumed) {
-    session.set_weights(first.checkpoint.weights);
+  if (!first.is_resumed) {
+    session.set_first_weights(first.checkpoint.weights, *setup.record.options.seed);
   }
   Observer silent;
   TrainingRun run(registry, setup, nullptr, session, silent);

@@ -1,12 +1,10 @@
 // What a run does between steps: it begins from a checkpoint, evaluates, keeps the best and saves.
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
 #include "core/model/file/learning_rate.h"
-#include "core/ranks/agreement.h"
 #include "core/run/training_run.h"
 #include "core/session/diagnose.h"
 #include "core/session/evaluate.h"
@@ -14,8 +12,7 @@
 namespace tandem {
 
 void TrainingRun::start_from(const Checkpoint& checkpoint) {
-  const auto wanted =
-      static_cast<size_t>(session_.net().weight_floats * session_.options().rule.states);
+  const auto wanted = size_t(session_.net().weight_floats * session_.options().rule.states);
   if (checkpoint.state.size() != wanted) {
     throw error(
         "the checkpoint in '{}' holds {} values of solver state, but solver type '{}' keeps {}: it "
@@ -140,7 +137,7 @@ Checkpoint TrainingRun::averaged(const Checkpoint& checkpoint) const {
   Checkpoint result;
   result.step = checkpoint.step;
   result.weights = checkpoint.weights;
-  const auto whole = static_cast<size_t>(phase_.net.weight_floats);
+  const auto whole = size_t(phase_.net.weight_floats);
   const float* average = checkpoint.state.data() + (checkpoint.state.size() - whole);
   for (const WeightArray& weight : phase_.net.weights) {
     if (!weight.trained()) continue;
@@ -197,7 +194,7 @@ Checkpoint TrainingRun::checkpoint_of(int64_t done) const {
   if (folder_ == nullptr) return checkpoint;
   for (const WeightArray& weight : phase_.net.weights) {
     for (int64_t i = weight.offset; i < weight.offset + weight.count; ++i) {
-      if (std::isfinite(checkpoint.weights[static_cast<size_t>(i)])) continue;
+      if (std::isfinite(checkpoint.weights[size_t(i)])) continue;
       throw error("step {}: the weights '{}' are not finite after the update, {}", done,
                   weight.name,
                   advice_after_not_finite(phase_.net, weight.kind == TANDEM_TRAINED,

@@ -1,7 +1,6 @@
 #include "core/run/training_run.h"
 
 #include <cstring>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/running_note.h"
@@ -10,6 +9,7 @@
 #include "core/model/file/solver_definition.h"
 #include "core/model/passes/results.h"
 #include "core/ranks/agreement.h"
+#include "core/report/run_page.h"
 #include "core/run/setup/setup_data.h"
 #include "core/session/diagnose.h"
 
@@ -132,13 +132,8 @@ void TrainingRun::report_epoch(int64_t done) {
 // Once, after the first epoch of the process.
 void TrainingRun::advise(const EpochReport& report) {
   if (std::exchange(has_advised_, true)) return;
-  constexpr double much_waiting = 0.25, least_seconds = 5;
-  if (report.waiting_share > much_waiting && report.seconds > least_seconds) {
-    recorder_.on_message(fmt::format(
-        "advice: {:.0f} % of the time was spent waiting for data; 'tandem pack' writes them as one "
-        "file of smaller images, which is read faster",
-        100 * report.waiting_share));
-  }
+  const std::string line = advice_on_waiting(report.waiting_share, report.seconds);
+  if (!line.empty()) recorder_.on_message("advice: " + line);
   constexpr int64_t few = 100;
   const int64_t samples = report.validation.samples;
   if (report.has_validation && report.validation.has_accuracy && samples < few) {
@@ -181,8 +176,8 @@ void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
   if (accuracy_ >= 0) {
     const auto* labels =
         reinterpret_cast<const float*>(batch.memory + loader_->layout().label_offset);
-    judged = rows_of_mean(phase_.net, phase_.net.scalars[static_cast<size_t>(accuracy_)],
-                          {labels, static_cast<size_t>(chosen_.batch)});
+    judged = rows_of_mean(phase_.net, phase_.net.scalars[size_t(accuracy_)],
+                          {labels, size_t(chosen_.batch)});
   }
   pending_.push_back({number, step, samples, rate, judged});
   release_held(false);
@@ -217,7 +212,7 @@ void TrainingRun::finish_oldest() {
   note_slow_layers();
   step_loss_ += loss;
   if (accuracy_ >= 0) {
-    progress_.add_accuracy(done.judged, scalars[static_cast<size_t>(accuracy_)]);
+    progress_.add_accuracy(done.judged, scalars[size_t(accuracy_)]);
   }
   skipped_ += chosen_.batch - done.samples;
   if ((done.number + 1) % micro_batches_ != 0) return;
@@ -271,17 +266,15 @@ std::string TrainingRun::last_good_run() const {
   return has_last ? folder_->path().string() : "";
 }
 
-void TrainingRun::report_given_up(const Phase& phase, const char* steps) {
-  if (phase.executor == nullptr || reported_given_up_.contains(&phase)) return;
-  const std::string& why = phase.executor->graphs_given_up();
-  if (why.empty()) return;
-  reported_given_up_.insert(&phase);
-  recorder_.on_message(fmt::format("{} run task by task, not as graphs: {}", steps, why));
-}
-
 void TrainingRun::report_given_up() {
-  report_given_up(phase_, "training steps");
-  report_given_up(session_.testing(), "testing steps");
+  for (const Phase* phase : {&phase_, &session_.testing()}) {
+    if (phase->executor == nullptr || reported_given_up_.contains(phase)) continue;
+    const std::string& why = phase->executor->graphs_given_up();
+    if (why.empty()) continue;
+    reported_given_up_.insert(phase);
+    recorder_.on_message(fmt::format("{} steps run task by task, not as graphs: {}",
+                                     phase == &phase_ ? "training" : "testing", why));
+  }
 }
 
 void TrainingRun::gather_bad_samples() {

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/data/fingerprint.h"
 #include "core/ranks/agreement.h"
 #include "core/ranks/ranks.h"
 #include "core/report/run_report.h"
-#include "core/run/data_watch.h"
 #include "core/run/folder/checkpoint.h"
 #include "core/run/folder/progress.h"
 #include "core/run/folder/recorder.h"
@@ -63,7 +63,6 @@ class TrainingRun {
   void note_changed_data(bool all);
   void note_slow_layers();
   // Reports, once per phase, that its steps no longer run as graphs although they should.
-  void report_given_up(const Phase& phase, const char* steps);
   void report_given_up();
   void find_accuracy();
   void report_epoch(int64_t done);

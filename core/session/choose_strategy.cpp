@@ -5,7 +5,6 @@
 #include "core/device/find_topology.h"
 
 namespace tandem {
-
 namespace {
 
 // Costs and, if neither link nor topology is given, the link.

@@ -20,7 +20,7 @@ namespace {
 // The values of a tensor; of float16 only whether each is finite. bfloat16 is the upper half of a
 // float32.
 std::vector<float> as_floats(const std::vector<uint8_t>& bytes, int32_t dtype) {
-  const size_t width = static_cast<size_t>(dtype_bytes(dtype));
+  const size_t width = size_t(dtype_bytes(dtype));
   std::vector<float> values(bytes.size() / width);
   auto* target = reinterpret_cast<uint8_t*>(values.data()) + sizeof(float) - width;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -35,7 +35,7 @@ std::vector<float> as_floats(const std::vector<uint8_t>& bytes, int32_t dtype) {
 
 bool all_finite(const std::vector<float>& values, int64_t begin, int64_t count) {
   for (int64_t i = begin; i < begin + count; ++i) {
-    if (!std::isfinite(values[static_cast<size_t>(i)])) return false;
+    if (!std::isfinite(values[size_t(i)])) return false;
   }
   return true;
 }
@@ -44,7 +44,7 @@ std::string first_in_outputs(const Net& net, const Plan& plan, const Executor& e
                              Runtime& runtime) {
   const Stream& stream = runtime.stream({0, StreamKind::copy});
   for (const PlanBinding& binding : plan.bindings) {
-    const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
+    const Layer& layer = net.layers[size_t(binding.layer)];
     for (const Region& output : binding.outputs) {
       if (output.buffer < 0) continue;
       const int64_t bytes = plan.bytes(output);
@@ -117,12 +117,12 @@ std::string advice_after_not_finite(const Net& net, bool weights, double learnin
   if (!weights || !computes_in_float16(net)) {
     return fmt::format("{} Try a smaller learning rate (--lr, here {:.3g})", stop, learning_rate);
   }
-  constexpr double largest_float16 = 65504;
+  constexpr double max_float16 = 65504;
   const double scale = loss_scale(net);
   return fmt::format(
       "{} Gradients above {:.0f} overflow float16, as they are times {:.0f}: {} {}--precision "
       "bfloat16, or begin with a smaller learning rate (--lr, here {:.3g}) if float32 fails, too",
-      stop, largest_float16 / scale, scale,
+      stop, max_float16 / scale, scale,
       last_good_run.empty() ? "begin again with" : "go on with --resume and",
       scale > 1 ? "a smaller --loss-scale or " : "", learning_rate);
 }

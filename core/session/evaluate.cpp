@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <memory>
 
 #include "core/base/error.h"
@@ -11,19 +12,18 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t largest_confusion = 1000;
+constexpr int64_t max_confusion = 1000;
 
 // Adds up the batches of one evaluation.
 class Tally {
  public:
   Tally(const Phase& phase, int64_t classes) : phase_(phase), means_(phase.net.scalars.size()) {
     if (phase.net.prediction >= 0) {
-      const Shape& shape = phase.net.tensors[static_cast<size_t>(phase.net.prediction)].shape;
+      const Shape& shape = phase.net.tensors[size_t(phase.net.prediction)].shape;
       width_ = shape.c * shape.h * shape.w;
     }
-    if (width_ > 0 && classes <= largest_confusion && classes <= width_) {
-      result_.confusion.assign(static_cast<size_t>(classes),
-                               std::vector<int64_t>(static_cast<size_t>(classes), 0));
+    if (width_ > 0 && classes <= max_confusion && classes <= width_) {
+      result_.confusion.assign(size_t(classes), std::vector<int64_t>(size_t(classes), 0));
     }
   }
 
@@ -86,7 +86,7 @@ class Tally {
     correct_of_five_ += before < 5 ? 1 : 0;
     const auto classes = static_cast<int64_t>(result_.confusion.size());
     if (label < classes && best < classes) {
-      ++result_.confusion[static_cast<size_t>(label)][static_cast<size_t>(best)];
+      ++result_.confusion[size_t(label)][size_t(best)];
     }
   }
 
@@ -117,8 +117,14 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
 
   Tally tally(phase, dataset.class_count());
   const SampleOrder order(dataset.size(), loading.seed, loading.shuffle);  // the loader's
-  std::vector<InFlight> flying;
+  std::deque<InFlight> flying;
   std::optional<Batch> held;
+  const auto finish_oldest = [&] {
+    const auto& [number, labels] = flying.front();
+    phase.executor->wait(number);
+    tally.add(number, labels, number * batch, order, sink);
+    flying.pop_front();
+  };
   bool complete = true;
   for (int64_t number = 0; number < loading.batch_count; ++number) {
     const bool stops = options.agreement != nullptr ? options.agreement->stopping()
@@ -139,12 +145,7 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
     const tandem_step step{0, static_cast<uint64_t>(number), 0.0F, static_cast<float>(present), 0,
                            0};
     std::memcpy(current.memory, &step, sizeof(step));
-    if (flying.size() == 2) {
-      phase.executor->wait(flying.front().number);
-      const InFlight& oldest = flying.front();
-      tally.add(oldest.number, oldest.labels, oldest.number * batch, order, sink);
-      flying.erase(flying.begin());
-    }
+    if (flying.size() == 2) finish_oldest();
     phase.executor->issue(number, {{phase.batch_buffer, current.memory}});
     flying.push_back({number, std::vector<float>(labels, labels + batch)});
     if (held) {
@@ -153,9 +154,8 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
     }
     held = current;
   }
+  while (!flying.empty()) finish_oldest();
   phase.executor->drain();
-  for (const InFlight& left : flying)
-    tally.add(left.number, left.labels, left.number * batch, order, sink);
   if (held) loader.release(*held);
   Evaluation result = tally.finish(samples, complete);
   result.bad = loader.bad_samples();
@@ -165,7 +165,7 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
 }  // namespace
 
 void require_sample(const Net& net, const Shape& sample) {
-  const Shape& wanted = net.tensors[static_cast<size_t>(net.data)].shape;
+  const Shape& wanted = net.tensors[size_t(net.data)].shape;
   if (sample.c == wanted.c && sample.h == wanted.h && sample.w == wanted.w) return;
   throw error("the images come as {}x{}x{}, the net takes {}x{}x{}", sample.c, sample.h, sample.w,
               wanted.c, wanted.h, wanted.w);

@@ -128,13 +128,10 @@ class KernelMemory {
 
   MemoryPlan plan(const Net& net, Plan& plan) {
     const BufferSizes unwritten(plan);
-    if (!fill(plan)) {
-      unwritten.restore(plan);
-      return memory_on(registry_, devices_, net, plan);
-    }
-    MemoryPlan memory = plan_memory(plan);
+    const bool is_known = fill(plan);
+    MemoryPlan memory = is_known ? plan_memory(plan) : MemoryPlan{};
     unwritten.restore(plan);
-    return memory;
+    return is_known ? memory : memory_on(registry_, devices_, net, plan);
   }
   // Prepares the kernels of a plan once for all that use them alike. What prepare_kernels()
   // returns.
@@ -143,8 +140,7 @@ class KernelMemory {
     std::string refusal = prepare_kernels(registry_, devices_, net, plan);
     for (const PlanBinding& use : plan.bindings) {
       const auto bytes = [&](int buffer) { return plan.buffers[size_t(buffer)].bytes; };
-      saved_[key(use)] = bytes(use.saved);
-      scratch_[key(use)] = bytes(use.scratch);
+      known_[key(use)] = {bytes(use.saved), bytes(use.scratch)};
     }
     unwritten.restore(plan);
     return refusal;
@@ -156,20 +152,19 @@ class KernelMemory {
 
   bool fill(Plan& plan) const {
     for (const PlanBinding& use : plan.bindings) {
-      const auto found = saved_.find(key(use));
-      const auto scratch = scratch_.find(key(use));
-      if (found == saved_.end() || scratch == scratch_.end() || use.slice.end >= 0) return false;
-      plan.buffers[size_t(use.saved)].bytes = found->second;
-      plan.buffers[size_t(use.scratch)].bytes = scratch->second;
-      plan.buffers[size_t(use.backward_scratch)].bytes = scratch->second;
+      const auto found = known_.find(key(use));
+      if (found == known_.end() || use.slice.end >= 0) return false;
+      const auto& [saved, scratch] = found->second;
+      plan.buffers[size_t(use.saved)].bytes = saved;
+      plan.buffers[size_t(use.scratch)].bytes = scratch;
+      plan.buffers[size_t(use.backward_scratch)].bytes = scratch;
     }
     return true;
   }
 
   Registry& registry_;
   DeviceSpec devices_;
-  std::map<Key, int64_t> saved_;
-  std::map<Key, int64_t> scratch_;
+  std::map<Key, std::pair<int64_t, int64_t>> known_;  // saved, scratch
 };
 
 class Forecaster {

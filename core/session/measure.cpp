@@ -25,26 +25,24 @@ namespace {
 // One batch in pinned memory: noise as pixels, every class in turn.
 class StandingBatch {
  public:
-  StandingBatch(Session& session, const Phase& phase) : allocator_(session.allocator()) {
+  StandingBatch(Session& session, const Phase& phase)
+      : allocator_(session.allocator()), is_virtual_(session.machine().has_virtual_time()) {
     const Net& net = phase.net;
-    const bool is_virtual = session.machine().has_virtual_time();
-    Shape sample = net.tensors[static_cast<size_t>(net.data)].shape;
+    Shape sample = net.tensors[size_t(net.data)].shape;
     sample.n = 1;
     std::vector<Shape> more;
     for (const int input : net.more_inputs) {
-      more.push_back(net.tensors[static_cast<size_t>(input)].shape);
+      more.push_back(net.tensors[size_t(input)].shape);
     }
     layout_ = make_batch_layout(net.batch, sample, more, phase.pixels);
     memory_ = static_cast<std::byte*>(allocator_.allocate(layout_.bytes));
-    if (is_virtual) return;  // there is no memory at addresses on sim
-    virtual_ = false;
+    if (is_virtual_) return;  // there is no memory at addresses on sim
     auto* labels = reinterpret_cast<float*>(memory_ + layout_.label_offset);
     int64_t classes = 2;
-    if (net.prediction >= 0) classes = net.tensors[static_cast<size_t>(net.prediction)].shape.c;
+    if (net.prediction >= 0) classes = net.tensors[size_t(net.prediction)].shape.c;
     for (int64_t i = 0; i < net.batch; ++i) labels[i] = static_cast<float>(i % classes);
     Random random(1, stream_of("standing batch"));
-    std::memset(memory_ + layout_.data_offset, 0,
-                static_cast<size_t>(layout_.bytes - layout_.data_offset));
+    std::memset(memory_ + layout_.data_offset, 0, size_t(layout_.bytes - layout_.data_offset));
     const int64_t count = net.batch * element_count(sample);
     auto* floats = reinterpret_cast<float*>(memory_ + layout_.data_offset);
     auto* bytes = reinterpret_cast<uint8_t*>(floats);
@@ -63,7 +61,7 @@ class StandingBatch {
   StandingBatch& operator=(const StandingBatch&) = delete;
 
   std::byte* for_step(int64_t step) {
-    if (!virtual_) {
+    if (!is_virtual_) {
       const tandem_step control{
           1, static_cast<uint64_t>(step), 1e-4F, static_cast<float>(layout_.rows), 0, 0};
       std::memcpy(memory_, &control, sizeof(control));
@@ -73,9 +71,9 @@ class StandingBatch {
 
  private:
   Loader::Allocator allocator_;
+  const bool is_virtual_;
   BatchLayout layout_;
   std::byte* memory_ = nullptr;
-  bool virtual_ = true;
 };
 
 double end_of(const std::vector<TraceEvent>& step) {
@@ -107,18 +105,55 @@ StepParts parts_of(const std::vector<StageTime>& stages) {
   return parts;
 }
 
-}  // namespace
-
-double StepParts::two_phase(bool hidden_broadcast) const {
-  return forward + backward_fc + std::max(backward_conv, fc_gradients) + conv_gradients +
-         (hidden_broadcast ? 0 : broadcast);
+// Seconds that this process has run, to 0.01 s; 0 where the system does not report it.
+double seconds_since_start() {
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  std::getline(file, text);
+  // The command, field 2, is in parentheses and may hold anything; starttime is field 22 (proc(5)).
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string field;
+  for (int number = 3; number <= 22; ++number) fields >> field;
+  int64_t ticks = 0;
+  timespec now{};
+  if (!fields || !parse_integer(field, &ticks) || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+    return 0;
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
+         static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-double StepParts::sequential() const {
-  return forward + backward_fc + backward_conv + fc_gradients + conv_gradients + broadcast;
+// The traces of `count` steps. Writes into `result` when the first of them was issued, and the
+// median distance between their ends from step `first` on, by the host's clock.
+std::vector<std::vector<TraceEvent>> run_steps(Session& session, StandingBatch& batch, int count,
+                                               size_t first, Measurement& result) {
+  Phase& phase = session.training();
+  result.first_step_at = session.machine().has_virtual_time() ? 0 : seconds_since_start();
+  std::vector<std::vector<TraceEvent>> traces;
+  std::vector<std::chrono::steady_clock::time_point> done_at;
+  for (int64_t step = 0; step < count; ++step) {
+    if (step >= 2) {
+      phase.executor->wait(step - 2);
+      done_at.push_back(std::chrono::steady_clock::now());
+      traces.push_back(phase.executor->trace(step - 2));
+    }
+    phase.executor->issue(step, {{phase.batch_buffer, batch.for_step(step)}});
+    // The step's control lies in the one batch, which may be written again when it has been copied.
+    // In virtual time nothing is copied.
+    if (session.machine().has_virtual_time()) continue;
+    for (const int task : phase.input_tasks) phase.executor->wait_task(step, task);
+  }
+  phase.executor->drain();
+  for (int64_t step = std::max(0, count - 2); step < count; ++step) {
+    traces.push_back(phase.executor->trace(step));
+  }
+  std::vector<double> walls;
+  for (size_t i = first; i < done_at.size(); ++i) {
+    walls.push_back(std::chrono::duration<double>(done_at[i] - done_at[i - 1]).count());
+  }
+  std::sort(walls.begin(), walls.end());
+  if (!walls.empty()) result.wall_seconds = walls[walls.size() / 2];
+  return traces;
 }
-
-namespace {
 
 // Runs the same steps once more as captured graphs, which have an end time but no times of tasks.
 void measure_graphs(Phase& phase, StandingBatch& batch, int64_t first, int steps,
@@ -149,10 +184,6 @@ void measure_graphs(Phase& phase, StandingBatch& batch, int64_t first, int steps
   result.slowest = times.back();
 }
 
-}  // namespace
-
-namespace {
-
 Measurement modelled(const Session& session, Phase& phase) {
   const MachineOptions& machine = session.options().machine;
   if (phase.model == nullptr) {
@@ -161,15 +192,12 @@ Measurement modelled(const Session& session, Phase& phase) {
   }
   const StepModel& model = *phase.model;
   Measurement result;
-  {
-    const StepTimes times =
-        model.in_order(model.given_order(), session.options().executor.communication);
-    result.step_seconds = result.fastest = result.slowest = times.step_seconds;
-    result.median_step.reserve(times.tasks.size());
-    for (size_t task = 0; task < times.tasks.size(); ++task) {
-      result.median_step.push_back(
-          {static_cast<int>(task), 0, times.tasks[task].start, times.tasks[task].end});
-    }
+  const StepTimes times =
+      model.in_order(model.given_order(), session.options().executor.communication);
+  result.step_seconds = result.fastest = result.slowest = times.step_seconds;
+  for (size_t task = 0; task < times.tasks.size(); ++task) {
+    result.median_step.push_back(
+        {static_cast<int>(task), 0, times.tasks[task].start, times.tasks[task].end});
   }
   result.events = result.median_step;
   result.stages = stage_times(phase.plan, result.median_step);
@@ -180,6 +208,15 @@ Measurement modelled(const Session& session, Phase& phase) {
 }
 
 }  // namespace
+
+double StepParts::two_phase(bool hidden_broadcast) const {
+  return forward + backward_fc + std::max(backward_conv, fc_gradients) + conv_gradients +
+         (hidden_broadcast ? 0 : broadcast);
+}
+
+double StepParts::sequential() const {
+  return forward + backward_fc + backward_conv + fc_gradients + conv_gradients + broadcast;
+}
 
 Measurement measure(Session& session, int warm_up, int steps) {
   Phase& phase = session.training();
@@ -193,52 +230,28 @@ Measurement measure(Session& session, int warm_up, int steps) {
     shift = compare_clocks(
         *ranks, [&] { return clock.now(); }, clock.uncertainty());
   }
-  const double first_step_at = session.machine().has_virtual_time() ? 0 : seconds_since_start();
-  std::vector<std::vector<TraceEvent>> traces;
-  std::vector<std::chrono::steady_clock::time_point> done_at;
-  for (int64_t step = 0; step < warm_up + steps; ++step) {
-    if (step >= 2) {
-      phase.executor->wait(step - 2);
-      done_at.push_back(std::chrono::steady_clock::now());
-      traces.push_back(phase.executor->trace(step - 2));
-    }
-    phase.executor->issue(step, {{phase.batch_buffer, batch.for_step(step)}});
-    // The step's control lies in the one batch, which may be written again when it has been copied.
-    // In virtual time nothing is copied.
-    if (session.machine().has_virtual_time()) continue;
-    for (const int task : phase.input_tasks) phase.executor->wait_task(step, task);
-  }
-  phase.executor->drain();
-  for (int64_t step = std::max(0, warm_up + steps - 2); step < warm_up + steps; ++step) {
-    traces.push_back(phase.executor->trace(step));
-  }
-
   Measurement result;
-  result.first_step_at = first_step_at;
+  const auto first = size_t(std::max(1, warm_up));
+  const std::vector<std::vector<TraceEvent>> traces =
+      run_steps(session, batch, warm_up + steps, first, result);
   std::vector<std::pair<double, size_t>> times;
-  for (size_t i = static_cast<size_t>(std::max(1, warm_up)); i < traces.size(); ++i) {
+  for (size_t i = first; i < traces.size(); ++i) {
     times.emplace_back(end_of(traces[i]) - end_of(traces[i - 1]), i);
     result.events.insert(result.events.end(), traces[i].begin(), traces[i].end());
   }
   if (times.empty()) return result;
   std::sort(times.begin(), times.end());
-  std::vector<double> walls;
-  for (size_t i = static_cast<size_t>(std::max(1, warm_up)); i < done_at.size(); ++i) {
-    walls.push_back(std::chrono::duration<double>(done_at[i] - done_at[i - 1]).count());
-  }
-  std::sort(walls.begin(), walls.end());
-  if (!walls.empty()) result.wall_seconds = walls[walls.size() / 2];
-  const auto& median = times[times.size() / 2];
-  result.step_seconds = median.first;
+  const auto& [median_seconds, median_step] = times[times.size() / 2];
+  result.step_seconds = median_seconds;
   result.fastest = times.front().first;
   result.slowest = times.back().first;
-  result.median_step = traces[median.second];
+  result.median_step = traces[median_step];
   if (ranks != nullptr) {
     JointTrace joint = gather_traces(*ranks, {&phase.plan, result.events, {}, shift});
     if (ranks->rank() == 0) result.of_ranks = std::move(joint);
   }
   result.stages = stage_times(result.shown_plan(phase.plan),
-                              step_of(result.shown_events(), static_cast<int64_t>(median.second)));
+                              step_of(result.shown_events(), static_cast<int64_t>(median_step)));
   result.parts = parts_of(result.stages);
   if (phase.executor->has_graphs()) {
     measure_graphs(phase, batch, warm_up + steps, steps, result);
@@ -246,18 +259,6 @@ Measurement measure(Session& session, int warm_up, int steps) {
   result.graphs_given_up = phase.executor->graphs_given_up();
   result.images_per_second = static_cast<double>(phase.net.batch) / result.step_seconds;
   return result;
-}
-
-std::vector<float> forward_once(Session& session) {
-  Phase& phase = session.testing();
-  StandingBatch batch(session, phase);
-  session.set_initial_weights(1);
-  phase.executor->issue(0, {{phase.batch_buffer, batch.for_step(0)}});
-  phase.executor->drain();
-  const float* values = phase.predictions(0);
-  if (values == nullptr) return {};
-  const Shape& shape = phase.net.tensors[static_cast<size_t>(phase.net.prediction)].shape;
-  return {values, values + element_count(shape)};
 }
 
 CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
@@ -269,14 +270,14 @@ CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
   std::map<std::string, Sum> sums;
   std::set<int> measured;  // layers
   for (const TraceEvent& event : events) {
-    const Task& task = plan.tasks[static_cast<size_t>(event.task)];
+    const Task& task = plan.tasks[size_t(event.task)];
     const std::string key = cost_key(net, plan, task);
     if (key.empty()) continue;
     Sum& sum = sums[key];
     sum.seconds += event.end - event.start;
     ++sum.count;
     if (const auto* work = std::get_if<LayerWork>(&task.work)) {
-      const PlanBinding& binding = plan.bindings[static_cast<size_t>(work->binding)];
+      const PlanBinding& binding = plan.bindings[size_t(work->binding)];
       measured.insert(binding.layer);
       sum.rows += static_cast<double>(binding.rows.count()) * slice_fraction(net, binding);
     }
@@ -302,22 +303,6 @@ double step_seconds_without_communication(Registry& registry, const NetDefinitio
   options.executor.communication = false;
   Session session(registry, definition, options);
   return measure(session, warm_up, steps).step_seconds;
-}
-
-double seconds_since_start() {
-  std::ifstream file("/proc/self/stat");
-  std::string text;
-  std::getline(file, text);
-  // The command, field 2, is in parentheses and may hold anything; starttime is field 22 (proc(5)).
-  std::istringstream fields(text.substr(text.rfind(')') + 1));
-  std::string field;
-  for (int number = 3; number <= 22; ++number) fields >> field;
-  int64_t ticks = 0;
-  timespec now{};
-  if (!fields || !parse_integer(field, &ticks) || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
-    return 0;
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
-         static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 int64_t peak_memory_bytes() {

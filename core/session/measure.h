@@ -31,7 +31,7 @@ struct Measurement {
   std::string graphs_given_up;  // why steps do not run as graphs although they should
   // Of a session that models its plan: what step_seconds_without_communication() is of others.
   std::optional<double> without_communication_seconds;
-  double first_step_at = 0;  // seconds_since_start() when the first step was issued; 0 on `sim`
+  double first_step_at = 0;  // seconds of this process when the first step was issued; 0 on `sim`
 
   // What reports show: of all ranks, or of the plan of the only one.
   [[nodiscard]] const Plan& shown_plan(const Plan& own) const {
@@ -51,10 +51,6 @@ struct Measurement {
 // the times of whole steps are each rank's own.
 [[nodiscard]] Measurement measure(Session& session, int warm_up, int steps);
 
-// One step of the session's testing plan over such a batch, with the initial weights of seed 1: the
-// net's last output (its prediction) of all rows, empty if there is none.
-[[nodiscard]] std::vector<float> forward_once(Session& session);
-
 // Every task's mean time in the measured steps, by cost_key.
 [[nodiscard]] CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
                                  const std::vector<TraceEvent>& events);
@@ -65,8 +61,5 @@ struct Measurement {
                                                         const NetDefinition& definition,
                                                         SessionOptions options, const Plan& plan,
                                                         int warm_up, int steps);
-
-// Seconds that this process has run, to 0.01 s; 0 where the system does not report it.
-[[nodiscard]] double seconds_since_start();
 
 }  // namespace tandem

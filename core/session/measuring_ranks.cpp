@@ -3,7 +3,6 @@
 #include "core/base/error.h"
 #include "core/device/parse.h"
 #include "core/ranks/rank_links.h"
-#include "core/ranks/ranks.h"
 
 namespace tandem {
 

@@ -5,7 +5,7 @@
 
 #include "core/device/communicator.h"
 #include "core/plugin/registry.h"
-#include "core/ranks/rank_inputs.h"
+#include "core/ranks/ranks.h"
 #include "core/session/session.h"
 
 namespace tandem {

@@ -26,7 +26,7 @@ NetRunner::NetRunner(Session& session) : session_(session), allocator_(session.a
   classes_ = scores.c * scores.h * scores.w;
   layout_ = make_batch_layout(session.options().batch, row);
   memory_ = static_cast<std::byte*>(allocator_.allocate(layout_.bytes));
-  std::memset(memory_, 0, static_cast<size_t>(layout_.bytes));
+  std::memset(memory_, 0, size_t(layout_.bytes));
 }
 
 NetRunner::~NetRunner() {
@@ -46,11 +46,10 @@ void NetRunner::run_batch(const float* rows, int64_t count, float* scores) {
   std::memcpy(memory_, &step, sizeof(step));
   auto* labels = reinterpret_cast<float*>(memory_ + layout_.label_offset);
   for (int64_t row = 0; row < layout_.rows; ++row) labels[row] = row < count ? 0.0F : -1.0F;
-  std::memcpy(memory_ + layout_.data_offset, rows,
-              static_cast<size_t>(count * row_elements_) * sizeof(float));
+  std::memcpy(memory_ + layout_.data_offset, rows, size_t(count * row_elements_) * sizeof(float));
   phase.executor->issue(0, {{phase.batch_buffer, memory_}});
   phase.executor->drain();
-  std::memcpy(scores, phase.predictions(0), static_cast<size_t>(count * classes_) * sizeof(float));
+  std::memcpy(scores, phase.predictions(0), size_t(count * classes_) * sizeof(float));
 }
 
 }  // namespace tandem

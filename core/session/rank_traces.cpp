@@ -37,7 +37,7 @@ json to_tree(const RankTrace& trace) {
     const auto [entry, is_new] = numbers.try_emplace(event.task, numbers.size());
     events.push_back({entry->second, event.micro_batch, event.start, event.end});
     if (!is_new) continue;
-    const Task& task = trace.plan->tasks.at(static_cast<size_t>(event.task));
+    const Task& task = trace.plan->tasks.at(size_t(event.task));
     json streams = json::array();
     for (const StreamId& stream : task.streams) {
       streams.push_back({stream.device, static_cast<int>(stream.kind)});
@@ -139,7 +139,7 @@ JointTrace gather_traces(const Communicator& ranks, const RankTrace& mine) {
   joint.plan.devices = 0;
   const std::vector<std::string>& names = ranks.hosts().names;
   for (int rank = 0; rank < ranks.size(); ++rank) {
-    const auto index = static_cast<size_t>(rank);
+    const auto index = size_t(rank);
     add(json::parse(rank == 0 ? text : ranks.receive_text(rank, what)), rank,
         index < names.size() ? names[index] : "", joint);
   }

@@ -48,10 +48,14 @@ DeviceLinks::Ends link_ends(const Plan& plan) {
   return ends;
 }
 
+const char* buffer_of(const StatePlacement& part) {
+  return part.is_extended ? buffers::extended_state : buffers::state;
+}
+
 const std::byte* results_of(const Phase& phase, const char* name, int64_t micro_batch) {
   const int buffer = phase.plan.find_buffer(name, TANDEM_HOST);
   if (buffer < 0) return nullptr;
-  const Buffer& b = phase.plan.buffers[static_cast<size_t>(buffer)];
+  const Buffer& b = phase.plan.buffers[size_t(buffer)];
   return phase.executor->address({buffer, 0, b.bytes}, micro_batch);
 }
 
@@ -147,8 +151,7 @@ void Session::divide(Phase& phase) {
   if (mine != of_root) {
     throw error(
         "its plan of the {} steps is not that of rank 0: are the options, and the versions of "
-        "tandem "
-        "and of its plugins, the same on all hosts?",
+        "tandem and of its plugins, the same on all hosts?",
         &phase == &training_ ? "training" : "testing");
   }
   const DeviceRanks ranks = equal_ranks(options_.ranks->size(), machine_->device_count());
@@ -280,7 +283,7 @@ std::string Session::memory_forecast() const {
   std::string text;
   int64_t total = 0;
   for (int device = 0; device < machine_->device_count(); ++device) {
-    const auto index = static_cast<size_t>(device);
+    const auto index = size_t(device);
     int64_t persistent = 0, transient = 0, extended = 0;
     for (const Phase* phase : {&training_, &testing_}) {
       if (phase->memory.persistent_bytes.size() <= index) continue;
@@ -338,7 +341,7 @@ void Session::read_part(const char* buffer, int device, void* target, int64_t by
 }
 
 std::vector<float> Session::weights() const {
-  std::vector<float> values(static_cast<size_t>(net().weight_floats));
+  std::vector<float> values(size_t(net().weight_floats));
   for (const Placement& place : weights_at()) {
     const Interval& bytes = place.interval;
     read_part(buffers::weights, place.device, values.data() + bytes.begin / buffers::float_bytes,
@@ -346,14 +349,6 @@ std::vector<float> Session::weights() const {
   }
   return values;
 }
-
-namespace {
-
-const char* buffer_of(const StatePlacement& part) {
-  return part.is_extended ? buffers::extended_state : buffers::state;
-}
-
-}  // namespace
 
 void Session::set_state(const std::vector<float>& values) {
   if (values.empty()) return;
@@ -371,7 +366,7 @@ void Session::set_state(const std::vector<float>& values) {
 
 std::vector<float> Session::state() const {
   if (!options_.training) return {};
-  std::vector<float> values(static_cast<size_t>(net().weight_floats * options_.rule.states));
+  std::vector<float> values(size_t(net().weight_floats * options_.rule.states));
   for (const StatePlacement& part : training_.whole_plan().state_at) {
     for (int64_t k = 0; k < options_.rule.states; ++k) {
       read_part(buffer_of(part), part.device,
@@ -389,7 +384,7 @@ void Session::begin_average() {
     if (!has_device(part.device)) continue;
     const int device = part.device - first_device();
     const int64_t bytes = part.weights.count();
-    values.resize(static_cast<size_t>(bytes / buffers::float_bytes));
+    values.resize(size_t(bytes / buffers::float_bytes));
     runtime_->read_persistent(buffers::weights, device, values.data(), bytes, part.weights.begin);
     runtime_->write_persistent(buffer_of(part), device, values.data(), bytes,
                                part.offset + (options_.rule.states - 1) * part.stride);

@@ -118,6 +118,10 @@ class Session {
   void set_weights(const std::vector<float>& values);
   // The same with the net's initial weights, drawn straight into the devices' memory.
   void set_initial_weights(uint64_t seed);
+  // These, or the initial ones if there are none.
+  void set_first_weights(const std::vector<float>& values, uint64_t seed) {
+    values.empty() ? set_initial_weights(seed) : set_weights(values);
+  }
   [[nodiscard]] std::vector<float> weights() const;
   // The solver's arrays, one after the other (empty without training), wherever the strategy keeps
   // them.

@@ -20,7 +20,6 @@ using picture::as_utf8;
 using picture::extension_of;
 using picture::is_image;
 using picture::is_litter;
-using picture::natural_less;
 
 namespace fs = std::filesystem;
 using Identity = std::pair<dev_t, ino_t>;

@@ -20,7 +20,6 @@ using picture::as_utf8;
 using picture::did_you_mean;
 using picture::extension_of;
 using picture::list_of;
-using picture::natural_less;
 
 namespace fs = std::filesystem;
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <span>
 
+#include "plugins/fnv.h"
+
 namespace tandem::picture {
 
 using Bytes = std::span<const unsigned char>;
@@ -33,16 +35,16 @@ inline bool has(Bytes file, size_t at, const char* text, size_t length) {
 // security.
 class RunningHash {
  public:
-  explicit RunningHash(uint64_t all_bytes) : hash_(0xcbf29ce484222325U ^ all_bytes) {}
+  explicit RunningHash(uint64_t all_bytes) : hash_(fnv::begin ^ all_bytes) {}
 
   void add(Bytes bytes) {
     uint64_t hash = hash_;
     size_t at = 0;
     for (; at + 8 <= bytes.size(); at += 8) {
-      hash = (hash ^ little_endian(bytes, at, 8)) * prime;
+      hash = (hash ^ little_endian(bytes, at, 8)) * fnv::prime;
       hash ^= hash >> 29;
     }
-    for (; at < bytes.size(); ++at) hash = (hash ^ bytes[at]) * prime;
+    for (; at < bytes.size(); ++at) hash = fnv::add(hash, bytes[at]);
     hash_ = hash;
   }
   [[nodiscard]] uint64_t value() const {
@@ -51,7 +53,6 @@ class RunningHash {
   }
 
  private:
-  static constexpr uint64_t prime = 0x100000001b3U;
   uint64_t hash_;
 };
 

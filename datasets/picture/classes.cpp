@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "datasets/picture/names.h"
+#include "plugins/fnv.h"
 #include "plugins/random.h"
 #include "plugins/sdk.h"
 
@@ -14,13 +15,6 @@ namespace tandem::picture {
 namespace {
 
 constexpr uint32_t split_layer = 0x73706c69;
-
-// FNV-1a. Each class has its own random numbers, so that one more class does not change the others.
-uint64_t hash_of(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash;
-}
 
 }  // namespace
 
@@ -31,7 +25,8 @@ std::vector<bool> choose_held_out(const std::string& class_name, size_t count, d
     held = std::clamp<size_t>(held, count > 1 ? 1 : 0, count - 1);
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});
-  const uint64_t row = hash_of(class_name);
+  // Each class has its own random numbers, so that one more class does not change the others.
+  const uint64_t row = fnv::hash_of(class_name);
   for (size_t i = count; i > 1; --i) {
     const uint32_t bits =
         tandem_random_block(seed, 0, split_layer, row, static_cast<uint32_t>(i)).value[0];

@@ -1,14 +1,15 @@
-// Names of folders and files: which of them are data, their order, and near names for messages.
+// Names of folders and files: which of them are data, and near names for messages. Their order is
+// natural_less() of plugins/text.h.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "plugins/text.h"
+
 namespace tandem::picture {
 
-// "2" before "10", otherwise by bytes.
-[[nodiscard]] bool natural_less(std::string_view a, std::string_view b);
 // Dot-files and what operating systems leave behind (__MACOSX, Thumbs.db, ...): never data.
 [[nodiscard]] bool is_litter(std::string_view name);
 // ASCII letters only.

@@ -29,7 +29,7 @@ TEST(Error, CarriesItsFormattedMessage) {
 TEST(Error, LeavesOutTheMiddleOfALongMessage) {
   const std::string message =
       error("net '{}' is wrong (a.prototxt:7)", std::string(30000, 'x')).what();
-  EXPECT_LT(message.size(), longest_message + 10);
+  EXPECT_LT(message.size(), max_message_bytes + 10);
   EXPECT_THAT(message, AllOf(StartsWith("net 'xxx"), HasSubstr("xxx [...] xxx"),
                              EndsWith("xxx' is wrong (a.prototxt:7)")));
 }
@@ -37,7 +37,7 @@ TEST(Error, LeavesOutTheMiddleOfALongMessage) {
 TEST(Error, LeavesOutWholeCharacters) {
   for (size_t before = 0; before < 3; ++before) {
     std::string text(before, 'x');
-    while (text.size() < 2 * longest_message) text += "\xe2\x82\xac";
+    while (text.size() < 2 * max_message_bytes) text += "\xe2\x82\xac";
     EXPECT_TRUE(is_utf8(shortened_message(text))) << before;
   }
 }

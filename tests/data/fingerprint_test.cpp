@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include "core/run/data_watch.h"
 #include "tests/data/image_data.h"
 #include "tests/support/cifar_files.h"
 

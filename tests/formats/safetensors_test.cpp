@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "tests/support/message_of.h"
+#include "tests/support/safetensors_file.h"
 #include "tests/support/sparse_files.h"
 #include "tests/support/temp_folder.h"
 
@@ -19,6 +20,7 @@ namespace tandem {
 namespace {
 
 using test::message_of;
+using test::read_safetensors;
 using testing::HasSubstr;
 
 std::string bytes_of(const std::filesystem::path& path) {

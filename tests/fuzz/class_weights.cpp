@@ -1,5 +1,5 @@
 // The file of --class-weights, for a data set of ten classes.
-#include "core/run/setup/class_weights.h"
+#include "core/run/setup/setup.h"
 
 #include <cmath>
 

@@ -4,9 +4,12 @@
 #include <cstring>
 
 #include "tests/fuzz/targets.h"
+#include "tests/support/safetensors_file.h"
 
 namespace tandem::fuzz {
 namespace {
+
+using test::read_safetensors;
 
 // Bits, so that a NaN equals itself.
 bool same(const SafetensorsFile& a, const SafetensorsFile& b) {

@@ -1,5 +1,5 @@
 // The batch that the memory of the devices allows.
-#include "core/run/setup/batch_memory.h"
+#include "core/run/setup/recipe.h"
 #include "core/run/setup/setup.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/device/machine.h"
+#include "core/run/setup/setup.h"
 #include "tests/support/run_support.h"
 
 namespace tandem::test {

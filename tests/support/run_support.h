@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/safetensors.h"
 #include "core/model/file/classes.h"
 #include "core/model/file/definition.h"
 #include "core/plugin/registry.h"
 #include "core/run/trainer.h"
 #include "include/tandem/net.h"
 #include "tests/support/image_folders.h"
+#include "tests/support/safetensors_file.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem::test {

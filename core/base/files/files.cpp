@@ -1,5 +1,6 @@
 #include "core/base/files/files.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -8,9 +9,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
@@ -59,21 +60,15 @@ bool has_name(int descriptor, const fs::path& path) {
 
 // What has a name that a regular file should have.
 std::string kind_of(fs::file_type type) {
-  switch (type) {
-    case fs::file_type::directory:
-      return "a folder";
-    case fs::file_type::symlink:
-      return "a link";
-    case fs::file_type::fifo:
-      return "a pipe";
-    case fs::file_type::block:
-    case fs::file_type::character:
-      return "a device";
-    case fs::file_type::socket:
-      return "a socket";
-    default:
-      return "no regular file";
+  for (const auto& [known, text] : {std::pair{fs::file_type::directory, "a folder"},
+                                    {fs::file_type::symlink, "a link"},
+                                    {fs::file_type::fifo, "a pipe"},
+                                    {fs::file_type::block, "a device"},
+                                    {fs::file_type::character, "a device"},
+                                    {fs::file_type::socket, "a socket"}}) {
+    if (type == known) return text;
   }
+  return "no regular file";
 }
 
 // Removes a link, or a file that a kill has left. Returns the reason if it cannot; EWOULDBLOCK:
@@ -90,11 +85,6 @@ int remove_left(const fs::path& path) {
   }
   if (descriptor >= 0) ::close(descriptor);
   return reason;
-}
-
-bool is_folder(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 // The length of a path without the last of its names; 0: it has but one, or is the root.
@@ -134,17 +124,17 @@ std::string make_missing_folders(std::string path) {
     const std::string part = path.substr(0, missing.back());
     if (::mkdir(part.c_str(), 0755) == 0) continue;
     const int reason = errno;
-    if (is_folder(part)) continue;  // made meanwhile
+    if (PathStatus(part).is_folder()) continue;  // made meanwhile
     return reason == EEXIST ? obstacle(part) : std::strerror(reason);
   }
   return "";
 }
 
-void require_at_most(const InputFile& file, uint64_t most_bytes, const fs::path& path,
+void require_at_most(const InputFile& file, uint64_t max_bytes, const fs::path& path,
                      const std::string& what) {
-  if (file.size() <= most_bytes) return;
+  if (file.size() <= max_bytes) return;
   throw error("{} '{}' has {} bytes, too many: at most {} are read", what, path.string(),
-              file.size(), most_bytes);
+              file.size(), max_bytes);
 }
 
 }  // namespace
@@ -173,7 +163,7 @@ void InputFile::fail(int reason) const {
 
 std::string read_text_file(const fs::path& path, const std::string& what) {
   const InputFile file(path, what);
-  require_at_most(file, most_text_bytes, path, what);
+  require_at_most(file, max_text_bytes, path, what);
   std::string text(file.size(), '\0');
   text.resize(file.read(0, text.data(), text.size()));
   return text;
@@ -193,9 +183,9 @@ fs::path absolute_path(const fs::path& path) {
 }
 
 void read_lines(const fs::path& path, const std::function<void(const std::string&)>& take) {
-  constexpr size_t longest = size_t{1} << 20, piece_bytes = size_t{1} << 16;
+  constexpr size_t max_line = size_t{1} << 20, piece_bytes = size_t{1} << 16;
   const InputFile file(path);
-  require_at_most(file, most_line_bytes, path, "file");
+  require_at_most(file, max_line_bytes, path, "file");
   std::string piece, line;
   bool is_too_long = false;
   for (uint64_t at = 0; at < file.size(); at += piece_bytes) {
@@ -203,7 +193,7 @@ void read_lines(const fs::path& path, const std::function<void(const std::string
     piece.resize(file.read(at, piece.data(), piece.size()));
     for (size_t begin = 0; begin < piece.size();) {
       const size_t end = std::min(piece.find('\n', begin), piece.size());
-      is_too_long = is_too_long || line.size() + (end - begin) > longest;
+      is_too_long = is_too_long || line.size() + (end - begin) > max_line;
       if (!is_too_long) line.append(piece, begin, end - begin);
       begin = end + 1;
       if (end == piece.size()) break;
@@ -296,14 +286,7 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(const void* data, size_t bytes) {
-  const char* at = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t written = ::write(descriptor_, at, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail("cannot be written");
-    at += written;
-    bytes -= static_cast<size_t>(written);
-  }
+  if (!write_bytes(descriptor_, data, bytes)) fail("cannot be written");
 }
 
 bool OutputFile::is_in_place() const {
@@ -337,6 +320,18 @@ void OutputFile::close() {
 void OutputFile::fail(const char* what) const {
   const int reason = errno;
   throw error("file '{}' {}: {}", shown_.string(), what, std::strerror(reason));
+}
+
+bool write_bytes(int descriptor, const void* data, size_t bytes) {
+  const char* at = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::write(descriptor, at, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    at += written;
+    bytes -= size_t(written);
+  }
+  return true;
 }
 
 bool is_at(int descriptor, const fs::path& path) {
@@ -393,8 +388,8 @@ void make_folders(const fs::path& path, const std::string& what) {
 }
 
 std::string as_file_name(const std::string& text) {
-  constexpr size_t most = 100;
-  std::string name = first_bytes(text, most);
+  constexpr size_t max_bytes = 100;
+  std::string name = first_bytes(text, max_bytes);
   for (char& c : name) {
     if (c == '/' || static_cast<unsigned char>(c) < ' ' || c == 127) c = '_';
   }
@@ -414,6 +409,27 @@ void write_text_file(const fs::path& path, const std::string& text) {
   } else {
     file.finish();
   }
+}
+
+fs::path program_folder() {
+  std::error_code failure;
+  return fs::read_symlink("/proc/self/exe", failure).parent_path();
+}
+
+fs::path library_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&program_folder), &info) == 0) return {};
+  std::error_code failure;
+  return fs::canonical(info.dli_fname, failure).parent_path();
+}
+
+std::vector<fs::path> listed_folders(const char* variable) {
+  std::vector<fs::path> folders;
+  const char* list = std::getenv(variable);
+  for (const std::string& folder : split(list == nullptr ? "" : list, ':')) {
+    if (!folder.empty()) folders.emplace_back(folder);
+  }
+  return folders;
 }
 
 }  // namespace tandem

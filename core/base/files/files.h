@@ -35,15 +35,15 @@ class InputFile {
 };
 
 // Of what users and Tandem write. A larger file is of another kind, or made to take all memory.
-constexpr uint64_t most_text_bytes = uint64_t{64} << 20;
+constexpr uint64_t max_text_bytes = uint64_t{64} << 20;
 // Of files with a line for each step or damaged image.
-constexpr uint64_t most_line_bytes = uint64_t{1} << 32;
+constexpr uint64_t max_line_bytes = uint64_t{1} << 32;
 
-// The bytes of a regular file. Error also for one of more than most_text_bytes.
+// The bytes of a regular file. Error also for one of more than max_text_bytes.
 [[nodiscard]] std::string read_text_file(const std::filesystem::path& path,
                                          const std::string& what = "file");
 
-// Calls `take` for each line of a regular file of at most most_line_bytes, without its end. The
+// Calls `take` for each line of a regular file of at most max_line_bytes, without its end. The
 // file is never in memory as a whole. A line of more than 1 MiB, as a hole in the file is one, is
 // left out.
 void read_lines(const std::filesystem::path& path,
@@ -99,6 +99,8 @@ class OutputFile {
 // As much of it as can be listed.
 [[nodiscard]] std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder,
                                                             std::error_code& failure);
+// False, with errno, if not all of it can be written.
+[[nodiscard]] bool write_bytes(int descriptor, const void* data, size_t bytes);
 // Whether the path still leads to the file or folder that was opened.
 [[nodiscard]] bool is_at(int descriptor, const std::filesystem::path& path);
 // The name of a file until it is complete: PATH.new.
@@ -120,5 +122,12 @@ void write_copy(const std::filesystem::path& source, const std::filesystem::path
 void make_folders(const std::filesystem::path& path, const std::string& what = "folder");
 // Writes a whole text file at once.
 void write_text_file(const std::filesystem::path& path, const std::string& text);
+
+// Where programs look for plugins and models: the folder of this program, and of the file that
+// holds core, libtandem or the program itself. Empty if the system does not tell.
+[[nodiscard]] std::filesystem::path program_folder();
+[[nodiscard]] std::filesystem::path library_folder();
+// The folders that an environment variable lists, separated by colons.
+[[nodiscard]] std::vector<std::filesystem::path> listed_folders(const char* variable);
 
 }  // namespace tandem

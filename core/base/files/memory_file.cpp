@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/files/files.h"
 
 namespace tandem {
 
@@ -23,7 +24,7 @@ MemoryFile MemoryFile::picture(const uint8_t* pixels, int64_t height, int64_t wi
                                int64_t channels) {
   const std::string head = fmt::format("P{}\n{} {}\n255\n", channels == 1 ? 5 : 6, width, height);
   MemoryFile file(head.data(), head.size());
-  file.write(pixels, static_cast<size_t>(height * width * channels));
+  file.write(pixels, size_t(height * width * channels));
   return file;
 }
 
@@ -40,14 +41,8 @@ std::string MemoryFile::path() const {
 
 // The destructor of an object whose constructor delegated is called when this throws.
 void MemoryFile::write(const void* data, size_t bytes) {
-  const char* at = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t written = ::write(descriptor_, at, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) throw error("a file in memory cannot be written: {}", std::strerror(errno));
-    at += written;
-    bytes -= static_cast<size_t>(written);
-  }
+  if (write_bytes(descriptor_, data, bytes)) return;
+  throw error("a file in memory cannot be written: {}", std::strerror(errno));
 }
 
 }  // namespace tandem

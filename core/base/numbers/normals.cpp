@@ -14,7 +14,6 @@
 #endif
 
 namespace tandem {
-
 namespace {
 
 constexpr int width = 32;  // pairs at once: fills a few vector registers, fits the L1 cache

@@ -4,7 +4,6 @@
 #include <numbers>
 
 namespace tandem {
-
 namespace {
 uint32_t low(uint64_t value) {
   return static_cast<uint32_t>(value);
@@ -53,15 +52,6 @@ uint64_t Random::below(uint64_t bound) {
     draw |= bits();
   } while (draw < unfair);
   return draw % bound;
-}
-
-uint64_t stream_of(const char* name) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (; *name != '\0'; ++name) {
-    hash ^= static_cast<unsigned char>(*name);
-    hash *= 0x100000001b3u;
-  }
-  return hash;
 }
 
 }  // namespace tandem

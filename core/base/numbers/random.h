@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/fnv.h"
 #include "plugins/random.h"
 
 namespace tandem {
@@ -37,6 +38,8 @@ class Random {
 };
 
 // FNV-1a of a name, for Random's stream.
-[[nodiscard]] uint64_t stream_of(const char* name);
+[[nodiscard]] constexpr uint64_t stream_of(const char* name) {
+  return fnv::hash_of(name);
+}
 
 }  // namespace tandem

@@ -8,7 +8,6 @@
 #include "core/base/error.h"
 
 namespace tandem {
-
 namespace {
 
 struct Dtype {

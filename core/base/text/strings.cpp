@@ -8,80 +8,37 @@
 #include <cmath>
 
 namespace tandem {
-
 namespace {
 
-// The bytes of the well-formed character of UTF-8 at `at`; 0: there is none.
-size_t character_bytes(std::string_view text, size_t at) {
-  const auto lead = static_cast<unsigned char>(text[at]);
-  const size_t more = lead < 0x80   ? 0
-                      : lead < 0xC2 ? 9
-                      : lead < 0xE0 ? 1
-                      : lead < 0xF0 ? 2
-                      : lead < 0xF5 ? 3
-                                    : 9;
-  if (more > 3 || at + more >= text.size()) return 0;
-  for (size_t k = 1; k <= more; ++k) {
-    const auto next = static_cast<unsigned char>(text[at + k]);
-    unsigned char low = 0x80, high = 0xBF;
-    if (k == 1 && lead == 0xE0) low = 0xA0;
-    if (k == 1 && lead == 0xED) high = 0x9F;
-    if (k == 1 && lead == 0xF0) low = 0x90;
-    if (k == 1 && lead == 0xF4) high = 0x8F;
-    if (next < low || next > high) return 0;
-  }
-  return more + 1;
-}
-
-// ASCII only, whatever the locale.
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-// The digits at `position` without leading zeros. Moves `position` to the first character after
-// them.
-std::string_view take_digits(std::string_view text, size_t& position) {
-  const size_t begin = position;
-  while (position < text.size() && is_digit(text[position])) ++position;
-  const std::string_view run = text.substr(begin, position - begin);
-  return run.substr(std::min(run.find_first_not_of('0'), run.size()));
-}
-
-// Nobody types a longer name, and comparing two takes time by the product of their lengths.
-constexpr size_t longest_typed = 200;
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
-// How far a typed name is from a known one; an abbreviation ("Conv") is near.
+// How far a typed name is from a known one; an abbreviation ("Conv") is near. If more than half of
+// a word differs, it is another word, however short.
 size_t name_distance(std::string_view name, std::string_view candidate) {
-  const auto same = [](char a, char b) { return lower(a) == lower(b); };
-  if (name.size() >= 3 && candidate.size() > name.size() &&
-      std::equal(name.begin(), name.end(), candidate.begin(), same)) {
-    return 1;
-  }
-  return edit_distance(name, candidate);
+  const auto same = [](char a, char b) { return characters::lower(a) == characters::lower(b); };
+  const bool is_abbreviated = name.size() >= 3 && candidate.size() > name.size() &&
+                              std::equal(name.begin(), name.end(), candidate.begin(), same);
+  const size_t distance = is_abbreviated ? 1 : edit_distance(name, candidate);
+  return 2 * distance <= std::max(name.size(), candidate.size()) ? distance : std::string::npos;
 }
 
 // One decimal below 100, none above, and none where it would be ".0".
 std::string short_number(double value) {
   const double rounded = std::abs(value) < 99.95 ? std::round(value * 10) / 10 : std::round(value);
   return fmt::format("{}", rounded);
+}
+
+// The text with U+FFFD in place of each byte that is of no well-formed character.
+std::string valid_utf8(std::string_view text) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const size_t bytes = characters::utf8_bytes(text, at);
+    if (bytes == 0) {
+      result += "\xEF\xBF\xBD";
+    } else {
+      result += text.substr(at, bytes);
+    }
+    at += std::max<size_t>(bytes, 1);
+  }
+  return result;
 }
 
 template <class Number>
@@ -98,39 +55,8 @@ bool parse_whole(std::string_view text, Number* value) {
 
 }  // namespace
 
-bool natural_less(std::string_view a, std::string_view b) {
-  size_t i = 0;
-  size_t j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (is_digit(a[i]) && is_digit(b[j])) {
-      const std::string_view x = take_digits(a, i);
-      const std::string_view y = take_digits(b, j);
-      if (x.size() != y.size()) return x.size() < y.size();
-      if (x != y) return x < y;
-    } else {
-      if (a[i] != b[j]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
-      ++i;
-      ++j;
-    }
-  }
-  if (i < a.size() || j < b.size()) return i == a.size();
-  return a < b;  // equal but for leading zeros
-}
-
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
-  if (name.size() > longest_typed) return "";
-  const std::string* nearest = nullptr;
-  size_t least = std::max<size_t>(2, name.size() / 3) + 1;
-  for (const std::string& candidate : known) {
-    if (candidate.size() > longest_typed) continue;
-    const size_t distance = name_distance(name, candidate);
-    // If more than half of a word differs, it is another word, however short.
-    if (distance < least && 2 * distance <= std::max(name.size(), candidate.size())) {
-      least = distance;
-      nearest = &candidate;
-    }
-  }
-  return nearest == nullptr ? "" : fmt::format(" (did you mean '{}'?)", *nearest);
+  return suggest_nearest(name, known, 2, name_distance);
 }
 
 std::string human_bytes(int64_t bytes) {
@@ -186,35 +112,11 @@ bool parse_boolean(std::string_view text, bool* value) {
   return yes || no;
 }
 
-std::string first_bytes(const std::string& text, size_t most) {
-  if (text.size() <= most) return text;
-  size_t end = most;
+std::string first_bytes(const std::string& text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  size_t end = max_bytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return text.substr(0, end);
-}
-
-bool is_utf8(std::string_view text) {
-  size_t at = 0;
-  while (at < text.size()) {
-    const size_t bytes = character_bytes(text, at);
-    if (bytes == 0) return false;
-    at += bytes;
-  }
-  return true;
-}
-
-std::string valid_utf8(std::string_view text) {
-  std::string result;
-  for (size_t at = 0; at < text.size();) {
-    const size_t bytes = character_bytes(text, at);
-    if (bytes == 0) {
-      result += "\xEF\xBF\xBD";
-    } else {
-      result += text.substr(at, bytes);
-    }
-    at += std::max<size_t>(bytes, 1);
-  }
-  return result;
 }
 
 std::string quote(std::string_view text) {

@@ -1,5 +1,5 @@
-// Text helpers for every layer of core: order and similarity of names, numbers for people, parsing,
-// and text as other formats write it.
+// Text helpers for every layer of core, besides those of plugins/text.h: similarity of names,
+// numbers for people, parsing, and text as other formats write it.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/text.h"
+
 namespace tandem {
 
-// Sorts "2" before "10", otherwise by bytes: the order of class folders.
-[[nodiscard]] bool natural_less(std::string_view a, std::string_view b);
 // " (did you mean 'Pooling'?)", or "" if nothing in `known` is near `name` (edit distance, case
 // ignored).
 [[nodiscard]] std::string did_you_mean(std::string_view name,
@@ -20,12 +20,8 @@ namespace tandem {
 // "1.2 s", "35.1 ms", "12 us"
 [[nodiscard]] std::string human_seconds(double seconds);
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
-// Whether the bytes are well-formed UTF-8 (RFC 3629).
-[[nodiscard]] bool is_utf8(std::string_view text);
-// The text with U+FFFD in place of each byte that is of no well-formed character.
-[[nodiscard]] std::string valid_utf8(std::string_view text);
 // The beginning of a text, of at most so many bytes, that ends with a whole character of UTF-8.
-[[nodiscard]] std::string first_bytes(const std::string& text, size_t most);
+[[nodiscard]] std::string first_bytes(const std::string& text, size_t max_bytes);
 
 // Each reads the whole text, or returns false and leaves `value` as it is. Booleans are those of
 // protobuf's text format: true, True, t, 1, false, False, f, 0.

@@ -9,7 +9,7 @@
 #include "core/ranks/measure_links.h"
 #include "core/ranks/rank_links.h"
 #include "core/ranks/ranks.h"
-#include "core/run/setup/device_options.h"
+#include "core/run/setup/program_options.h"
 
 namespace tandem::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/formats/safetensors.h"
 #include "core/model/passes/build_net.h"
 #include "core/ranks/rank_links.h"
-#include "core/run/setup/device_options.h"
+#include "core/run/setup/program_options.h"
 #include "core/schedule/cost/costs_of_net.h"
 #include "core/schedule/cost/topology_file.h"
 #include "core/schedule/plan/dependencies.h"

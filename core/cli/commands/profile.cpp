@@ -9,7 +9,7 @@
 #include "core/model/net/net_report.h"
 #include "core/model/passes/build_net.h"
 #include "core/ranks/ranks.h"
-#include "core/run/setup/device_options.h"
+#include "core/run/setup/program_options.h"
 #include "core/schedule/cost/costs_of_net.h"
 #include "core/schedule/strategies/data_parallel/alexnet_like.h"
 #include "core/schedule/strategies/data_parallel/two_phase.h"

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/files/folders.h"
 #include "core/base/text/strings.h"
 #include "core/model/file/text_format.h"
 

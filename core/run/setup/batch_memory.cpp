@@ -1,11 +1,12 @@
-#include "core/run/setup/batch_memory.h"
-
+// The batch of a run by the memory of its devices, from the plan of a training step: nothing is
+// allocated or computed.
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "core/device/machine.h"
 #include "core/device/parse.h"
 #include "core/model/passes/build_net.h"
+#include "core/run/setup/recipe.h"
 #include "core/schedule/strategies/common/fastest_variant.h"
 #include "core/session/forecast.h"
 
@@ -92,13 +93,13 @@ int64_t available_memory(const Registry& registry, const TrainSetup& setup) {
   return least;
 }
 
-int64_t batch_in_memory(Registry& registry, const TrainSetup& setup, int64_t batch, int64_t least,
-                        int64_t available) {
+int64_t batch_in_memory(Registry& registry, const TrainSetup& setup, int64_t batch,
+                        int64_t min_batch, int64_t available) {
   if (available <= 0) return batch;
   try {
     const StepMemory memory(registry, setup);
     int64_t fitting = batch;
-    while (fitting / 2 >= least && !memory.fits(fitting, available)) fitting /= 2;
+    while (fitting / 2 >= min_batch && !memory.fits(fitting, available)) fitting /= 2;
     return fitting;
   } catch (const Error&) {  // the run itself says why
     return batch;

@@ -1,4 +1,7 @@
-#include "core/run/setup/fine_tuning.h"
+// Fine-tuning: a run that begins with the weights of files. Some layers may keep them (--freeze,
+// --freeze-bn), and what is new may learn faster (--head-lr). The run's net has all of it, so that
+// a resumed run has the same.
+#include "core/run/setup/setup.h"
 
 #include <algorithm>
 #include <cmath>
@@ -118,8 +121,8 @@ void raise_head_rate(const Net& net, std::set<std::string> head, bool has_files,
   if (!has_files) head.clear();
   for (const std::string& name : classifier_names(setup.net)) head.insert(name);
   setup.net = with_rates(setup.net, net, {head.begin(), head.end()}, factor);
-  setup.messages.push_back(fmt::format("{} learn{} at {} times the rate (--head-lr)",
-                                       fmt::join(head, ", "), head.size() == 1 ? "s" : "", factor));
+  setup.note("{} learn{} at {} times the rate (--head-lr)", fmt::join(head, ", "),
+             head.size() == 1 ? "s" : "", factor);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "core/base/text/strings.h"
 #include "core/model/file/adapted.h"
 #include "core/model/file/batch_norm.h"
-#include "core/run/setup/batch_memory.h"
 #include "core/run/setup/setup_data.h"
 
 namespace tandem {
@@ -37,13 +36,13 @@ struct ImageSizes {
 // Some samples are enough for a median. A data set that does not tell the sizes of its images has
 // images of one size.
 ImageSizes find_sizes(Registry& registry, const TrainSetup& setup) {
-  constexpr int64_t most = 200;
+  constexpr int64_t max_described = 200;
   RunRecord record = setup.record;
   record.data = {1, setup.net.input_shape().c, 0, 0};
   const auto dataset = open_dataset(registry, setup.net, record, "", "train", TANDEM_TEST);
   const Shape shape = dataset->shape();
   std::vector<int64_t> sides;
-  const int64_t count = std::min(most, dataset->size());
+  const int64_t count = std::min(max_described, dataset->size());
   for (int64_t i = 0; i < count; ++i) {
     std::string reason;
     const auto stored = dataset->describe(i * dataset->size() / count, &reason);
@@ -57,8 +56,8 @@ ImageSizes find_sizes(Registry& registry, const TrainSetup& setup) {
 
 // As torchvision: a crop of 224 from a shorter side of 256.
 int64_t size_for(int64_t shorter_side) {
-  constexpr int64_t least = 24, step = 32;
-  if (shorter_side <= small_image) return std::max(least, shorter_side);
+  constexpr int64_t min_size = 24, step = 32;
+  if (shorter_side <= small_image) return std::max(min_size, shorter_side);
   const auto fitting = static_cast<int64_t>(static_cast<double>(shorter_side) * 227 / 256);
   return std::clamp<int64_t>(fitting / step * step, small_image, usual_image);
 }
@@ -90,10 +89,8 @@ void choose_image_size(Registry& registry, const TrainOptions& options, TrainSet
   if (options.image_size == 0 && !setup.published) {
     const int64_t size = size_for(sizes.shorter_side);
     setup.net = with_image_size(setup.net, size);
-    setup.messages.push_back(
-        fmt::format("image size {}, for images whose shorter side is {} at the median "
-                    "(--image-size)",
-                    size, sizes.shorter_side));
+    setup.note("image size {}, for images whose shorter side is {} at the median (--image-size)",
+               size, sizes.shorter_side);
   }
   const int64_t size = setup.net.input_shape().h;
   if (options.augment.empty()) chosen.augment = size <= small_image ? "light" : "photos";
@@ -124,18 +121,16 @@ std::map<std::string, std::string> augmentation(const std::string& word, int64_t
 }
 
 int64_t photos_batch(Registry& registry, TrainSetup& setup) {
-  constexpr int64_t least = 8, least_steps = 8, of_small = 128, of_large = 32;
-  const int64_t most = setup.net.input_shape().h <= small_image ? of_small : of_large;
-  int64_t batch = most;
-  while (batch > least && batch * least_steps > setup.record.training_samples) batch /= 2;
+  constexpr int64_t min_batch = 8, min_steps = 8, of_small = 128, of_large = 32;
+  int64_t batch = setup.net.input_shape().h <= small_image ? of_small : of_large;
+  while (batch > min_batch && batch * min_steps > setup.record.training_samples) batch /= 2;
   // Other ranks may be on other hosts, whose memory is not known here.
   if (setup.record.options.ranks > 1) return batch;
   const int64_t available = available_memory(registry, setup);
   const int64_t fitting = batch_in_memory(registry, setup, batch, 1, available);
   if (fitting < batch) {
-    setup.messages.push_back(
-        fmt::format("batch {}, not {}, by the memory: {} are available (--batch)", fitting, batch,
-                    human_bytes(available)));
+    setup.note("batch {}, not {}, by the memory: {} are available (--batch)", fitting, batch,
+               human_bytes(available));
   }
   return fitting;
 }
@@ -158,15 +153,15 @@ void fit_photos(const TrainOptions& options, TrainSetup& setup) {
         std::llround(warm_up_share * static_cast<double>(setup.record.options.steps));
     if (!given.contains("warmup_start_lr")) solver.warm_up_rate = first_share * rate;
   }
-  setup.messages.push_back(
-      fmt::format("batch {} (--batch), {} steps (--epochs, --steps), augmentation {} (--augment "
-                  "none|light|photos|strong)",
-                  chosen.batch, chosen.steps, chosen.augment));
-  setup.messages.push_back(
-      fmt::format("recipe photos (--recipe plain|photos|caffe): {} (--solver-type), rate {:.4g} "
-                  "(--lr), {} after {} {} of warm-up",
-                  solver.type, rate, solver.rate_policy, solver.warm_up_steps,
-                  solver.warm_up_steps == 1 ? "step" : "steps"));
+  setup.note(
+      "batch {} (--batch), {} steps (--epochs, --steps), augmentation {} (--augment "
+      "none|light|photos|strong)",
+      chosen.batch, chosen.steps, chosen.augment);
+  setup.note(
+      "recipe photos (--recipe plain|photos|caffe): {} (--solver-type), rate {:.4g} (--lr), {} "
+      "after {} {} of warm-up",
+      solver.type, rate, solver.rate_policy, solver.warm_up_steps,
+      solver.warm_up_steps == 1 ? "step" : "steps");
 }
 
 }  // namespace tandem

@@ -34,6 +34,16 @@ void choose_image_size(Registry& registry, const TrainOptions& options, TrainSet
 [[nodiscard]] int64_t photos_batch(Registry& registry, TrainSetup& setup);
 constexpr int64_t photos_epochs = 30;
 
+// Bytes that are available on each device of the setup, or to all of them together if they share
+// the host's memory. 0: not known.
+[[nodiscard]] int64_t available_memory(const Registry& registry, const TrainSetup& setup);
+
+// `batch`, halved down to `min_batch` at most, until a training step of the setup's net takes no
+// more than 80 % of `available`: what libraries keep for themselves is not in the plan. `batch` if
+// the step cannot be planned or `available` is 0.
+[[nodiscard]] int64_t batch_in_memory(Registry& registry, const TrainSetup& setup, int64_t batch,
+                                      int64_t min_batch, int64_t available);
+
 // Gives the solver of "photos" its rates; when batch and steps are known.
 void fit_photos(const TrainOptions& options, TrainSetup& setup);
 

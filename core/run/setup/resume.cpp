@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/model/net/net.h"
-#include "core/run/setup/device_options.h"
+#include "core/run/setup/program_options.h"
 #include "core/run/setup/setup_data.h"
 #include "core/schedule/strategies/strategies.h"
 
@@ -146,8 +146,7 @@ void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
 void choose_precision(TrainSetup& setup, const TrainOptions& options) {
   TrainOptions& chosen = setup.record.options;
   if (!options.precision.empty() && options.precision != chosen.precision) {
-    setup.messages.push_back(fmt::format("precision {} instead of {} from here on",
-                                         options.precision, chosen.precision));
+    setup.note("precision {} instead of {} from here on", options.precision, chosen.precision);
     chosen.precision = options.precision;
   }
   if (parse_precision(chosen.precision) != TANDEM_FLOAT16) chosen.loss_scale.reset();
@@ -155,8 +154,7 @@ void choose_precision(TrainSetup& setup, const TrainOptions& options) {
   if (!options.loss_scale) return;
   if (const double before = chosen.loss_scale.value_or(Net{}.loss_scale);
       *options.loss_scale != before) {
-    setup.messages.push_back(
-        fmt::format("loss scale {} instead of {} from here on", *options.loss_scale, before));
+    setup.note("loss scale {} instead of {} from here on", *options.loss_scale, before);
   }
   chosen.loss_scale = options.loss_scale;
 }
@@ -182,9 +180,8 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, cons
                              (!options.devices.empty() && options.devices != chosen.devices);
   const bool same_devices = choose_devices_and_strategy(setup, options, other_devices);
   if (!options.data.empty()) {
-    const std::vector<std::string> names = registry.datasets();
-    const bool is_name = std::find(names.begin(), names.end(), options.data) != names.end();
     // The folder of the record is where the run began.
+    const bool is_name = is_dataset(registry, options.data);
     chosen.data = is_name ? options.data : absolute_path(options.data).string();
     const std::string note = leave_out_undeclared(registry, options.data, setup.record);
     if (!note.empty()) setup.messages.push_back(note);

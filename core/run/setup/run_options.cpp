@@ -88,6 +88,14 @@ void measure_costs_alone(Registry& registry, const TrainSetup& setup, SessionOpt
   options.tuning = measured.tuning;
 }
 
+// Writes what `auto` chooses into the options and the record.
+void choose(Registry& registry, TrainSetup& setup, SessionOptions& options,
+            const std::string& own_devices = "") {
+  setup.messages.push_back(choose_strategy(registry, setup.net, options, own_devices));
+  setup.record.strategy = setup.record.options.strategy = options.strategy;
+  setup.record.options.strategy_options = options.strategy_options;
+}
+
 void choose_strategy_of_ranks(Registry& registry, TrainSetup& setup, SessionOptions& options) {
   const DeviceSpec mine = parse_devices(options.devices, registry);
   DeviceSpec all = mine;
@@ -98,10 +106,7 @@ void choose_strategy_of_ranks(Registry& registry, TrainSetup& setup, SessionOpti
   whole.ranks = nullptr;
   whole.devices = to_string(all);
   whole.machine.topology = options.rank_topology;
-  setup.messages.push_back(choose_strategy(registry, setup.net, whole, options.devices));
-  setup.record.strategy = whole.strategy;
-  setup.record.options.strategy = whole.strategy;
-  setup.record.options.strategy_options = whole.strategy_options;
+  choose(registry, setup, whole, options.devices);
 }
 
 // What the plan of several ranks is chosen by: rank 0 measures and chooses, and tells the others.
@@ -134,13 +139,8 @@ SessionOptions session_options(Registry& registry, TrainSetup& setup, const Comm
     return options;
   }
   if (is_auto(options)) {
-    setup.messages.push_back(choose_strategy(registry, setup.net, options));
-    setup.record.strategy = options.strategy;
-    setup.record.options.strategy = options.strategy;
-    setup.record.options.strategy_options = options.strategy_options;
-    return options;
-  }
-  if (wants_measured_costs(registry, options)) {
+    choose(registry, setup, options);
+  } else if (wants_measured_costs(registry, options)) {
     measure_costs(registry, setup.net, options, 2, options);
   }
   return options;

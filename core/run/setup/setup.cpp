@@ -10,9 +10,7 @@
 #include "core/model/file/classes.h"
 #include "core/model/net/net.h"
 #include "core/model/passes/build_net.h"
-#include "core/run/setup/class_weights.h"
-#include "core/run/setup/device_options.h"
-#include "core/run/setup/fine_tuning.h"
+#include "core/run/setup/program_options.h"
 #include "core/run/setup/recipe.h"
 #include "core/run/setup/setup_data.h"
 #include "core/run/setup/setup_solver.h"
@@ -53,8 +51,7 @@ void report_missing_parameters(const TransformDefinition& transform, const std::
   }
   const auto tell = [&](const char* parameter, const std::string& what) {
     if (declared.contains(parameter)) return;
-    setup.messages.push_back(fmt::format("data '{}': its data set has no parameter '{}', so {}",
-                                         source, parameter, what));
+    setup.note("data '{}': its data set has no parameter '{}', so {}", source, parameter, what);
   };
   if (transform.mirror) tell("mirror", "no image is mirrored, though the net has mirror: true");
   if (setup.published && source != "synthetic") {
@@ -86,6 +83,7 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
                                                    bool* measure_mean) {
   const TransformDefinition transform =
       setup.net.transform(TANDEM_TRAIN).value_or(TransformDefinition{});
+  const auto& given = setup.record.options.data_parameters;
   std::map<std::string, std::string> parameters;
   if (synthetic) {
     if (transform.scale != 1) parameters["scale"] = image_parameters(transform)["scale"];
@@ -93,9 +91,6 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
         fmt::format("{}", has_classes(setup.net) ? class_count(setup.net) : pair_classes);
   } else {
     parameters = image_parameters(transform);
-  }
-  const auto& given = setup.record.options.data_parameters;
-  if (!synthetic) {
     for (const auto& [name, value] :
          augmentation(setup.record.options.augment, setup.net.input_shape().h, setup.mirrors)) {
       parameters[name] = value;
@@ -149,13 +144,12 @@ void fit_classes(TrainSetup& setup, int64_t classes, bool may_adapt) {
   if (!may_adapt) {
     throw error(
         "net '{}' has {} outputs in its last layer, the data have {} classes: use --adapt-classes "
-        "to train an adapted "
-        "copy (kept in the run folder; the file stays as it is)",
+        "to train an adapted copy (kept in the run folder; the file stays as it is)",
         setup.net.file, outputs, classes);
   }
   setup.net = with_class_count(setup.net, classes);
-  setup.messages.push_back(fmt::format(
-      "the net's last layer has {} outputs, one a class (its file says {})", classes, outputs));
+  setup.note("the net's last layer has {} outputs, one a class (its file says {})", classes,
+             outputs);
 }
 
 void require_average(TrainSetup& setup) {
@@ -170,10 +164,10 @@ void require_average(TrainSetup& setup) {
         "validated; give validation images, or leave --ema out",
         decay);
   }
-  setup.messages.push_back(fmt::format(
+  setup.note(
       "the weights are averaged with decay {} (--ema): the average is validated, and kept as the "
       "best weights",
-      decay));
+      decay);
 }
 
 // `options`: the user's. A resumed run keeps its form of pixels.
@@ -212,33 +206,6 @@ void require_utf8(const TrainSetup& setup) {
 
 }  // namespace
 
-void resolve_targets(const Registry& registry, TrainSetup& setup) {
-  const TrainOptions& chosen = setup.record.options;
-  if (chosen.balance && chosen.class_weights == "balanced") {
-    throw error(
-        "--balance and --class-weights balanced: each compensates for rare classes, and both "
-        "together do it twice; give one of them");
-  }
-  if (!chosen.class_weights.empty()) {
-    setup.record.class_weights = read_class_weights(chosen.class_weights, *setup.training_data);
-  }
-  const bool mixes = chosen.mixup != 0 || chosen.cutmix != 0 || chosen.label_smoothing != 0;
-  if (mixes || !setup.record.class_weights.empty()) {
-    setup.net = with_class_targets(setup.net, registry, setup.training_data->class_count());
-  }
-  check_targets(target_options(setup), setup.training_data->class_count());
-}
-
-TargetOptions target_options(const TrainSetup& setup) {
-  TargetOptions targets;
-  targets.wanted = reads_class_targets(setup.net);
-  targets.mixup = setup.record.options.mixup;
-  targets.cutmix = setup.record.options.cutmix;
-  targets.class_weights = setup.record.class_weights;
-  targets.smoothing = setup.record.options.label_smoothing;
-  return targets;
-}
-
 void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOptions& options) {
   TrainOptions& chosen = setup.record.options;
   if (!chosen.pixels.empty()) require_pixels_word(chosen.pixels);
@@ -249,10 +216,9 @@ void resolve_pixels(const Registry& registry, TrainSetup& setup, const TrainOpti
   if (setup.validation_data != nullptr) {
     require_bytes(*setup.validation_data, chosen.data, options);
   }
-  setup.messages.push_back(
-      fmt::format("pixels are bytes{}{}",
-                  decides ? "; resampled ones are rounded (--pixels floats does not round)" : "",
-                  target_options(setup).mixes() ? "; mixed images are sent as floats" : ""));
+  setup.note("pixels are bytes{}{}",
+             decides ? "; resampled ones are rounded (--pixels floats does not round)" : "",
+             target_options(setup).mixes() ? "; mixed images are sent as floats" : "");
 }
 
 PixelForm pixel_form(const std::string& pixels, const Dataset& dataset) {
@@ -287,12 +253,11 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
     RunRecord unscaled = record;
     unscaled.data_parameters.erase("scale");
     const auto plain = open_dataset(registry, setup.net, unscaled, "", "train", TANDEM_TEST);
-    std::string means;
-    for (const double mean : channel_means(*plain, mean_samples)) {
-      means += (means.empty() ? "" : ",") + fmt::format("{:.9g}", static_cast<float>(mean));
-    }
+    const std::vector<double> measured = channel_means(*plain, mean_samples);
+    const std::string means =
+        fmt::format("{:.9g}", fmt::join(std::vector<float>(measured.begin(), measured.end()), ","));
     record.data_parameters["mean"] = means;
-    setup.messages.push_back(fmt::format("channel means of the training data: {}", means));
+    setup.note("channel means of the training data: {}", means);
   }
   open_datasets(registry, setup);
   record.class_names = setup.training_data->class_names();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/data/targets.h"
 #include "core/plugin/registry.h"
@@ -22,7 +23,22 @@ namespace tandem {
 // The form of the pixels that a run whose --pixels is `pixels` reads from this data set.
 [[nodiscard]] PixelForm pixel_form(const std::string& pixels, const Dataset& dataset);
 
-// ---- shared by new and resumed runs
+// The weight of each class in the loss. `text`: "balanced" (all classes have the same weight in
+// all, and samples a mean weight of 1), numbers in the order of the classes ("1,2,0.5"), or a file
+// with a class's name and its weight on each line. Throws Error unless each class has one weight.
+[[nodiscard]] std::vector<float> read_class_weights(const std::string& text,
+                                                    const Dataset& training);
+
+// ---- of new runs
+
+// Reads the class weights, and lets the net read a weight for each class where that is needed.
+void resolve_targets(const Registry& registry, TrainSetup& setup);
+// Reads the solver's weight files into the setup's first_weights, and changes its net by the
+// options; messages tell each. Error for a file that does not fit, for options that freeze nothing
+// or everything, and for frozen layers that no file has.
+void resolve_fine_tuning(const Registry& registry, TrainSetup& setup);
+
+// ---- of new and resumed runs
 
 // Batch, steps, epochs and precision, where neither the user nor the run's record gives them.
 void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& options);

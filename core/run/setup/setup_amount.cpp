@@ -10,7 +10,7 @@ namespace tandem {
 namespace {
 
 constexpr int64_t default_batch = 64, default_epochs = 10, default_display = 20;
-constexpr int64_t most_epochs = 1'000'000;
+constexpr int64_t max_epochs = 1'000'000;
 
 void require_amounts(const TrainOptions& options) {
   if (!options.precision.empty()) (void)parse_precision(options.precision);
@@ -27,8 +27,8 @@ void require_amounts(const TrainOptions& options) {
   if (options.epochs < 0) {
     throw error("--epochs {}: there must be at least 1 epoch", options.epochs);
   }
-  if (options.epochs > most_epochs) {
-    throw error("--epochs {}: too many; at most {}", options.epochs, most_epochs);
+  if (options.epochs > max_epochs) {
+    throw error("--epochs {}: too many; at most {}", options.epochs, max_epochs);
   }
 }
 
@@ -55,10 +55,9 @@ void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& o
   if (chosen.steps == 0) chosen.steps = setup.solver.max_steps;
   if (chosen.steps == 0) chosen.steps = steps_of(is_photos ? photos_epochs : default_epochs);
   if (setup.solver.micro_batches_per_step > 1) {
-    setup.messages.push_back(
-        fmt::format("iter_size {}: every step adds up {} batches of {}, {} images",
-                    setup.solver.micro_batches_per_step, setup.solver.micro_batches_per_step,
-                    chosen.batch, images));
+    setup.note("iter_size {}: every step adds up {} batches of {}, {} images",
+               setup.solver.micro_batches_per_step, setup.solver.micro_batches_per_step,
+               chosen.batch, images);
   }
   if (is_photos) fit_photos(options, setup);
   fit_recipe(options, setup);

@@ -16,10 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string number_text(double value) {
-  return fmt::format("{:.9g}", value);
-}
-
 bool may_be_path(const tandem_parameter& parameter) {
   const bool is_any_text = parameter.choices == nullptr || *parameter.choices == '\0';
   return parameter.type == TANDEM_PARAMETER_TEXT && is_any_text;
@@ -41,18 +37,16 @@ std::string as_given_in(const fs::path& folder, const std::string& value) {
 
 std::map<std::string, std::string> image_parameters(const TransformDefinition& transform) {
   std::map<std::string, std::string> parameters;
-  if (transform.scale != 1) parameters["scale"] = number_text(transform.scale);
+  if (transform.scale != 1) parameters["scale"] = fmt::format("{:.9g}", transform.scale);
   if (transform.mirror) parameters["mirror"] = "true";
   if (transform.crop_size > 0) {
     // Caffe's data were made with a shorter side of 256 for a crop of 227.
     parameters["resize"] =
         fmt::format("{}", std::lround(static_cast<double>(transform.crop_size) * 256 / 227));
   }
-  std::string means;
-  for (const double value : transform.mean_values) {
-    means += (means.empty() ? "" : ",") + number_text(value);
+  if (!transform.mean_values.empty()) {
+    parameters["mean"] = fmt::format("{:.9g}", fmt::join(transform.mean_values, ","));
   }
-  if (!means.empty()) parameters["mean"] = means;
   return parameters;
 }
 
@@ -111,9 +105,7 @@ std::string leave_out_undeclared(Registry& registry, const std::string& source, 
 
 std::string data_source(Registry& registry, const RunRecord& record) {
   const std::string& data = record.options.data;
-  const std::vector<std::string> names = registry.datasets();
-  const bool is_name = std::find(names.begin(), names.end(), data) != names.end();
-  return is_name ? data : as_given_in(record.folder, data);
+  return is_dataset(registry, data) ? data : as_given_in(record.folder, data);
 }
 
 }  // namespace tandem

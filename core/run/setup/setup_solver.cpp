@@ -111,17 +111,16 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string
     chosen.net = options.net;
     if (options.net.empty()) {
       chosen.net = options.data == "synthetic" ? synthetic_net : default_net;
-      setup.messages.push_back(
-          fmt::format("model {} (--model; 'tandem models' lists them)", chosen.net));
+      setup.note("model {} (--model; 'tandem models' lists them)", chosen.net);
     }
     setup.net = read_net(find_net(chosen.net));
     *model = is_model_name(chosen.net) ? chosen.net : model_of_net(setup.net.name);
     *is_model = !model->empty();
     if (*is_model && *model != chosen.net) {
-      setup.messages.push_back(fmt::format(
+      setup.note(
           "net '{}' is by its name ('{}') a copy of the model {}: {}its classes follow the data",
           chosen.net, setup.net.name, *model,
-          options.solver.empty() ? "it is trained with that model's solver, and " : ""));
+          options.solver.empty() ? "it is trained with that model's solver, and " : "");
     }
   }
   if (options.image_size > 0) setup.net = with_image_size(setup.net, options.image_size);
@@ -207,8 +206,8 @@ bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
   read_net_of_run(options, setup, &model, &is_model);
   choose_recipe(options, model, setup);
   if (options.solver.empty()) read_model_solver(options, setup, model);
-  constexpr double largest_rate = std::numeric_limits<float>::max();
-  if (options.rate && !(*options.rate >= 0 && *options.rate <= largest_rate)) {
+  constexpr double max_rate = std::numeric_limits<float>::max();
+  if (options.rate && !(*options.rate >= 0 && *options.rate <= max_rate)) {
     throw error("--lr {}: the learning rate must be a finite number of at least 0, at most 3.4e38",
                 *options.rate);
   }
@@ -240,10 +239,10 @@ void fit_recipe(const TrainOptions& options, TrainSetup& setup) {
   for (int64_t& at : solver.step_values) before = at = std::max(before + 1, scaled(at));
   if (solver.rate_policy == "inv") solver.gamma /= share;
   if (solver.rate_policy == "exp") solver.gamma = std::pow(solver.gamma, 1 / share);
-  setup.messages.push_back(
-      fmt::format("learning rate: the model's schedule of {} steps is fitted to the {} of this run "
-                  "(a file given with --solver is taken as it is)",
-                  recipe_steps, steps));
+  setup.note(
+      "learning rate: the model's schedule of {} steps is fitted to the {} of this run (a file "
+      "given with --solver is taken as it is)",
+      recipe_steps, steps);
 }
 
 void note_changes(const TrainOptions& options, TrainSetup& setup) {
@@ -269,8 +268,7 @@ void note_changes(const TrainOptions& options, TrainSetup& setup) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
   }
   if (!text.empty() && !options.solver.empty() && !options.resume) {
-    setup.messages.push_back(
-        fmt::format("the command line changes solver '{}': {}", solver.file, text));
+    setup.note("the command line changes solver '{}': {}", solver.file, text);
   }
 }
 
@@ -282,10 +280,10 @@ void resolve_tests(TrainSetup& setup) {
     const int64_t size = setup.validation_data->size();
     setup.test_samples = std::min(size, solver.test_steps * batch);
     if (setup.test_samples < size) {
-      setup.messages.push_back(
-          fmt::format("test_iter {} of batch {}: every test during training takes the same {} of "
-                      "the {} validation images",
-                      solver.test_steps, batch, setup.test_samples, size));
+      setup.note(
+          "test_iter {} of batch {}: every test during training takes the same {} of the {} "
+          "validation images",
+          solver.test_steps, batch, setup.test_samples, size);
     }
   }
   const fs::path prefix = solver.snapshot_prefix;
@@ -294,9 +292,8 @@ void resolve_tests(TrainSetup& setup) {
   if (name.empty()) name = setup.net.name.empty() ? "snapshot" : as_file_name(setup.net.name);
   const int64_t interval = chosen.snapshot > 0 ? chosen.snapshot : solver.snapshot;
   if (interval > 0 && prefix.has_parent_path()) {
-    setup.messages.push_back(
-        fmt::format("snapshots are '{}_iter_<step>.safetensors' in the run folder, not in '{}'",
-                    name, prefix.parent_path().string()));
+    setup.note("snapshots are '{}_iter_<step>.safetensors' in the run folder, not in '{}'", name,
+               prefix.parent_path().string());
   }
   solver.snapshot_prefix = name;
 }

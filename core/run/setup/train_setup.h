@@ -2,9 +2,12 @@
 // the data sets, and the record that the run folder keeps.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/data/dataset.h"
@@ -34,6 +37,11 @@ struct TrainSetup {
   std::vector<float> first_weights;   // with those of weight files; empty: random ones
   bool ends_at_infinity = false;      // a loss that is not finite ends the run without an Error
   std::vector<std::string> messages;  // for the log: decisions, and what was left out
+
+  template <class... Arguments>
+  void note(fmt::format_string<Arguments...> message, Arguments&&... arguments) {
+    messages.push_back(fmt::format(message, std::forward<Arguments>(arguments)...));
+  }
 };
 
 }  // namespace tandem

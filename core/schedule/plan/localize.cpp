@@ -11,6 +11,7 @@
 #include "core/base/overloaded.h"
 #include "core/schedule/plan/dependencies.h"
 #include "core/schedule/plan/staging.h"
+#include "plugins/fnv.h"
 
 namespace tandem {
 
@@ -329,16 +330,16 @@ class Localizer {
   std::map<std::pair<int, int>, int> channels_;  // by the numbers of source and target stream
 };
 
-// FNV-1a (Fowler, Noll, Vo), 64 bits.
 class Fingerprint {
  public:
   void add(const std::string& text) {
     add(static_cast<int64_t>(text.size()));
-    for (const char c : text) add_byte(static_cast<uint8_t>(c));
+    for (const char c : text) value_ = fnv::add(value_, static_cast<uint8_t>(c));
   }
   void add(int64_t value) {
-    for (int i = 0; i < 8; ++i)
-      add_byte(static_cast<uint8_t>(static_cast<uint64_t>(value) >> 8 * i));
+    for (int i = 0; i < 8; ++i) {
+      value_ = fnv::add(value_, static_cast<uint8_t>(static_cast<uint64_t>(value) >> 8 * i));
+    }
   }
   void add(const Region& region) {
     add(region.buffer);
@@ -348,9 +349,7 @@ class Fingerprint {
   [[nodiscard]] uint64_t value() const { return value_; }
 
  private:
-  void add_byte(uint8_t byte) { value_ = (value_ ^ byte) * 1099511628211U; }
-
-  uint64_t value_ = 14695981039346656037U;
+  uint64_t value_ = fnv::begin;
 };
 
 }  // namespace

@@ -1,13 +1,14 @@
-#include "core/run/setup/class_weights.h"
+// What a run makes of the labels: mixed samples and the weight of each class in the loss.
+#include "core/run/setup/setup.h"
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
+#include "core/model/file/classes.h"
 
 namespace tandem {
 namespace {
@@ -20,19 +21,18 @@ float weight_of(const std::string& text, const std::string& where) {
   } catch (const std::exception&) {
     used = 0;
   }
-  constexpr float most = std::numeric_limits<float>::max();
-  if (used == 0 || used != text.size() || !(value >= 0 && value <= most)) {
+  constexpr float max_weight = std::numeric_limits<float>::max();
+  if (used == 0 || used != text.size() || !(value >= 0 && value <= max_weight)) {
     throw error("{}: '{}' is not a weight; it must be a number from 0 to {:.2g}", where, text,
-                most);
+                max_weight);
   }
   return static_cast<float>(value);
 }
 
 std::vector<float> balanced_weights(const Dataset& training) {
-  std::vector<int64_t> counts(static_cast<size_t>(training.class_count()));
-  for (const int64_t label : class_labels(training)) ++counts[static_cast<size_t>(label)];
-  const auto classes =
-      counts.size() - static_cast<size_t>(std::count(counts.begin(), counts.end(), 0));
+  std::vector<int64_t> counts(size_t(training.class_count()));
+  for (const int64_t label : class_labels(training)) ++counts[size_t(label)];
+  const auto classes = counts.size() - size_t(std::count(counts.begin(), counts.end(), 0));
   std::vector<float> weights;
   for (const int64_t count : counts) {
     // A class without samples has no share.
@@ -93,6 +93,33 @@ std::vector<float> read_class_weights(const std::string& text, const Dataset& tr
     weights.push_back(weight_of(part, fmt::format("class weights {}", text)));
   }
   return weights;
+}
+
+void resolve_targets(const Registry& registry, TrainSetup& setup) {
+  const TrainOptions& chosen = setup.record.options;
+  if (chosen.balance && chosen.class_weights == "balanced") {
+    throw error(
+        "--balance and --class-weights balanced: each compensates for rare classes, and both "
+        "together do it twice; give one of them");
+  }
+  if (!chosen.class_weights.empty()) {
+    setup.record.class_weights = read_class_weights(chosen.class_weights, *setup.training_data);
+  }
+  const bool mixes = chosen.mixup != 0 || chosen.cutmix != 0 || chosen.label_smoothing != 0;
+  if (mixes || !setup.record.class_weights.empty()) {
+    setup.net = with_class_targets(setup.net, registry, setup.training_data->class_count());
+  }
+  check_targets(target_options(setup), setup.training_data->class_count());
+}
+
+TargetOptions target_options(const TrainSetup& setup) {
+  TargetOptions targets;
+  targets.wanted = reads_class_targets(setup.net);
+  targets.mixup = setup.record.options.mixup;
+  targets.cutmix = setup.record.options.cutmix;
+  targets.class_weights = setup.record.class_weights;
+  targets.smoothing = setup.record.options.label_smoothing;
+  return targets;
 }
 
 }  // namespace tandem

@@ -1,9 +1,10 @@
-#include "core/run/setup/net_choice.h"
+#include "core/run/setup/program_options.h"
 
 #include "core/base/error.h"
 #include "core/model/file/classes.h"
 #include "core/model/file/models.h"
 #include "core/model/file/net_phases.h"
+#include "core/schedule/cost/topology_file.h"
 
 namespace tandem {
 
@@ -29,6 +30,25 @@ int64_t NetChoice::batch_of(const NetDefinition& definition) const {
   constexpr int64_t default_batch = 64;
   if (batch < 0) throw error("--batch {}: the batch must have at least 1 image", batch);
   return batch > 0 ? batch : definition.batch_size(TANDEM_TRAIN).value_or(default_batch);
+}
+
+MachineOptions machine_options(const DeviceOptions& options) {
+  MachineOptions machine;
+  if (options.threads < 0) {
+    throw error("--threads {}: there must be at least 1 (or 0 for all cores)", options.threads);
+  }
+  machine.threads = options.threads;
+  if (!options.link.empty()) machine.link = parse_link(options.link);
+  if (!options.topology.empty()) {
+    if (!options.link.empty()) {
+      throw error("--link {} and --topology {}: both define the speed of links; give one of them",
+                  options.link, options.topology);
+    }
+    machine.topology = std::make_shared<Topology>(read_topology(options.topology));
+  }
+  machine.delay_seed = options.delay_seed;
+  machine.delay_seconds = options.delay_seed != 0 ? options.delay_seconds : 0;
+  return machine;
 }
 
 }  // namespace tandem
