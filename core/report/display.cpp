@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
+#include "core/report/page/png.h"
 
 namespace tandem {
 
@@ -77,6 +78,10 @@ DrawnPicture shrunk(const DrawnPicture& picture, int64_t side) {
     }
   }
   return small;
+}
+
+std::string base64_png(const DrawnPicture& picture) {
+  return to_base64(to_png(picture.width, picture.height, picture.pixels));
 }
 
 }  // namespace tandem
