@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -20,32 +19,6 @@ namespace tandem {
 namespace {
 
 using nlohmann::json;
-
-json compared_charts(const std::vector<ComparedRun>& runs) {
-  struct ComparedFigure {
-    const char* title;
-    const char* split;
-    double MetricRow::*figure;
-    bool shares;
-  };
-  static constexpr std::array<ComparedFigure, 6> figures = {
-      {{"Validation accuracy", "val", &MetricRow::top1, true},
-       {"Validation loss", "val", &MetricRow::loss, false},
-       {"Training accuracy", "epoch", &MetricRow::top1, true},
-       {"Training loss", "epoch", &MetricRow::loss, false},
-       {"Learning rate", "train", &MetricRow::rate, false},
-       {"Seconds for each epoch, with its validation", "epoch", &MetricRow::seconds, false}}};
-  std::vector<Chart> charts;
-  for (const ComparedFigure& one : figures) {
-    Chart& chart = charts.emplace_back(Chart{one.title, one.shares, {}});
-    for (const ComparedRun& run : runs) {
-      chart.lines.push_back(chart_line(run.name, int(chart.lines.size()),
-                                       rows_of(run.metrics, one.split), one.figure,
-                                       run.epochs_per_step));
-    }
-  }
-  return charts_json(std::move(charts));
-}
 
 // Best figures of a run as text; "" where there is none.
 struct BestFigures {
@@ -122,13 +95,14 @@ std::string compare_page(const std::vector<ComparedRun>& runs) {
   json rows = json::array();
   for (const ComparedRun& run : runs) {
     const BestFigures best = best_figures(run);
-    rows.push_back({shown(run.name), best.accuracy, best.loss, best.epoch, best.epochs,
-                    best.seconds, best.speed});
+    rows.push_back({{"name", run.name},
+                    {"best",
+                     {shown(run.name), best.accuracy, best.loss, best.epoch, best.epochs,
+                      best.seconds, best.speed}},
+                    {"curves", curves_json(run.metrics, run.epochs_per_step)}});
   }
-  return html_page(fmt::format("{} runs", runs.size()), {{"page", "compare"},
-                                                         {"runs", rows},
-                                                         {"charts", compared_charts(runs)},
-                                                         {"options", different_options(runs)}});
+  return html_page(fmt::format("{} runs", runs.size()),
+                   {{"page", "compare"}, {"runs", rows}, {"options", different_options(runs)}});
 }
 
 std::string compare_text(const std::vector<ComparedRun>& runs) {

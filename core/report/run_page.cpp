@@ -19,64 +19,30 @@ namespace {
 
 using nlohmann::json;
 
-json charts_of(const RunFigures& run) {
-  const std::vector<MetricRow> steps = rows_of(run.metrics, "train");
-  const std::vector<MetricRow> epochs = rows_of(run.metrics, "epoch");
-  const std::vector<MetricRow> tests = rows_of(run.metrics, "val");
-  const auto line = [&](const char* name, int color, const std::vector<MetricRow>& rows,
-                        double MetricRow::*figure) {
-    return chart_line(name, color, rows, figure, run.epochs_per_step);
-  };
-  ChartLine of_steps = line("training, each step", 0, steps, &MetricRow::loss);
-  of_steps.faint = true;
-  return charts_json({{"Loss",
-                       false,
-                       {of_steps, line("training", 0, epochs, &MetricRow::loss),
-                        line("validation", 1, tests, &MetricRow::loss)}},
-                      {"Accuracy",
-                       true,
-                       {line("training", 0, epochs, &MetricRow::top1),
-                        line("validation", 1, tests, &MetricRow::top1),
-                        line("validation, among the first five", 2, tests, &MetricRow::top5)}},
-                      {"Learning rate", false, {line("learning rate", 3, steps, &MetricRow::rate)}},
-                      {"Seconds for each epoch, with its validation",
-                       false,
-                       {line("seconds", 4, epochs, &MetricRow::seconds)}}});
+// The evaluation whose weights are the best; null before the first one.
+json best_evaluation(const RunFigures& run) {
+  const MetricRow* best = best_of(run.metrics);
+  if (best == nullptr) return {};
+  return {{"top1", best->top1},
+          {"loss", best->loss},
+          {"epochs", epochs_after(best->step, run.epochs_per_step)}};
 }
 
-std::string percent(double share) {
-  return fmt::format("{:.2f} %", 100 * share);
-}
-
-// The figures at the top of the page, each with what it is.
-json tiles_of(const RunFigures& run) {
-  json tiles = json::array();
-  const auto add = [&tiles](const std::string& value, const std::string& what) {
-    tiles.push_back(json::array({value, what}));
-  };
-  if (const MetricRow* best = best_of(run.metrics)) {
-    const double epochs = epochs_after(best->step, run.epochs_per_step);
-    const std::string when =
-        fmt::format("after {:.3g} {}", epochs, epochs == 1 ? "epoch" : "epochs");
-    if (std::isfinite(best->top1)) add(percent(best->top1), "best accuracy, " + when);
-    if (std::isfinite(best->loss)) {
-      add(fmt::format("{:.4g}", best->loss), "validation loss, " + when);
-    }
-  }
-  if (!run.metrics.empty()) {
-    const int64_t done = run.metrics.back().step, all = run.record.options.steps;
-    add(fmt::format("{} of {}", epochs_text(epochs_after(done, run.epochs_per_step)),
-                    epochs_text(epochs_after(all, run.epochs_per_step))),
-        fmt::format("epochs ({} of {} steps)", done, all));
-  }
+// What was done, of what, and how fast; null before the first step.
+json progress_of(const RunFigures& run) {
+  if (run.metrics.empty()) return {};
+  const int64_t done = run.metrics.back().step, all = run.record.options.steps;
   double seconds = 0, speed = no_figure;
   for (const MetricRow& row : rows_of(run.metrics, "epoch")) {
     seconds += row.seconds;
     speed = row.images_per_second;
   }
-  if (seconds > 0) add(duration_text(seconds), "for the epochs done");
-  if (std::isfinite(speed)) add(fmt::format("{:.0f}", speed), "images/s in the last epoch");
-  return tiles;
+  return {{"steps", done},
+          {"all_steps", all},
+          {"epochs", epochs_text(epochs_after(done, run.epochs_per_step))},
+          {"all_epochs", epochs_text(epochs_after(all, run.epochs_per_step))},
+          {"time", seconds > 0 ? duration_text(seconds) : ""},
+          {"images_per_second", speed}};
 }
 
 json evaluations_of(const RunFigures& run) {
@@ -176,15 +142,6 @@ std::vector<std::pair<std::string, std::string>> option_list(const RunRecord& re
   return list;
 }
 
-ChartLine chart_line(const std::string& name, int color, const std::vector<MetricRow>& rows,
-                     double MetricRow::*figure, double epochs_per_step) {
-  ChartLine line{name, {}, color};
-  for (const MetricRow& row : rows) {
-    line.points.emplace_back(double(row.step) * epochs_per_step, row.*figure);
-  }
-  return line;
-}
-
 double epochs_per_step(const RunRecord& record, const SolverDefinition& solver) {
   return static_cast<double>(record.options.batch) *
          static_cast<double>(solver.micro_batches_per_step) /
@@ -203,15 +160,15 @@ std::string last_step_mark(int64_t step) {
 }
 
 std::string run_page(const RunFigures& run) {
-  const bool imported = is_imported(run.record);
   const std::vector<int64_t> counts = training_counts(run);
   json data = {{"page", "run"},
                {"net", shown(run.record.net_name)},
-               {"source", imported ? json() : json(shown(run.record.options.data))},
+               {"source", is_imported(run.record) ? json() : json(shown(run.record.options.data))},
                {"images", run.record.training_samples},
                {"classes", run.record.class_names.size()},
-               {"tiles", tiles_of(run)},
-               {"charts", charts_of(run)},
+               {"best", best_evaluation(run)},
+               {"progress", progress_of(run)},
+               {"curves", curves_json(run.metrics, run.epochs_per_step)},
                {"evaluations", evaluations_of(run)},
                {"advice", advice(run)},
                {"findings", findings_of(run, counts)},
@@ -221,10 +178,6 @@ std::string run_page(const RunFigures& run) {
                {"version", version()},
                {"abi", fmt::format("{}.{}", TANDEM_ABI_MAJOR, TANDEM_ABI_MINOR)},
                {"options", json::array()}};
-  if (data["charts"].empty()) {
-    data["charts_note"] =
-        imported ? "The weights were imported, not trained here." : "No step was recorded yet.";
-  }
   for (const auto& [name, value] : option_list(run.record)) {
     data["options"].push_back(json::array({name, shown(value)}));
   }

@@ -12,7 +12,6 @@
 #include "core/report/display.h"
 #include "core/report/findings.h"
 #include "core/report/metrics.h"
-#include "core/report/page/page.h"
 #include "core/run/folder/run_record.h"
 
 namespace tandem {
@@ -50,10 +49,6 @@ struct RunFigures {
 
 // ---- parts that the page of several runs has, too
 
-// A line of one figure of these rows.
-[[nodiscard]] ChartLine chart_line(const std::string& name, int color,
-                                   const std::vector<MetricRow>& rows, double MetricRow::*figure,
-                                   double epochs_per_step);
 // Name and value of each option and of what was chosen, as run.json has them.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> option_list(const RunRecord& record);
 // The share of an epoch that a step trains on.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "core/base/text/strings.h"
+#include "core/report/metrics.h"
 #include "core/report/page/png.h"
 #include "tests/support/message_of.h"
 #include "tests/support/page_data.h"
@@ -65,20 +66,29 @@ TEST(Page, CutsLongTextsBetweenCharacters) {
   EXPECT_EQ(shown("<a>"), "<a>");
 }
 
-TEST(Charts, LeaveOutWhatIsNoNumberAndEmptyLines) {
-  const double none = std::nan("");
-  EXPECT_EQ(charts_json({{"Loss", false, {{"training", {{1, none}}}}}}), json::array());
-  const json charts = charts_json(
-      {{"Loss", false, {{"<training>", {{1, 2}, {2, none}, {3, 1}}}, {"empty", {}, 1}}}});
-  ASSERT_EQ(charts.at(0).at("lines").size(), 1U);
-  EXPECT_EQ(charts[0]["lines"][0].at("name"), "<training>");
-  EXPECT_EQ(charts[0]["lines"][0].at("points"), json::parse("[[1.0, 2.0], [3.0, 1.0]]"));
+MetricRow row(const std::string& split, int64_t step, double loss) {
+  MetricRow row;
+  row.split = split;
+  row.step = step;
+  row.loss = loss;
+  return row;
 }
 
-TEST(Charts, DrawALongLineByFewPoints) {
-  ChartLine line{"loss", {}};
-  for (int i = 0; i < 100000; ++i) line.points.emplace_back(i, 1.0 / (i + 1));
-  EXPECT_LT(charts_json({{"Loss", false, {line}}}).dump().size(), 12000U);
+TEST(Curves, LeaveOutWhatIsNoNumberAndFiguresWithoutPoints) {
+  const double infinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(curves_json({row("val", 1, no_figure)}, 1), json::object());
+  EXPECT_EQ(curves_json({row("val", 10, 2), row("val", 20, no_figure), row("val", 25, infinite),
+                         row("val", 30, 1), row("train", 30, no_figure)},
+                        0.1),
+            json::parse(R"({"val": {"loss": [[1.0, 2.0], [3.0, 1.0]]}})"));
+}
+
+TEST(Curves, OfManyStepsHaveFewPoints) {
+  std::vector<MetricRow> rows;
+  for (int i = 0; i < 100000; ++i) rows.push_back(row("train", i, 1.0 / (i + 1)));
+  const json curves = curves_json(rows, 1);
+  EXPECT_EQ(curves.at("train").at("loss").size(), 400U);
+  EXPECT_LT(curves.dump().size(), 12000U);
 }
 
 TEST(Png, HasTheSizeOfItsPicture) {

@@ -8,6 +8,7 @@
 #include "core/base/text/strings.h"
 #include "core/report/compare_page.h"
 #include "core/report/confusion_page.h"
+#include "core/report/page/page.h"
 #include "core/run/folder/progress.h"
 #include "tests/support/page_data.h"
 
@@ -96,10 +97,16 @@ TEST(RunPage, HasEachPart) {
                           HasSubstr("Which class is taken for which"),
                           HasSubstr("most often taken for"), Not(HasSubstr("http"))));
   const json data = page_data(page);
-  EXPECT_EQ(data.at("tiles").at(0), json({"50.00 %", "best accuracy, after 5 epochs"}));
-  EXPECT_THAT(titles_of(data.at("charts")),
-              ElementsAre("Loss", "Accuracy", "Learning rate",
-                          "Seconds for each epoch, with its validation"));
+  EXPECT_EQ(data.at("best"), json({{"top1", 0.5}, {"loss", 0.4}, {"epochs", 5.0}}));
+  EXPECT_EQ(data.at("progress").at("steps"), 50);
+  EXPECT_EQ(data.at("progress").at("time"), "50 s");
+  const json& curves = data.at("curves");
+  for (const auto& [split, figure] :
+       {std::pair("train", "loss"), std::pair("train", "rate"), std::pair("epoch", "loss"),
+        std::pair("epoch", "top1"), std::pair("epoch", "seconds"), std::pair("val", "loss")}) {
+    EXPECT_EQ(curves.at(split).at(figure).size(), 5U) << split << " " << figure;
+  }
+  EXPECT_EQ(curves.at("val").at("top1").at(4), json({5.0, 0.5}));
   EXPECT_THAT(data.at("advice"), testing::Not(testing::IsEmpty()));
   const json& found = data.at("findings");
   EXPECT_EQ(found.at("right"), 150);
@@ -197,10 +204,12 @@ TEST(RunPage, IsWholeBeforeTheFirstEvaluation) {
   run.metrics.clear();
   run.findings.reset();
   const std::string page = run_page(run);
-  EXPECT_THAT(page, AllOf(HasSubstr("Options and versions"), HasSubstr("</html>")));
+  EXPECT_THAT(page, AllOf(HasSubstr("No step was recorded yet"), HasSubstr("Options and versions"),
+                          HasSubstr("</html>")));
   const json data = page_data(page);
-  EXPECT_EQ(data.at("charts_note"), "No step was recorded yet.");
-  EXPECT_TRUE(data.at("charts").empty());
+  EXPECT_TRUE(data.at("curves").empty());  // the script says that no step was recorded
+  EXPECT_TRUE(data.at("best").is_null());
+  EXPECT_TRUE(data.at("progress").is_null());
   EXPECT_TRUE(data.at("findings").is_null());
 }
 
@@ -292,11 +301,11 @@ TEST(ComparedRuns, AreOnOnePage) {
   two.record.options.batch = 77;
   for (MetricRow& metric : two.metrics) metric.top1 /= 2;
   const json data = page_data(compare_page({one, two}));
-  EXPECT_EQ(data.at("runs").at(0).at(0), "runs/one");
-  EXPECT_EQ(data.at("runs").at(0).at(1), "50.00 %");
-  EXPECT_EQ(data.at("runs").at(1).at(0), "runs/two");
-  EXPECT_EQ(data.at("runs").at(1).at(1), "25.00 %");
-  EXPECT_THAT(titles_of(data.at("charts")), testing::Contains("Validation accuracy"));
+  EXPECT_EQ(data.at("runs").at(0).at("name"), "runs/one");
+  EXPECT_EQ(data.at("runs").at(0).at("best").at(1), "50.00 %");
+  EXPECT_EQ(data.at("runs").at(1).at("name"), "runs/two");
+  EXPECT_EQ(data.at("runs").at(1).at("best").at(1), "25.00 %");
+  EXPECT_EQ(data.at("runs").at(1).at("curves").at("val").at("top1").at(4), json({5.0, 0.25}));
   // Only what differs.
   EXPECT_EQ(data.at("options"),
             json::array({{"batch", std::to_string(a.record.options.batch), "77"}}));

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace tandem {
@@ -20,22 +19,5 @@ namespace tandem {
 [[nodiscard]] std::string shown(const std::string& text);
 // The name of a class, cut, or "class 3" for one without a name.
 [[nodiscard]] std::string class_label(const std::vector<std::string>& names, int64_t label);
-
-// A chart of lines over epochs, with a legend and round numbers on both axes. A few values far
-// above the others are drawn at the upper edge.
-struct ChartLine {
-  std::string name;
-  std::vector<std::pair<double, double>> points;  // by x; those that are not finite are left out
-  int color = 0;                                  // one of eight
-  bool faint = false;
-};
-struct Chart {
-  std::string title;
-  bool shares = false;  // y is 0 to 1, shown as 0 to 100 %
-  std::vector<ChartLine> lines;
-};
-// As page.js draws them, without lines and charts that have no points. A line of more than 400
-// points is drawn by means of neighbours.
-[[nodiscard]] nlohmann::json charts_json(std::vector<Chart> charts);
 
 }  // namespace tandem

@@ -26,9 +26,9 @@ const extremes = values => values.reduce(
 const percent = (share, digits = 1) => share == null ? '–' : `${(100 * share).toFixed(digits)} %`;
 
 // As printf's %.4g.
-function general(value) {
-  const [mantissa, power] = value.toExponential(3).split('e').map(Number);
-  if (power >= -4 && power < 4) return String(Number(value.toPrecision(4)));
+function general(value, digits = 4) {
+  const [mantissa, power] = value.toExponential(digits - 1).split('e').map(Number);
+  if (power >= -4 && power < digits) return String(Number(value.toPrecision(digits)));
   return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
 }
 
@@ -165,8 +165,40 @@ function chart({title, shares, lines}) {
             el('div', {class: 'key'}, key));
 }
 
-const charts = (all, note) => el('div', {class: 'charts'}, all.map(chart),
-                                 note ? el('p', {class: 'soft'}, note) : null);
+// Of charts [title, shares, lines] with lines [name, points, color, faint] those that have points.
+// `shares`: y is 0 to 1, shown as 0 to 100 %. The points are [epoch, value].
+function charts(all, note) {
+  const drawn = all.flatMap(([title, shares, some]) => {
+    const lines = some.filter(line => line[1])
+                      .map(([name, points, color, faint]) => ({name, points, color, faint}));
+    return lines.length ? [chart({title, shares, lines})] : [];
+  });
+  return el('div', {class: 'charts'},
+            drawn.length ? drawn : note && el('p', {class: 'soft'}, note));
+}
+
+function runCharts({train = {}, epoch = {}, val = {}}, note) {
+  return charts([
+    ['Loss', false, [['training, each step', train.loss, 0, true], ['training', epoch.loss, 0],
+                     ['validation', val.loss, 1]]],
+    ['Accuracy', true, [['training', epoch.top1, 0], ['validation', val.top1, 1],
+                        ['validation, among the first five', val.top5, 2]]],
+    ['Learning rate', false, [['learning rate', train.rate, 3]]],
+    ['Seconds for each epoch, with its validation', false, [['seconds', epoch.seconds, 4]]],
+  ], note);
+}
+
+function comparedCharts(runs) {
+  const figures = [
+    ['Validation accuracy', true, 'val', 'top1'], ['Validation loss', false, 'val', 'loss'],
+    ['Training accuracy', true, 'epoch', 'top1'], ['Training loss', false, 'epoch', 'loss'],
+    ['Learning rate', false, 'train', 'rate'],
+    ['Seconds for each epoch, with its validation', false, 'epoch', 'seconds'],
+  ];
+  return charts(figures.map(([title, shares, split, figure]) => [
+    title, shares, runs.map(({name, curves}, number) => [name, curves[split]?.[figure], number]),
+  ]), '');
+}
 
 // ---- parts about a data set
 
@@ -273,6 +305,26 @@ function findings(found) {
   ].flat(2);
 }
 
+// ---- the page of a run
+
+function tiles({best, progress}) {
+  const when = `after ${general(best?.epochs ?? 0, 3)} ${best?.epochs == 1 ? 'epoch' : 'epochs'}`;
+  const all = [];
+  if (best?.top1 != null) all.push([percent(best.top1, 2), `best accuracy, ${when}`]);
+  if (best?.loss != null) all.push([general(best.loss), `validation loss, ${when}`]);
+  if (progress) {
+    const {steps, all_steps: allSteps, epochs, all_epochs: allEpochs} = progress;
+    all.push([`${epochs} of ${allEpochs}`, `epochs (${steps} of ${allSteps} steps)`]);
+    if (progress.time) all.push([progress.time, 'for the epochs done']);
+    if (progress.images_per_second != null) {
+      all.push([progress.images_per_second.toFixed(0), 'images/s in the last epoch']);
+    }
+  }
+  return el('div', {class: 'tiles'}, all.map(
+      ([value, what]) => el('div', {class: 'tile'}, el('b', null, value),
+                            el('span', null, what))));
+}
+
 // ---- the pages
 
 const pages = {
@@ -287,10 +339,9 @@ const pages = {
          data.source == null ? ', imported: '
                              : [' on ', code(data.source), `: ${data.images} training images of `],
          `${data.classes} classes.`),
-      el('div', {class: 'tiles'}, data.tiles.map(
-          ([value, what]) => el('div', {class: 'tile'}, el('b', null, value),
-                                el('span', null, what)))),
-      charts(data.charts, data.charts_note),
+      tiles(data),
+      runCharts(data.curves, data.source == null ? 'The weights were imported, not trained here.'
+                                                 : 'No step was recorded yet.'),
       tests.length == 0 ? null : el(
           'details', null, el('summary', null, 'The evaluations as a table'),
           el('div', {class: 'tall'},
@@ -317,12 +368,12 @@ const pages = {
                data.options.map(([name, value]) => [name, left(value)]))),
     ];
   },
-  compare: ({runs, charts: all, options}) => [
+  compare: ({runs, options}) => [
     el('h2', null, 'Best evaluations'),
     table(['run', 'accuracy', 'validation loss', 'after epochs', 'epochs done', 'time', 'images/s'],
-          runs, true),
-    el('h2', null, 'Curves'), charts(all), el('h2', null, 'Options that differ'),
-    options.length ? table(['option', ...runs.map(run => run[0])], options)
+          runs.map(run => run.best), true),
+    el('h2', null, 'Curves'), comparedCharts(runs), el('h2', null, 'Options that differ'),
+    options.length ? table(['option', ...runs.map(run => run.best[0])], options)
                    : el('p', null, 'None.'),
   ],
   data: data => {
