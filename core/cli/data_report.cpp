@@ -13,13 +13,7 @@
 namespace tandem::cli {
 namespace {
 
-constexpr size_t most_classes = 60, most_listed = 10;
-
-std::string numbers(const std::vector<double>& values) {
-  std::string text;
-  for (const double value : values) text += fmt::format("{}{:.1f}", text.empty() ? "" : ",", value);
-  return text;
-}
+constexpr size_t max_classes = 60, max_listed = 10;
 
 template <class Map>
 std::string counts(const Map& map) {
@@ -34,7 +28,7 @@ std::string channels_text(const std::map<int, int64_t>& channels) {
   std::map<std::string, int64_t> named;
   for (const auto& [number, count] : channels) {
     named[number == 1   ? "gray"
-          : number == 3 ? "colour"
+          : number == 3 ? "color"
           : number == 4 ? "of four channels"
                         : "of unknown channels"] += count;
   }
@@ -67,14 +61,14 @@ std::string split_text(const SplitAudit& split) {
 
 // Number of characters that the terminal shows of UTF-8 text.
 size_t shown_length(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+  return size_t(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
   }));
 }
 
 std::string chart(const Audit& audit, int width) {
   size_t longest = 0;
-  const size_t classes = std::min(audit.class_names.size(), most_classes);
+  const size_t classes = std::min(audit.class_names.size(), max_classes);
   for (size_t c = 0; c < classes; ++c) {
     longest = std::max(longest, shown_length(audit.class_names[c]));
   }
@@ -93,7 +87,7 @@ std::string chart(const Audit& audit, int width) {
     text += "  " + shown + std::string(longest - std::min(longest, shown_length(shown)), ' ');
     for (const SplitAudit& split : audit.splits)
       text += fmt::format("{:>8}", split.class_counts[c]);
-    const auto bar = static_cast<size_t>((train[c] * room + most - 1) / most);
+    const auto bar = size_t((train[c] * room + most - 1) / most);
     text += "  " + std::string(bar, '#') + "\n";
   }
   if (audit.class_names.size() > classes) {
@@ -105,12 +99,12 @@ std::string chart(const Audit& audit, int width) {
 void list(const std::vector<Duplicate>& all, const char* title, std::string& text) {
   if (all.empty()) return;
   text += fmt::format("\n{} {}\n", image_count(all.size()), title);
-  for (size_t i = 0; i < std::min(all.size(), most_listed); ++i) {
+  for (size_t i = 0; i < std::min(all.size(), max_listed); ++i) {
     const Duplicate& d = all[i];
     text += fmt::format("  {} ({}, {}) = {} ({}, {})\n", d.name, d.split, d.class_name,
                         d.other_name, d.other_split, d.other_class);
   }
-  if (all.size() > most_listed) text += fmt::format("  and {} more\n", all.size() - most_listed);
+  if (all.size() > max_listed) text += fmt::format("  and {} more\n", all.size() - max_listed);
 }
 
 nlohmann::json duplicate_json(const Duplicate& d) {
@@ -136,9 +130,9 @@ std::string to_text(const Audit& audit, const std::string& source, int width) {
   text += chart(audit, width) + "\n";
   for (const SplitAudit& split : audit.splits) text += split_text(split);
   if (!audit.mean.empty()) {
-    text +=
-        fmt::format("\nmean {} and deviation {} of {} (training, 0 to 255)\n", numbers(audit.mean),
-                    numbers(audit.deviation), audit.mean.size() == 3 ? "B,G,R" : "gray");
+    text += fmt::format("\nmean {:.1f} and deviation {:.1f} of {} (training, 0 to 255)\n",
+                        fmt::join(audit.mean, ","), fmt::join(audit.deviation, ","),
+                        audit.mean.size() == 3 ? "B,G,R" : "gray");
   }
   list(audit.leaks, "in two splits:", text);
   list(audit.conflicts, "in two classes:", text);

@@ -39,7 +39,7 @@ BestFigures best_figures(const ComparedRun& run) {
   const std::vector<MetricRow> epochs = rows_of(run.metrics, "epoch");
   for (const MetricRow& row : epochs) {
     seconds += row.seconds;
-    speed += row.images_per_second / static_cast<double>(epochs.size());
+    speed += row.images_per_second / double(epochs.size());
   }
   if (!epochs.empty()) {
     best.seconds = duration_text(seconds);

@@ -33,19 +33,16 @@ std::array<unsigned char, 3> Display::color(const float* pixels, int64_t at) con
   for (int64_t c = 0; c < 3; ++c) {
     const int64_t bgr = sample_.c == 3 ? 2 - c : 0;
     const int64_t stored = sample_.c == 3 && rgb_ ? c : bgr;
-    const double mean = means_.empty()       ? 0
-                        : means_.size() == 1 ? means_[0]
-                                             : means_[static_cast<size_t>(bgr)];
+    const double mean = means_.empty() ? 0 : means_.size() == 1 ? means_[0] : means_[size_t(bgr)];
     const double value = pixels[stored * plane + at] / (scale_ == 0 ? 1 : scale_) + mean;
-    result[static_cast<size_t>(c)] =
-        static_cast<unsigned char>(std::lround(std::clamp(value, 0.0, 255.0)));
+    result[size_t(c)] = static_cast<unsigned char>(std::lround(std::clamp(value, 0.0, 255.0)));
   }
   return result;
 }
 
 DrawnPicture Display::picture(const float* pixels) const {
   DrawnPicture picture{sample_.w, sample_.h, {}};
-  picture.pixels.reserve(static_cast<size_t>(3 * sample_.h * sample_.w));
+  picture.pixels.reserve(size_t(3 * sample_.h * sample_.w));
   for (int64_t at = 0; at < sample_.h * sample_.w; ++at) {
     const auto one = color(pixels, at);
     picture.pixels.insert(picture.pixels.end(), one.begin(), one.end());
@@ -69,7 +66,7 @@ DrawnPicture shrunk(const DrawnPicture& picture, int64_t side) {
         int64_t sum = 0;
         for (int64_t v = top; v < bottom; ++v) {
           for (int64_t u = left; u < right; ++u) {
-            sum += picture.pixels[static_cast<size_t>(3 * (v * picture.width + u) + c)];
+            sum += picture.pixels[size_t(3 * (v * picture.width + u) + c)];
           }
         }
         const int64_t count = (bottom - top) * (right - left);

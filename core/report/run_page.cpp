@@ -143,13 +143,12 @@ std::vector<std::pair<std::string, std::string>> option_list(const RunRecord& re
 }
 
 double epochs_per_step(const RunRecord& record, const SolverDefinition& solver) {
-  return static_cast<double>(record.options.batch) *
-         static_cast<double>(solver.micro_batches_per_step) /
-         static_cast<double>(std::max<int64_t>(1, record.training_samples));
+  return double(record.options.batch) * double(solver.micro_batches_per_step) /
+         double(std::max<int64_t>(1, record.training_samples));
 }
 
 std::string duration_text(double seconds) {
-  const auto whole = static_cast<int64_t>(seconds);
+  const auto whole = int64_t(seconds);
   if (whole >= 3600) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
   if (whole >= 60) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{:.3g} s", seconds);
