@@ -23,7 +23,7 @@ Display::Display(const std::map<std::string, std::string>& parameters, const Sha
     double mean = 0;
     if (parse_number(part, &mean)) means_.push_back(mean);
   }
-  if (means_.size() != 3 && means_.size() > 1) means_.resize(1);
+  if (means_.size() != 3 && means_.size() > 1) means_.erase(means_.begin() + 1, means_.end());
   rgb_ = text("color") == "rgb";
 }
 
