@@ -21,6 +21,7 @@ tandem_find(dnnl libdnnl-dev ocl-icd-opencl-dev)  # its CMake files ask for Open
 tandem_find(hwy libhwy-dev)
 tandem_find(CLI11 libcli11-dev)
 tandem_find(nlohmann_json nlohmann-json3-dev)
+tandem_find(PNG libpng-dev)
 if(TANDEM_TESTS)
   tandem_find(GTest libgtest-dev libgmock-dev)
   if(GTest_FOUND AND NOT TARGET GTest::gmock)
@@ -141,6 +142,12 @@ function(tandem_module name)
   target_link_libraries(core_${name} PUBLIC tandem_options fmt::fmt TBB::tbb Threads::Threads ${CMAKE_DL_LIBS})
   tandem_unity(core_${name} 7)  # 7: a changed file costs some 10 seconds
   set_property(GLOBAL APPEND PROPERTY TANDEM_CORE_MODULES core_${name})
+endfunction()
+
+# tandem_write_source(FILE TEXT): a source made of texts of other files, touched only where it differs.
+function(tandem_write_source file text)
+  file(WRITE ${file}.new "${text}")
+  file(COPY_FILE ${file}.new ${file} ONLY_IF_DIFFERENT)
 endfunction()
 
 # tandem_sharded_test(NAME PROGRAM COUNT FILTER PATTERN [ENVIRONMENT NAME=VALUE...] [PROPERTIES...]): the tests of PROGRAM

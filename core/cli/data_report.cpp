@@ -9,18 +9,11 @@
 #include "core/report/audit_page.h"
 #include "core/report/display.h"
 #include "core/report/page/page.h"
-#include "core/report/page/png.h"
 
 namespace tandem::cli {
 namespace {
 
 constexpr size_t max_classes = 60, max_listed = 10;
-
-std::string numbers(const std::vector<double>& values) {
-  std::string text;
-  for (const double value : values) text += fmt::format("{}{:.1f}", text.empty() ? "" : ",", value);
-  return text;
-}
 
 template <class Map>
 std::string counts(const Map& map) {
@@ -35,7 +28,7 @@ std::string channels_text(const std::map<int, int64_t>& channels) {
   std::map<std::string, int64_t> named;
   for (const auto& [number, count] : channels) {
     named[number == 1   ? "gray"
-          : number == 3 ? "colour"
+          : number == 3 ? "color"
           : number == 4 ? "of four channels"
                         : "of unknown channels"] += count;
   }
@@ -134,9 +127,9 @@ std::string to_text(const Audit& audit, const std::string& source, int width) {
   text += chart(audit, width) + "\n";
   for (const SplitAudit& split : audit.splits) text += split_text(split);
   if (!audit.mean.empty()) {
-    text +=
-        fmt::format("\nmean {} and deviation {} of {} (training, 0 to 255)\n", numbers(audit.mean),
-                    numbers(audit.deviation), audit.mean.size() == 3 ? "B,G,R" : "gray");
+    text += fmt::format("\nmean {:.1f} and deviation {:.1f} of {} (training, 0 to 255)\n",
+                        fmt::join(audit.mean, ","), fmt::join(audit.deviation, ","),
+                        audit.mean.size() == 3 ? "B,G,R" : "gray");
   }
   list(audit.leaks, "in two splits:", text);
   list(audit.conflicts, "in two classes:", text);
@@ -183,84 +176,51 @@ nlohmann::json to_json(const Audit& audit, const std::string& source) {
 
 namespace {
 
-// A picture that a click shows large; as large as `side` in the file.
-std::string thumbnail(const std::vector<unsigned char>& pixels, const std::string& name,
-                      int64_t side) {
-  const DrawnPicture small = shrunk({thumbnail_side, thumbnail_side, pixels}, side);
-  return fmt::format(
-      "<button class=open title=\"{0}\"><img class=thumb alt=\"\" "
-      "src=\"data:image/png;base64,{1}\"></button>",
-      escape_xml(name), to_base64(to_png(small.width, small.height, small.pixels)));
+// A picture of the audit, as large as `side`.
+std::string thumbnail(const std::vector<unsigned char>& pixels, int64_t side) {
+  return base64_png(shrunk({thumbnail_side, thumbnail_side, pixels}, side));
 }
 
 // The side at which all pictures of the classes take at most some 2 MB: a pixel has three bytes,
 // which are four in base64.
 int64_t side_of_thumbnails(size_t count) {
   constexpr double room = 2e6, bytes_of_pixel = 4;
-  const double side =
-      std::sqrt(room / bytes_of_pixel / static_cast<double>(std::max<size_t>(1, count)));
-  return std::min(thumbnail_side, static_cast<int64_t>(side));
+  const double side = std::sqrt(room / bytes_of_pixel / double(std::max<size_t>(1, count)));
+  return std::min(thumbnail_side, int64_t(side));
 }
 
-std::string pictures(const Audit& audit, int64_t label) {
-  const int64_t side = side_of_thumbnails(audit.thumbnails.size());
-  std::string html;
-  for (const Thumbnail& one : audit.thumbnails) {
-    if (one.label == label) html += thumbnail(one.pixels, one.name, side);
-  }
-  return html;
-}
-
-std::string classes(const Audit& audit) {
-  HtmlRow heading{"class"};
-  for (const SplitAudit& split : audit.splits) heading.push_back(escape_xml(split.name));
-  heading.insert(heading.end(), {"", ""});
-  const auto& train = audit.splits[0].class_counts;
-  const int64_t most = std::max<int64_t>(1, *std::max_element(train.begin(), train.end()));
-  std::vector<HtmlRow> rows;
-  for (size_t c = 0; c < audit.class_names.size(); ++c) {
-    HtmlRow& row = rows.emplace_back(HtmlRow{escape_xml(audit.class_names[c])});
-    for (const SplitAudit& split : audit.splits) {
-      row.push_back(fmt::format("{}", split.class_counts[c]));
-    }
-    row.push_back(html_bar(static_cast<double>(train[c]) / static_cast<double>(most), ""));
-    row.push_back("<div class=left>" + pictures(audit, static_cast<int64_t>(c)) + "</div>");
-  }
-  return html_table(heading, rows);
-}
-
-std::string duplicates(const std::vector<Duplicate>& all, const char* title) {
-  constexpr size_t most = 200;
+// How many there are, and the first of them with their pictures.
+nlohmann::json shown_duplicates(const std::vector<Duplicate>& all) {
+  constexpr size_t max_shown = 200;
   constexpr int64_t side = 64;
-  if (all.empty()) return "";
-  std::string html =
-      fmt::format("<h2>{} {}</h2>\n<ul class=doubled>\n", image_count(all.size()), title);
-  for (size_t i = 0; i < std::min(all.size(), most); ++i) {
-    const std::string picture =
-        all[i].pixels.empty() ? "" : thumbnail(all[i].pixels, all[i].name, side);
-    html += fmt::format(
-        "<li>{}<span><code>{}</code> ({}, {}) = <code>{}</code> ({}, {})</span></li>\n", picture,
-        escape_xml(all[i].name), all[i].split, escape_xml(all[i].class_name),
-        escape_xml(all[i].other_name), all[i].other_split, escape_xml(all[i].other_class));
+  nlohmann::json list = nlohmann::json::array();
+  for (size_t i = 0; i < std::min(all.size(), max_shown); ++i) {
+    list.push_back(duplicate_json(all[i]));
+    if (!all[i].pixels.empty()) list.back()["png"] = thumbnail(all[i].pixels, side);
   }
-  return html + "</ul>\n";
+  return {{"count", all.size()}, {"list", list}};
 }
 
 }  // namespace
 
 std::string to_html(const Audit& audit, const std::string& source) {
-  std::string html = fmt::format("<p>{} classes, read by {}.</p>\n", audit.class_names.size(),
-                                 escape_xml(audit.type));
-  if (!audit.suggestions.empty()) {
-    html += "<h2>Suggestions</h2>\n<ul>\n";
-    for (const std::string& line : audit.suggestions) html += "<li>" + escape_xml(line) + "</li>\n";
-    html += "</ul>\n";
+  nlohmann::json data = {{"page", "data"},
+                         {"type", audit.type},
+                         {"classes", audit.class_names},
+                         {"suggestions", audit.suggestions},
+                         {"splits", splits_json(audit)},
+                         {"leaks", shown_duplicates(audit.leaks)},
+                         {"conflicts", shown_duplicates(audit.conflicts)},
+                         {"thumbnails", nlohmann::json::array()}};
+  for (size_t i = 0; i < audit.splits.size(); ++i) {
+    data["splits"][i]["class_counts"] = audit.splits[i].class_counts;
   }
-  html += "<h2>Splits</h2>\n" + split_table(audit) + "<h2>Damaged images</h2>\n";
-  for (const SplitAudit& split : audit.splits) html += damage_list(split.bad, split.name);
-  html += duplicates(audit.leaks, "in two splits") + duplicates(audit.conflicts, "in two classes");
-  return html_page(source,
-                   html + "<h2>Classes</h2>\n<div class=classes>" + classes(audit) + "</div>\n");
+  const int64_t side = side_of_thumbnails(audit.thumbnails.size());
+  for (const Thumbnail& one : audit.thumbnails) {
+    data["thumbnails"].push_back(
+        {{"label", one.label}, {"name", one.name}, {"png", thumbnail(one.pixels, side)}});
+  }
+  return html_page(source, data);
 }
 
 }  // namespace tandem::cli

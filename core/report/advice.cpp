@@ -22,7 +22,7 @@ double in_epochs(const RunFigures& run, int64_t step) {
 
 std::string class_text(const RunFigures& run, int64_t c) {
   const auto& names = run.record.class_names;
-  const auto index = static_cast<size_t>(c);
+  const auto index = size_t(c);
   return index < names.size() ? "'" + names[index] + "'" : fmt::format("class {}", c);
 }
 
@@ -85,8 +85,8 @@ bool judge_course(const RunFigures& run, const Course& course, std::vector<std::
 void judge_findings(const RunFigures& run, std::vector<std::string>& lines) {
   if (!run.findings || run.findings->samples == 0) return;
   const Findings& found = *run.findings;
-  const auto samples = static_cast<double>(found.samples);
-  const double share = static_cast<double>(found.right) / samples;
+  const auto samples = double(found.samples);
+  const double share = double(found.right) / samples;
   const double error = 196 * std::sqrt(share * (1 - share) / samples);  // 95 %, in points
   if (error > 3) {
     lines.push_back(
@@ -108,22 +108,22 @@ void judge_findings(const RunFigures& run, std::vector<std::string>& lines) {
     lines.push_back(fmt::format(
         "{:.0f} % of the mistakes are between {} and {}: more images of the two, or larger ones "
         "(--image-size), help most",
-        100.0 * static_cast<double>(pairs[0].count()) / static_cast<double>(wrong),
-        class_text(run, pairs[0].a), class_text(run, pairs[0].b)));
+        100.0 * double(pairs[0].count()) / double(wrong), class_text(run, pairs[0].a),
+        class_text(run, pairs[0].b)));
   }
   const std::vector<ClassScore> scores = found.confusion.scores();
   int64_t worst = -1;
   for (size_t c = 0; c < scores.size(); ++c) {
     if (scores[c].count < 5 || scores[c].recall() > share / 2) continue;
-    if (worst < 0 || scores[c].recall() < scores[static_cast<size_t>(worst)].recall()) {
-      worst = static_cast<int64_t>(c);
+    if (worst < 0 || scores[c].recall() < scores[size_t(worst)].recall()) {
+      worst = int64_t(c);
     }
   }
   if (worst >= 0) {
     lines.push_back(fmt::format(
         "of {} only {:.0f} % are found: --balance or --class-weights balanced if it has few "
         "images, else look at what it is taken for",
-        class_text(run, worst), 100 * scores[static_cast<size_t>(worst)].recall()));
+        class_text(run, worst), 100 * scores[size_t(worst)].recall()));
   }
 }
 

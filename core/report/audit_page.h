@@ -1,16 +1,13 @@
 // Parts of HTML pages about a data set: `tandem data --html` and the report of a run have them.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <nlohmann/json_fwd.hpp>
 
 #include "core/data/audit.h"
 
 namespace tandem {
 
-// Images, sizes and formats of each split.
-[[nodiscard]] std::string split_table(const Audit& audit);
-// The damaged samples by reason. `where`: the split, or "".
-[[nodiscard]] std::string damage_list(const std::vector<BadSample>& bad, const std::string& where);
+// Of each split its images, sizes and formats, and its damaged images by reason.
+[[nodiscard]] nlohmann::json splits_json(const Audit& audit);
 
 }  // namespace tandem

@@ -97,7 +97,7 @@ NetDefinition without_end(const NetDefinition& whole, const std::string& name) {
 
 // The weights of `part` out of those of `whole`, by their names.
 std::vector<float> weights_of(const Net& part, const Net& whole, const std::vector<float>& values) {
-  std::vector<float> result(static_cast<size_t>(part.weight_floats));
+  std::vector<float> result(size_t(part.weight_floats));
   for (const WeightArray& target : part.weights) {
     const auto source =
         std::find_if(whole.weights.begin(), whole.weights.end(),
@@ -120,22 +120,22 @@ void stretch(ClassMap& map) {
 float value_at(const ClassMap& map, double x, double y) {
   const double u = std::clamp(x * double(map.width) - 0.5, 0.0, double(map.width - 1));
   const double v = std::clamp(y * double(map.height) - 0.5, 0.0, double(map.height - 1));
-  const auto left = static_cast<int64_t>(u), top = static_cast<int64_t>(v);
+  const auto left = int64_t(u), top = int64_t(v);
   const int64_t right = std::min(left + 1, map.width - 1),
                 bottom = std::min(top + 1, map.height - 1);
   const double a = u - double(left), b = v - double(top);
   const auto at = [&](int64_t column, int64_t row) {
-    return static_cast<double>(map.values[static_cast<size_t>(row * map.width + column)]);
+    return double(map.values[size_t(row * map.width + column)]);
   };
-  return static_cast<float>((at(left, top) * (1 - a) + at(right, top) * a) * (1 - b) +
-                            (at(left, bottom) * (1 - a) + at(right, bottom) * a) * b);
+  return float((at(left, top) * (1 - a) + at(right, top) * a) * (1 - b) +
+               (at(left, bottom) * (1 - a) + at(right, bottom) * a) * b);
 }
 
 std::array<double, 3> map_color(double value) {
   constexpr std::array<std::array<double, 3>, 4> stops = {
       {{10, 10, 45}, {120, 25, 105}, {230, 85, 40}, {255, 235, 130}}};
   const double at = std::clamp(value, 0.0, 1.0) * (stops.size() - 1);
-  const size_t low = std::min<size_t>(static_cast<size_t>(at), stops.size() - 2);
+  const size_t low = std::min<size_t>(size_t(at), stops.size() - 2);
   std::array<double, 3> color{};
   for (size_t c = 0; c < 3; ++c) {
     color[c] = stops[low][c] + (at - double(low)) * (stops[low + 1][c] - stops[low][c]);
@@ -148,7 +148,7 @@ std::array<double, 3> map_color(double value) {
 DrawnPicture map_picture(const ClassMap& map) {
   DrawnPicture picture{map.width, map.height, {}};
   for (const float value : map.values) {
-    for (const double c : map_color(static_cast<double>(value))) {
+    for (const double c : map_color(double(value))) {
       picture.pixels.push_back(static_cast<unsigned char>(std::lround(c)));
     }
   }
@@ -166,12 +166,12 @@ DrawnPicture explained_picture(const DrawnPicture& picture, const ClassMap& map)
                       std::vector<unsigned char>(size_t{6} * size_t(width * height))};
   for (int64_t y = 0; y < height; ++y) {
     for (int64_t x = 0; x < width; ++x) {
-      const auto color = map_color(static_cast<double>(
+      const auto color = map_color(double(
           value_at(map, (double(x) + 0.5) / double(width), (double(y) + 0.5) / double(height))));
       for (int64_t c = 0; c < 3; ++c) {
         const unsigned char pixel =
             picture.pixels[size_t(3 * (y / zoom * picture.width + x / zoom) + c)];
-        const double mixed = (1 - opacity) * pixel + opacity * color[static_cast<size_t>(c)];
+        const double mixed = (1 - opacity) * pixel + opacity * color[size_t(c)];
         result.pixels[size_t(3 * (y * result.width + x) + c)] = pixel;
         result.pixels[size_t(3 * (y * result.width + width + x) + c)] =
             static_cast<unsigned char>(std::lround(mixed));
@@ -193,88 +193,82 @@ struct ClassMapper::State {
 
   // The prediction of a batch of samples, at most as many as the session's batch; until the next
   // call.
-  const float* predict(const std::vector<std::vector<float>>& samples);
-  ClassMap activation_map(const std::vector<float>& pixels, int64_t label);
-  ClassMap occlusion_map(const std::vector<float>& pixels, int64_t label);
-};
-
-const float* ClassMapper::State::predict(const std::vector<std::vector<float>>& samples) {
-  Phase& phase = session->testing();
-  const BatchLayout layout = make_batch_layout(session->options().batch, sample);
-  const Loader::Allocator allocator = session->allocator();
-  const std::unique_ptr<void, std::function<void(void*)>> held(allocator.allocate(layout.bytes),
-                                                               allocator.free);
-  auto* memory = static_cast<std::byte*>(held.get());
-  std::memset(memory, 0, static_cast<size_t>(layout.bytes));
-  const tandem_step step{0, static_cast<uint64_t>(number), 0.0F, static_cast<float>(layout.rows), 0,
-                         0};
-  std::memcpy(memory, &step, sizeof(step));
-  for (size_t i = 0; i < samples.size(); ++i) {
-    std::memcpy(memory + layout.data_offset + static_cast<int64_t>(i) * layout.sample_bytes,
-                samples[i].data(), static_cast<size_t>(layout.sample_bytes));
-  }
-  phase.executor->issue(number, {{phase.batch_buffer, memory}});
-  phase.executor->drain();
-  return phase.predictions(number++);
-}
-
-ClassMap ClassMapper::State::activation_map(const std::vector<float>& pixels, int64_t label) {
-  const Net& net = session->testing().net;
-  const Shape& shape = net.tensor(net.prediction).shape;
-  const float* features = predict({pixels});
-  const int64_t plane = shape.h * shape.w;
-  ClassMap map{shape.w, shape.h, std::vector<float>(static_cast<size_t>(plane))};
-  for (int64_t c = 0; c < shape.c; ++c) {
-    const float weight = classifier.empty()
-                             ? static_cast<float>(c == label)
-                             : classifier.at(static_cast<size_t>(label * shape.c + c));
-    for (int64_t i = 0; i < plane; ++i) {
-      map.values[static_cast<size_t>(i)] += weight * features[c * plane + i];
+  const float* predict(const std::vector<std::vector<float>>& samples) {
+    Phase& phase = session->testing();
+    const BatchLayout layout = make_batch_layout(session->options().batch, sample);
+    const Loader::Allocator allocator = session->allocator();
+    const std::unique_ptr<void, std::function<void(void*)>> held(allocator.allocate(layout.bytes),
+                                                                 allocator.free);
+    auto* memory = static_cast<std::byte*>(held.get());
+    std::memset(memory, 0, size_t(layout.bytes));
+    const tandem_step step{0, static_cast<uint64_t>(number), 0.0F, float(layout.rows), 0, 0};
+    std::memcpy(memory, &step, sizeof(step));
+    for (size_t i = 0; i < samples.size(); ++i) {
+      std::memcpy(memory + layout.data_offset + int64_t(i) * layout.sample_bytes, samples[i].data(),
+                  size_t(layout.sample_bytes));
     }
+    phase.executor->issue(number, {{phase.batch_buffer, memory}});
+    phase.executor->drain();
+    return phase.predictions(number++);
   }
-  return map;
-}
 
-// A square of a quarter of the picture's side, in the mean colour, at each of places x places.
-ClassMap ClassMapper::State::occlusion_map(const std::vector<float>& pixels, int64_t label) {
-  const Net& net = session->testing().net;
-  const int64_t classes = element_count(net.tensor(net.prediction).shape) / net.batch;
-  const int64_t plane = sample.h * sample.w;
-  std::vector<float> means;
-  for (int64_t c = 0; c < sample.c; ++c) {
-    double sum = 0;
-    for (int64_t i = 0; i < plane; ++i) sum += static_cast<double>(pixels[size_t(c * plane + i)]);
-    means.push_back(static_cast<float>(sum / static_cast<double>(plane)));
-  }
-  const auto covered = [&](int64_t place) {
-    std::vector<float> one = pixels;
-    const auto range = [&](int64_t at, int64_t side) {
-      const int64_t middle = (2 * at + 1) * side / (2 * places),
-                    half = std::max<int64_t>(1, side / 8);
-      return Interval{std::max<int64_t>(0, middle - half), std::min(side, middle + half)};
-    };
-    const Interval rows = range(place / places, sample.h),
-                   columns = range(place % places, sample.w);
-    for (int64_t c = 0; c < sample.c; ++c) {
-      for (int64_t y = rows.begin; y < rows.end; ++y) {
-        const auto row = one.begin() + c * plane + y * sample.w;
-        std::fill(row + columns.begin, row + columns.end, means[static_cast<size_t>(c)]);
+  ClassMap activation_map(const std::vector<float>& pixels, int64_t label) {
+    const Net& net = session->testing().net;
+    const Shape& shape = net.tensor(net.prediction).shape;
+    const float* features = predict({pixels});
+    const int64_t plane = shape.h * shape.w;
+    ClassMap map{shape.w, shape.h, std::vector<float>(size_t(plane))};
+    for (int64_t c = 0; c < shape.c; ++c) {
+      const float weight =
+          classifier.empty() ? float(c == label) : classifier.at(size_t(label * shape.c + c));
+      for (int64_t i = 0; i < plane; ++i) {
+        map.values[size_t(i)] += weight * features[c * plane + i];
       }
     }
-    return one;
-  };
-  ClassMap map{places, places, {}};
-  for (int64_t first = 0; first < places * places; first += occlusions_per_pass) {
-    std::vector<std::vector<float>> samples;
-    for (int64_t i = 0; i < occlusions_per_pass; ++i) samples.push_back(covered(first + i));
-    const float* scores = predict(samples);
-    for (int64_t i = 0; i < occlusions_per_pass; ++i) {
-      const auto p = probabilities(scores + i * classes, classes, are_probabilities);
-      map.values.push_back(static_cast<float>(-std::log(p.at(static_cast<size_t>(label)) + 1e-12)));
-    }
+    return map;
   }
-  return map;
-}
+
+  // A square of a quarter of the picture's side, in the mean color, at each of places x places.
+  ClassMap occlusion_map(const std::vector<float>& pixels, int64_t label) {
+    const Net& net = session->testing().net;
+    const int64_t classes = element_count(net.tensor(net.prediction).shape) / net.batch;
+    const int64_t plane = sample.h * sample.w;
+    std::vector<float> means;
+    for (int64_t c = 0; c < sample.c; ++c) {
+      double sum = 0;
+      for (int64_t i = 0; i < plane; ++i) sum += double(pixels[size_t(c * plane + i)]);
+      means.push_back(float(sum / double(plane)));
+    }
+    const auto covered = [&](int64_t place) {
+      std::vector<float> one = pixels;
+      const auto range = [&](int64_t at, int64_t side) {
+        const int64_t middle = (2 * at + 1) * side / (2 * places),
+                      half = std::max<int64_t>(1, side / 8);
+        return Interval{std::max<int64_t>(0, middle - half), std::min(side, middle + half)};
+      };
+      const Interval rows = range(place / places, sample.h),
+                     columns = range(place % places, sample.w);
+      for (int64_t c = 0; c < sample.c; ++c) {
+        for (int64_t y = rows.begin; y < rows.end; ++y) {
+          const auto row = one.begin() + c * plane + y * sample.w;
+          std::fill(row + columns.begin, row + columns.end, means[size_t(c)]);
+        }
+      }
+      return one;
+    };
+    ClassMap map{places, places, {}};
+    for (int64_t first = 0; first < places * places; first += occlusions_per_pass) {
+      std::vector<std::vector<float>> samples;
+      for (int64_t i = 0; i < occlusions_per_pass; ++i) samples.push_back(covered(first + i));
+      const float* scores = predict(samples);
+      for (int64_t i = 0; i < occlusions_per_pass; ++i) {
+        const auto p = probabilities(scores + i * classes, classes, are_probabilities);
+        map.values.push_back(float(-std::log(p.at(size_t(label)) + 1e-12)));
+      }
+    }
+    return map;
+  }
+};
 
 ClassMapper::~ClassMapper() = default;
 ClassMapper::ClassMapper(ClassMapper&&) noexcept = default;

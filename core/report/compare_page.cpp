@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/text/strings.h"
-#include "core/report/page/chart.h"
 #include "core/report/page/page.h"
 #include "core/report/run_page.h"
 #include "core/run/folder/progress.h"
@@ -18,39 +18,7 @@
 namespace tandem {
 namespace {
 
-ChartLine compared_line(const ComparedRun& run, int number, const char* split,
-                        double MetricRow::*figure) {
-  ChartLine line{run.name, {}, false, number};
-  for (const MetricRow& row : rows_of(run.metrics, split)) {
-    line.points.emplace_back(static_cast<double>(row.step) * run.epochs_per_step, row.*figure);
-  }
-  return line;
-}
-
-std::string compared_charts(const std::vector<ComparedRun>& runs) {
-  struct Chart {
-    const char* title;
-    const char* split;
-    double MetricRow::*figure;
-    bool shares;
-  };
-  const std::vector<Chart> charts = {
-      {"Validation accuracy", "val", &MetricRow::top1, true},
-      {"Validation loss", "val", &MetricRow::loss, false},
-      {"Training accuracy", "epoch", &MetricRow::top1, true},
-      {"Training loss", "epoch", &MetricRow::loss, false},
-      {"Learning rate", "train", &MetricRow::rate, false},
-      {"Seconds for each epoch, with its validation", "epoch", &MetricRow::seconds, false}};
-  std::string html;
-  for (const Chart& chart : charts) {
-    std::vector<ChartLine> lines;
-    for (size_t i = 0; i < runs.size(); ++i) {
-      lines.push_back(compared_line(runs[i], static_cast<int>(i), chart.split, chart.figure));
-    }
-    html += line_chart({chart.title, "epoch", chart.shares}, std::move(lines));
-  }
-  return "<div class=charts>" + html + "</div>\n";
-}
+using nlohmann::json;
 
 // Best figures of a run as text; "" where there is none.
 struct BestFigures {
@@ -71,7 +39,7 @@ BestFigures best_figures(const ComparedRun& run) {
   const std::vector<MetricRow> epochs = rows_of(run.metrics, "epoch");
   for (const MetricRow& row : epochs) {
     seconds += row.seconds;
-    speed += row.images_per_second / static_cast<double>(epochs.size());
+    speed += row.images_per_second / double(epochs.size());
   }
   if (!epochs.empty()) {
     best.seconds = duration_text(seconds);
@@ -80,8 +48,9 @@ BestFigures best_figures(const ComparedRun& run) {
   return best;
 }
 
-// The options of which not all runs have the same value: a row for each, a column for each run.
-std::vector<std::vector<std::string>> different_options(const std::vector<ComparedRun>& runs) {
+// The options of which not all runs have the same value: a row for each, with its name and a column
+// for each run.
+json different_options(const std::vector<ComparedRun>& runs) {
   std::vector<std::map<std::string, std::string>> values;
   std::set<std::string> names;
   for (const ComparedRun& run : runs) {
@@ -91,13 +60,14 @@ std::vector<std::vector<std::string>> different_options(const std::vector<Compar
       names.insert(name);
     }
   }
-  std::vector<std::vector<std::string>> rows;
+  json rows = json::array();
   for (const std::string& name : names) {
-    std::vector<std::string> row{name};
+    std::vector<std::string> row;
     for (const auto& mine : values) row.push_back(mine.count(name) > 0 ? mine.at(name) : "");
-    if (std::adjacent_find(row.begin() + 1, row.end(), std::not_equal_to<>()) != row.end()) {
-      rows.push_back(std::move(row));
-    }
+    if (std::adjacent_find(row.begin(), row.end(), std::not_equal_to<>()) == row.end()) continue;
+    row.insert(row.begin(), name);
+    std::transform(row.begin(), row.end(), row.begin(), shown);
+    rows.push_back(row);
   }
   return rows;
 }
@@ -122,26 +92,17 @@ ComparedRun read_compared_run(const std::filesystem::path& path) {
 }
 
 std::string compare_page(const std::vector<ComparedRun>& runs) {
-  std::vector<HtmlRow> rows;
-  HtmlRow heading{"option"};
+  json rows = json::array();
   for (const ComparedRun& run : runs) {
     const BestFigures best = best_figures(run);
-    rows.push_back({shown(run.name), best.accuracy, best.loss, best.epoch, best.epochs,
-                    best.seconds, best.speed});
-    heading.push_back(shown(run.name));
+    rows.push_back({{"name", run.name},
+                    {"best",
+                     {shown(run.name), best.accuracy, best.loss, best.epoch, best.epochs,
+                      best.seconds, best.speed}},
+                    {"curves", curves_json(run.metrics, run.epochs_per_step)}});
   }
-  std::string html = "<h2>Best evaluations</h2>\n" +
-                     html_table({"run", "accuracy", "validation loss", "after epochs",
-                                 "epochs done", "time", "images/s"},
-                                rows, true);
-  html += "<h2>Curves</h2>\n" + compared_charts(runs) + "<h2>Options that differ</h2>\n";
-  std::vector<HtmlRow> options;
-  for (const std::vector<std::string>& row : different_options(runs)) {
-    HtmlRow& cells = options.emplace_back();
-    for (const std::string& text : row) cells.push_back(shown(text));
-  }
-  html += options.empty() ? "<p>None.</p>\n" : html_table(heading, options);
-  return html_page(fmt::format("{} runs", runs.size()), html);
+  return html_page(fmt::format("{} runs", runs.size()),
+                   {{"page", "compare"}, {"runs", rows}, {"options", different_options(runs)}});
 }
 
 std::string compare_text(const std::vector<ComparedRun>& runs) {

@@ -7,7 +7,7 @@ namespace tandem {
 namespace {
 
 double share_of(int64_t part, int64_t all) {
-  return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0;
+  return all > 0 ? double(part) / double(all) : 0;
 }
 
 struct Link {
@@ -18,7 +18,7 @@ struct Link {
 // The links of confused classes, the strongest first.
 std::vector<Link> links_of(const Confusion& confusion) {
   const std::vector<ClassScore> scores = confusion.scores();
-  const auto count = [&](int64_t c) { return scores[static_cast<size_t>(c)].count; };
+  const auto count = [&](int64_t c) { return scores[size_t(c)].count; };
   std::vector<Link> links;
   for (const ConfusedPair& pair : confused_pairs(confusion)) {
     links.push_back({share_of(pair.a_as_b, count(pair.a)) + share_of(pair.b_as_a, count(pair.b)),
@@ -36,21 +36,21 @@ class Chains {
   explicit Chains(int64_t classes) {
     for (int64_t c = 0; c < classes; ++c) {
       chains_.push_back({c});
-      chain_of_.push_back(static_cast<size_t>(c));
+      chain_of_.push_back(size_t(c));
     }
   }
 
-  // False if they are one chain already, or would be longer than `longest`.
-  bool join(int64_t a, int64_t b, size_t longest) {
-    const size_t first = chain_of_[static_cast<size_t>(a)];
-    const size_t second = chain_of_[static_cast<size_t>(b)];
+  // False if they are one chain already, or would be longer than `max_length`.
+  bool join(int64_t a, int64_t b, size_t max_length) {
+    const size_t first = chain_of_[size_t(a)];
+    const size_t second = chain_of_[size_t(b)];
     if (first == second) return false;
     std::vector<int64_t>&x = chains_[first], &y = chains_[second];
-    if (x.size() + y.size() > longest) return false;
+    if (x.size() + y.size() > max_length) return false;
     // Each is turned so that the two classes are as near to each other as it can be.
     if (at(x, a) < x.size() / 2) std::reverse(x.begin(), x.end());
     if (at(y, b) > (y.size() - 1) / 2) std::reverse(y.begin(), y.end());
-    for (const int64_t c : y) chain_of_[static_cast<size_t>(c)] = first;
+    for (const int64_t c : y) chain_of_[size_t(c)] = first;
     x.insert(x.end(), y.begin(), y.end());
     std::vector<int64_t>().swap(y);  // clear() would keep the memory, a quadratic amount in all
     return true;
@@ -60,7 +60,7 @@ class Chains {
 
  private:
   static size_t at(const std::vector<int64_t>& chain, int64_t c) {
-    return static_cast<size_t>(std::find(chain.begin(), chain.end(), c) - chain.begin());
+    return size_t(std::find(chain.begin(), chain.end(), c) - chain.begin());
   }
 
   std::vector<std::vector<int64_t>> chains_;
@@ -88,10 +88,10 @@ double ClassScore::f1() const {
 }
 
 Confusion::Confusion(const std::vector<std::vector<int64_t>>& matrix)
-    : classes_(static_cast<int64_t>(matrix.size())) {
+    : classes_(int64_t(matrix.size())) {
   for (size_t label = 0; label < matrix.size(); ++label) {
     for (size_t predicted = 0; predicted < matrix[label].size(); ++predicted) {
-      add(static_cast<int64_t>(label), static_cast<int64_t>(predicted), matrix[label][predicted]);
+      add(int64_t(label), int64_t(predicted), matrix[label][predicted]);
     }
   }
 }
@@ -108,19 +108,19 @@ int64_t Confusion::at(int64_t label, int64_t predicted) const {
 std::vector<ClassScore> Confusion::scores() const {
   std::vector<ClassScore> scores(static_cast<size_t>(classes_));
   for (const auto& [cell, count] : cells_) {
-    if (cell.first < classes_) scores[static_cast<size_t>(cell.first)].count += count;
-    if (cell.second < classes_) scores[static_cast<size_t>(cell.second)].predicted += count;
+    if (cell.first < classes_) scores[size_t(cell.first)].count += count;
+    if (cell.second < classes_) scores[size_t(cell.second)].predicted += count;
     if (cell.first == cell.second && cell.first < classes_) {
-      scores[static_cast<size_t>(cell.first)].right += count;
+      scores[size_t(cell.first)].right += count;
     }
   }
   return scores;
 }
 
-ClassOrder cluster(const Confusion& confusion, size_t largest_group) {
+ClassOrder cluster(const Confusion& confusion, size_t max_group) {
   const std::vector<Link> links = links_of(confusion);
   Chains chains(confusion.classes());
-  for (const Link& link : links) (void)chains.join(link.a, link.b, largest_group);
+  for (const Link& link : links) (void)chains.join(link.a, link.b, max_group);
   ClassOrder result;
   for (const auto& chain : chains.all()) {
     if (chain.size() > 1) result.groups.push_back(chain);
@@ -129,7 +129,7 @@ ClassOrder cluster(const Confusion& confusion, size_t largest_group) {
     return mistakes_within(confusion, a) > mistakes_within(confusion, b);
   });
   // Groups stay whole where they are joined further.
-  const auto all = static_cast<size_t>(confusion.classes());
+  const auto all = size_t(confusion.classes());
   for (const Link& link : links) (void)chains.join(link.a, link.b, all);
   for (const auto& chain : chains.all()) {
     result.order.insert(result.order.end(), chain.begin(), chain.end());

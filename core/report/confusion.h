@@ -44,8 +44,8 @@ struct ClassOrder {
   std::vector<std::vector<int64_t>> groups;  // of at least two classes, the most confused first
 };
 // Joins the two classes that are confused most, in shares of their samples, then the next two, and
-// so on. `largest_group`: no group gets more classes. Equal shares: the lower classes first.
-[[nodiscard]] ClassOrder cluster(const Confusion& confusion, size_t largest_group);
+// so on. `max_group`: no group gets more classes. Equal shares: the lower classes first.
+[[nodiscard]] ClassOrder cluster(const Confusion& confusion, size_t max_group);
 
 // Mistakes between two classes, in both directions, the most frequent first.
 struct ConfusedPair {

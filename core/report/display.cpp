@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
+#include "core/report/page/png.h"
 
 namespace tandem {
 
@@ -22,7 +23,7 @@ Display::Display(const std::map<std::string, std::string>& parameters, const Sha
     double mean = 0;
     if (parse_number(part, &mean)) means_.push_back(mean);
   }
-  if (means_.size() != 3 && means_.size() > 1) means_.resize(1);
+  if (means_.size() != 3 && means_.size() > 1) means_.erase(means_.begin() + 1, means_.end());
   rgb_ = text("color") == "rgb";
 }
 
@@ -32,19 +33,16 @@ std::array<unsigned char, 3> Display::color(const float* pixels, int64_t at) con
   for (int64_t c = 0; c < 3; ++c) {
     const int64_t bgr = sample_.c == 3 ? 2 - c : 0;
     const int64_t stored = sample_.c == 3 && rgb_ ? c : bgr;
-    const double mean = means_.empty()       ? 0
-                        : means_.size() == 1 ? means_[0]
-                                             : means_[static_cast<size_t>(bgr)];
+    const double mean = means_.empty() ? 0 : means_.size() == 1 ? means_[0] : means_[size_t(bgr)];
     const double value = pixels[stored * plane + at] / (scale_ == 0 ? 1 : scale_) + mean;
-    result[static_cast<size_t>(c)] =
-        static_cast<unsigned char>(std::lround(std::clamp(value, 0.0, 255.0)));
+    result[size_t(c)] = static_cast<unsigned char>(std::lround(std::clamp(value, 0.0, 255.0)));
   }
   return result;
 }
 
 DrawnPicture Display::picture(const float* pixels) const {
   DrawnPicture picture{sample_.w, sample_.h, {}};
-  picture.pixels.reserve(static_cast<size_t>(3 * sample_.h * sample_.w));
+  picture.pixels.reserve(size_t(3 * sample_.h * sample_.w));
   for (int64_t at = 0; at < sample_.h * sample_.w; ++at) {
     const auto one = color(pixels, at);
     picture.pixels.insert(picture.pixels.end(), one.begin(), one.end());
@@ -68,7 +66,7 @@ DrawnPicture shrunk(const DrawnPicture& picture, int64_t side) {
         int64_t sum = 0;
         for (int64_t v = top; v < bottom; ++v) {
           for (int64_t u = left; u < right; ++u) {
-            sum += picture.pixels[static_cast<size_t>(3 * (v * picture.width + u) + c)];
+            sum += picture.pixels[size_t(3 * (v * picture.width + u) + c)];
           }
         }
         const int64_t count = (bottom - top) * (right - left);
@@ -77,6 +75,10 @@ DrawnPicture shrunk(const DrawnPicture& picture, int64_t side) {
     }
   }
   return small;
+}
+
+std::string base64_png(const DrawnPicture& picture) {
+  return to_base64(to_png(picture.width, picture.height, picture.pixels));
 }
 
 }  // namespace tandem

@@ -37,5 +37,7 @@ class Display {
 
 // Shrunk by means of areas until no side is longer than `side`; as it is if it is smaller.
 [[nodiscard]] DrawnPicture shrunk(const DrawnPicture& picture, int64_t side);
+// As PNG in base64, as pages have pictures.
+[[nodiscard]] std::string base64_png(const DrawnPicture& picture);
 
 }  // namespace tandem

@@ -32,9 +32,8 @@ void keep(std::vector<Judgement>& list, const Judgement& one, size_t kept, Comes
 }  // namespace
 
 bool gives_probabilities(const Net& net) {
-  const int producer = net.tensors[static_cast<size_t>(net.prediction)].producer;
-  return producer >= 0 &&
-         std::string(net.layers[static_cast<size_t>(producer)].type->name) == "Softmax";
+  const int producer = net.tensors[size_t(net.prediction)].producer;
+  return producer >= 0 && std::string(net.layers[size_t(producer)].type->name) == "Softmax";
 }
 
 bool learns_probabilities(const NetDefinition& net) {
@@ -83,8 +82,7 @@ void FindingsCollector::add(int64_t index, int64_t label, const float* scores, i
   for (int64_t c = 0; c < classes && !are_probabilities_; ++c) {
     sum += std::exp(scores[c] - scores[best]);
   }
-  const Judgement one{index, label, best,
-                      static_cast<double>(are_probabilities_ ? scores[best] : 1 / sum)};
+  const Judgement one{index, label, best, double(are_probabilities_ ? scores[best] : 1 / sum)};
   ++findings_.samples;
   findings_.confusion.add(label, best);
   if (best == label) {

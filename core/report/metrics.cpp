@@ -1,7 +1,14 @@
 #include "core/report/metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
 #include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
@@ -9,10 +16,35 @@
 namespace tandem {
 namespace {
 
+using nlohmann::json;
+
 double figure(const std::string& text) {
   double value = no_figure;
   (void)parse_number(text, &value);
   return value;
+}
+
+double six_digits(double value) {
+  return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
+}
+
+using Points = std::vector<std::pair<double, double>>;
+
+json points_json(const Points& points) {
+  constexpr size_t max_points = 400;
+  const size_t parts = std::min(points.size(), max_points);
+  json result = json::array();
+  for (size_t part = 0; part < parts; ++part) {
+    const size_t begin = part * points.size() / parts, end = (part + 1) * points.size() / parts;
+    double x = 0, y = 0;
+    for (size_t i = begin; i < end; ++i) {
+      x += points[i].first;
+      y += points[i].second;
+    }
+    const auto count = double(end - begin);
+    result.push_back(json::array({six_digits(x / count), six_digits(y / count)}));
+  }
+  return result;
 }
 
 }  // namespace
@@ -36,6 +68,27 @@ std::vector<MetricRow> read_metrics(const std::filesystem::path& file) {
     rows.push_back(std::move(row));
   });
   return rows;
+}
+
+json curves_json(const std::vector<MetricRow>& rows, double epochs_per_step) {
+  using Figure = std::pair<const char*, double MetricRow::*>;
+  static constexpr std::array figures{
+      Figure{"loss", &MetricRow::loss}, Figure{"top1", &MetricRow::top1},
+      Figure{"top5", &MetricRow::top5}, Figure{"rate", &MetricRow::rate},
+      Figure{"seconds", &MetricRow::seconds}};
+  json curves = json::object();
+  for (const char* split : {"train", "val", "epoch"}) {
+    const std::vector<MetricRow> mine = rows_of(rows, split);
+    for (const auto& [name, figure] : figures) {
+      Points points;
+      for (const MetricRow& row : mine) {
+        if (!std::isfinite(row.*figure)) continue;
+        points.emplace_back(double(row.step) * epochs_per_step, row.*figure);
+      }
+      if (!points.empty()) curves[split][name] = points_json(points);
+    }
+  }
+  return curves;
 }
 
 std::vector<MetricRow> rows_of(const std::vector<MetricRow>& rows, const std::string& split) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,12 @@ struct MetricRow {
 
 // Rows that a kill has cut short are left out. Error if the file cannot be read.
 [[nodiscard]] std::vector<MetricRow> read_metrics(const std::filesystem::path& file);
+
+// The figures of each kind of row over epochs, as pages draw them: points of six digits, as in
+// {"val": {"loss": [[1, 2.31], ...]}}. What is not finite is left out, and a figure without points.
+// More than 400 points become 400 means of neighbours.
+[[nodiscard]] nlohmann::json curves_json(const std::vector<MetricRow>& rows,
+                                         double epochs_per_step);
 
 // The rows of one kind.
 [[nodiscard]] std::vector<MetricRow> rows_of(const std::vector<MetricRow>& rows,

@@ -11,7 +11,7 @@ namespace tandem {
 namespace {
 
 constexpr int64_t described_samples = 100;
-constexpr double most_of_the_time = 0.02, least_seconds_for_maps = 20;
+constexpr double max_share_of_time = 0.02, min_seconds_for_maps = 20;
 constexpr int64_t picture_side = 96;
 
 }  // namespace
@@ -41,7 +41,7 @@ void RunReport::judge(Findings findings, const std::string& judged,
 bool RunReport::write(const std::vector<float>& weights, const std::vector<BadSample>& training_bad,
                       ReportMoment moment) {
   const double begin = seconds();
-  const bool has_time = spent_ <= most_of_the_time * begin;
+  const bool has_time = spent_ <= max_share_of_time * begin;
   if (moment == ReportMoment::during && is_written_ && !has_time) return false;
   // A resumed run has no findings before its first evaluation; the page it left has.
   const bool awaits_findings = !findings_ && setup_.validation_data != nullptr;
@@ -61,7 +61,7 @@ bool RunReport::write(const std::vector<float>& weights, const std::vector<BadSa
     RunFigures run = figures(training_bad);
     const bool with_maps =
         moment == ReportMoment::end ||
-        (moment == ReportMoment::during && has_time && begin > least_seconds_for_maps);
+        (moment == ReportMoment::during && has_time && begin > min_seconds_for_maps);
     add_pictures(run, weights, with_maps);
     write_text_file(folder_.path() / report_file, run_page(run));
     is_written_ = is_written = true;
@@ -103,7 +103,7 @@ void RunReport::add_pictures(RunFigures& run, const std::vector<float>& weights,
   for (const bool are_mistakes : {true, false}) {
     auto& pictures = are_mistakes ? run.mistakes : run.doubts;
     for (const Judgement& one : are_mistakes ? run.findings->mistakes : run.findings->doubts) {
-      std::vector<float> pixels(static_cast<size_t>(element_count(shape)));
+      std::vector<float> pixels(size_t(element_count(shape)));
       float label = 0;
       std::string reason;
       if (data->get(one.index, 0, pixels.data(), &label, &reason) != SampleStatus::good) continue;

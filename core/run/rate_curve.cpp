@@ -4,16 +4,18 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/text/svg.h"
 
 namespace tandem {
 namespace {
 
-constexpr size_t least_points = 10;
+constexpr size_t min_points = 10;
+constexpr const char* centered = "text-anchor=\"middle\"";
 constexpr double keeps = 0.9;  // of the smoothed loss, at each step
 
 // The first points are means over few losses, and may be low by chance.
 const RateCurve::Point& lowest_point(const RateCurve& curve) {
-  const auto first = static_cast<std::ptrdiff_t>(std::min(least_points, curve.points.size()) - 1);
+  const auto first = std::ptrdiff_t(std::min(min_points, curve.points.size()) - 1);
   return *std::min_element(curve.points.begin() + first, curve.points.end(),
                            [](const auto& a, const auto& b) { return a.smoothed < b.smoothed; });
 }
@@ -47,21 +49,18 @@ struct Axes {
 };
 
 std::string grid(const Axes& axes) {
+  constexpr const char* stroke = "stroke=\"#ddd\"";
   std::string text;
   for (double decade = axes.first_decade; decade <= axes.last_decade; ++decade) {
     const double x = axes.x(std::pow(10, decade));
-    text += fmt::format(
-        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#ddd\"/>"
-        "<text x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">1e{4:.0f}</text>\n",
-        x, Axes::top, Axes::bottom, Axes::bottom + 18, decade);
+    text += svg_line(x, Axes::top, x, Axes::bottom, stroke);
+    text += svg_text(x, Axes::bottom + 18, fmt::format("1e{:.0f}", decade), centered);
   }
   constexpr int lines = 4;
   for (int i = 0; i <= lines; ++i) {
-    const double loss = axes.low + (axes.high - axes.low) * i / lines;
-    text += fmt::format(
-        "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#ddd\"/>"
-        "<text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:.3g}</text>\n",
-        Axes::left, Axes::right, axes.y(loss), Axes::left - 6, axes.y(loss) + 4, loss);
+    const double loss = axes.low + (axes.high - axes.low) * i / lines, y = axes.y(loss);
+    text += svg_line(Axes::left, y, Axes::right, y, stroke);
+    text += svg_text(Axes::left - 6, y + 4, fmt::format("{:.3g}", loss), "text-anchor=\"end\"");
   }
   return text;
 }
@@ -78,7 +77,7 @@ std::string polyline(const RateCurve& curve, const Axes& axes, double RateCurve:
 }  // namespace
 
 void add_point(RateCurve& curve, double rate, double loss) {
-  const auto count = static_cast<double>(curve.points.size());
+  const auto count = double(curve.points.size());
   // The mean of the points so far, each weighted by `keeps` for every point after it.
   const double before = (1 - std::pow(keeps, count)) / (1 - keeps);
   const double sum = curve.points.empty() ? 0 : curve.points.back().smoothed * before;
@@ -87,13 +86,13 @@ void add_point(RateCurve& curve, double rate, double loss) {
 
 bool rises_far(const RateCurve& curve) {
   constexpr double far = 4;
-  if (curve.points.size() < least_points) return false;
+  if (curve.points.size() < min_points) return false;
   const double lowest = lowest_point(curve).smoothed;
   return lowest > 0 && curve.points.back().smoothed > far * lowest;
 }
 
 void suggest_rate(RateCurve& curve) {
-  if (curve.points.size() < least_points) {
+  if (curve.points.size() < min_points) {
     throw error(
         "--find-lr: the loss is not finite after {} steps, at a rate of {:.3g}: the net or the "
         "data are not fit to train, whatever the rate",
@@ -113,25 +112,17 @@ std::string to_csv(const RateCurve& curve) {
 
 std::string to_svg(const RateCurve& curve) {
   const Axes axes(curve);
-  std::string text =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 380\" width=\"720\" "
-      "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"720\" height=\"380\" "
-      "fill=\"white\"/>\n";
-  text += fmt::format(
-      "<text x=\"{}\" y=\"24\" font-size=\"14\">Loss by learning rate; suggested {:.3g}</text>\n",
-      Axes::left, curve.suggestion);
-  text += grid(axes);
-  text += polyline(curve, axes, &RateCurve::Point::loss, "stroke=\"#9bb8d3\"");
-  text +=
-      polyline(curve, axes, &RateCurve::Point::smoothed, "stroke=\"#1f5f99\" stroke-width=\"2\"");
-  text += fmt::format(
-      "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#c0392b\" "
-      "stroke-dasharray=\"5 4\"/>\n",
-      axes.x(curve.suggestion), Axes::top, Axes::bottom);
-  text +=
-      fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">learning rate</text>\n</svg>\n",
-                  (Axes::left + Axes::right) / 2, Axes::bottom + 38);
-  return text;
+  const double x = axes.x(curve.suggestion);
+  return svg_document(
+      720, 380, 12,
+      svg_text(Axes::left, 24,
+               fmt::format("Loss by learning rate; suggested {:.3g}", curve.suggestion),
+               "font-size=\"14\"") +
+          grid(axes) + polyline(curve, axes, &RateCurve::Point::loss, "stroke=\"#9bb8d3\"") +
+          polyline(curve, axes, &RateCurve::Point::smoothed,
+                   "stroke=\"#1f5f99\" stroke-width=\"2\"") +
+          svg_line(x, Axes::top, x, Axes::bottom, "stroke=\"#c0392b\" stroke-dasharray=\"5 4\"") +
+          svg_text((Axes::left + Axes::right) / 2, Axes::bottom + 38, "learning rate", centered));
 }
 
 }  // namespace tandem

@@ -1,6 +1,5 @@
 // The page of a run, from figures that are made up here.
 #include "core/report/run_page.h"
-#include "core/run/folder/progress.h"
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -9,11 +8,15 @@
 #include "core/base/text/strings.h"
 #include "core/report/compare_page.h"
 #include "core/report/confusion_page.h"
+#include "core/report/page/page.h"
 #include "core/run/folder/progress.h"
+#include "tests/support/page_data.h"
 
 namespace tandem {
 namespace {
 
+using nlohmann::json;
+using test::page_data;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -79,21 +82,49 @@ JudgedPicture judged_picture(const std::string& name) {
   return one;
 }
 
+std::vector<std::string> titles_of(const json& list) {
+  std::vector<std::string> titles;
+  for (const json& one : list) titles.push_back(one.at("title"));
+  return titles;
+}
+
 TEST(RunPage, HasEachPart) {
   RunFigures run = figures(5);
   run.mistakes = {judged_picture("val/a/1.jpg")};
   run.doubts = {judged_picture("val/a/2.jpg")};
-  EXPECT_THAT(run_page(run),
-              AllOf(HasSubstr("best accuracy, after 5 epochs"), HasSubstr("50.00 %"),
-                    HasSubstr("Loss</figcaption>"), HasSubstr("Accuracy</figcaption>"),
-                    HasSubstr("Learning rate</figcaption>"), HasSubstr("Seconds for each epoch"),
-                    HasSubstr("What to try next"), HasSubstr("Which class is taken for which"),
-                    HasSubstr("most often taken for")));
-  EXPECT_THAT(run_page(run),
-              AllOf(HasSubstr("Most confident mistakes"), HasSubstr("Least certain hits"),
-                    HasSubstr("val/a/2.jpg"), HasSubstr("class=map"), HasSubstr("image_folder"),
-                    HasSubstr("Options and versions"), HasSubstr("bad_share_limit"),
-                    HasSubstr("plugin ABI 2."), Not(HasSubstr("http"))));
+  const std::string page = run_page(run);
+  EXPECT_THAT(page, AllOf(HasSubstr("What to try next"), HasSubstr("Options and versions"),
+                          HasSubstr("Which class is taken for which"),
+                          HasSubstr("most often taken for"), Not(HasSubstr("http"))));
+  const json data = page_data(page);
+  EXPECT_EQ(data.at("best"), json({{"top1", 0.5}, {"loss", 0.4}, {"epochs", 5.0}}));
+  EXPECT_EQ(data.at("progress").at("steps"), 50);
+  EXPECT_EQ(data.at("progress").at("time"), "50 s");
+  const json& curves = data.at("curves");
+  for (const auto& [split, figure] :
+       {std::pair("train", "loss"), std::pair("train", "rate"), std::pair("epoch", "loss"),
+        std::pair("epoch", "top1"), std::pair("epoch", "seconds"), std::pair("val", "loss")}) {
+    EXPECT_EQ(curves.at(split).at(figure).size(), 5U) << split << " " << figure;
+  }
+  EXPECT_EQ(curves.at("val").at("top1").at(4), json({5.0, 0.5}));
+  EXPECT_THAT(data.at("advice"), testing::Not(testing::IsEmpty()));
+  const json& found = data.at("findings");
+  EXPECT_EQ(found.at("right"), 150);
+  EXPECT_EQ(found.at("confusion").at("whole").at("counts").size(), 5U);
+  const json& worst = found.at("classes").at("rows").at(0);
+  EXPECT_EQ(worst.at("images"), 45);
+  EXPECT_THAT(worst.at("taken_for").get<std::string>(), HasSubstr("class "));
+  EXPECT_THAT(titles_of(found.at("pictures")),
+              ElementsAre("Most confident mistakes", "Least certain hits"));
+  const json& card = found.at("pictures").at(1).at("cards").at(0);
+  EXPECT_EQ(card.at("name"), "val/a/2.jpg");
+  EXPECT_EQ(card.at("predicted"), "class 1");
+  EXPECT_EQ(card.at("label"), "class 0");
+  EXPECT_DOUBLE_EQ(card.at("probability"), 0.9);
+  EXPECT_TRUE(card.contains("map"));
+  EXPECT_EQ(data.at("type"), "image_folder");
+  EXPECT_THAT(data.at("abi").get<std::string>(), testing::StartsWith("2."));
+  EXPECT_THAT(data.at("options").dump(), HasSubstr("bad_share_limit"));
 }
 
 TEST(RunPage, ANetWithoutASoftmaxHasNoConfidentMistakes) {
@@ -102,9 +133,13 @@ TEST(RunPage, ANetWithoutASoftmaxHasNoConfidentMistakes) {
   run.doubts = {judged_picture("val/a/2.jpg")};
   run.findings->sure_mistakes = run.findings->samples - run.findings->right;
   run.learns_probabilities = false;
-  EXPECT_THAT(run_page(run), AllOf(HasSubstr("<h2>Mistakes</h2>"), HasSubstr("val/a/1.jpg"),
-                                   Not(HasSubstr("90.0 %")), Not(HasSubstr("val/a/2.jpg")),
-                                   Not(HasSubstr("certainty"))));
+  const json data = page_data(run_page(run));
+  const json& pictures = data.at("findings").at("pictures");
+  EXPECT_THAT(titles_of(pictures), ElementsAre("Mistakes"));
+  EXPECT_EQ(pictures.at(0).at("cards").size(), 1U);
+  EXPECT_EQ(pictures[0]["cards"].at(0).at("name"), "val/a/1.jpg");
+  EXPECT_FALSE(pictures[0]["cards"][0].contains("probability"));
+  EXPECT_THAT(data.dump(), AllOf(Not(HasSubstr("val/a/2.jpg")), Not(HasSubstr("certainty"))));
 }
 
 TEST(RunPage, StaysBelowThreeMegabytesForAnyNumberOfClasses) {
@@ -140,6 +175,8 @@ TEST(RunPage, EscapesAllNamesOfTheUser) {
     const std::string page = run_page(run);
     EXPECT_THAT(page, AllOf(Not(HasSubstr("<script>alert")), Not(HasSubstr("<img src=x")),
                             HasSubstr("&lt;script&gt;")));
+    EXPECT_EQ(page_data(page).at("net"), shown(evil));
+    EXPECT_EQ(page_data(page).at("splits").at(0).at("damage").at(0).at("example"), evil);
     const ComparedRun one{evil, run.record, 1, run.metrics};
     ComparedRun two = one;
     two.record.options.data = evil + "2";
@@ -157,7 +194,8 @@ TEST(RunPage, IsUtf8WhateverTheNamesOfFilesAre) {
   run.data.splits[0].bad = {{latin, latin}};
   run.mistakes = run.doubts = {judged_picture(latin)};
   EXPECT_TRUE(is_utf8(run_page(run)));
-  EXPECT_TRUE(is_utf8(confusion_html(run.findings->confusion, run.record.class_names)));
+  EXPECT_TRUE(
+      is_utf8(html_page("", confusion_json(run.findings->confusion, run.record.class_names))));
   EXPECT_TRUE(is_utf8(compare_page({{latin, run.record, 1, run.metrics}})));
 }
 
@@ -165,8 +203,14 @@ TEST(RunPage, IsWholeBeforeTheFirstEvaluation) {
   RunFigures run = figures(3);
   run.metrics.clear();
   run.findings.reset();
-  EXPECT_THAT(run_page(run), AllOf(HasSubstr("No step was recorded yet"),
-                                   HasSubstr("Options and versions"), HasSubstr("</html>")));
+  const std::string page = run_page(run);
+  EXPECT_THAT(page, AllOf(HasSubstr("No step was recorded yet"), HasSubstr("Options and versions"),
+                          HasSubstr("</html>")));
+  const json data = page_data(page);
+  EXPECT_TRUE(data.at("curves").empty());  // the script says that no step was recorded
+  EXPECT_TRUE(data.at("best").is_null());
+  EXPECT_TRUE(data.at("progress").is_null());
+  EXPECT_TRUE(data.at("findings").is_null());
 }
 
 TEST(Advice, NamesWhatTheFiguresShow) {
@@ -256,11 +300,15 @@ TEST(ComparedRuns, AreOnOnePage) {
   two.name = "runs/two";
   two.record.options.batch = 77;
   for (MetricRow& metric : two.metrics) metric.top1 /= 2;
-  const std::string page = compare_page({one, two});
-  EXPECT_THAT(page, AllOf(HasSubstr("runs/one"), HasSubstr("runs/two"), HasSubstr("50.00 %"),
-                          HasSubstr("25.00 %"), HasSubstr("Validation accuracy</figcaption>"),
-                          HasSubstr("<td>batch</td>"), HasSubstr("77")));
-  EXPECT_THAT(page, Not(HasSubstr("<td>devices</td>")));  // does not differ
+  const json data = page_data(compare_page({one, two}));
+  EXPECT_EQ(data.at("runs").at(0).at("name"), "runs/one");
+  EXPECT_EQ(data.at("runs").at(0).at("best").at(1), "50.00 %");
+  EXPECT_EQ(data.at("runs").at(1).at("name"), "runs/two");
+  EXPECT_EQ(data.at("runs").at(1).at("best").at(1), "25.00 %");
+  EXPECT_EQ(data.at("runs").at(1).at("curves").at("val").at("top1").at(4), json({5.0, 0.25}));
+  // Only what differs.
+  EXPECT_EQ(data.at("options"),
+            json::array({{"batch", std::to_string(a.record.options.batch), "77"}}));
   EXPECT_THAT(compare_text({one, two}), AllOf(HasSubstr("runs/two"), HasSubstr("25.00 %")));
 }
 

@@ -1,26 +1,23 @@
 // HTML pages of the program: one self-contained file for light and dark screens, which loads
-// nothing. Text of the user enters a page only through escape_xml() or shown().
+// nothing. What a page says is one JSON object in it, from which page.js draws tables, charts and
+// pictures. Text of the user is in that object and in the title only, so that it cannot be HTML.
 #pragma once
 
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 namespace tandem {
 
-// A whole page. `title` is text, `body` HTML.
-[[nodiscard]] std::string html_page(const std::string& title, const std::string& body);
+// A whole page. `title` is text; `data` is what pages[data.page] in page.js reads; `comment` is
+// HTML that stands in front of it.
+[[nodiscard]] std::string html_page(const std::string& title, const nlohmann::json& data,
+                                    const std::string& comment = "");
 
-using HtmlRow = std::vector<std::string>;
-// A table of HTML cells, which scrolls if it is wider than the page. `sortable`: by a click on a
-// heading.
-[[nodiscard]] std::string html_table(const HtmlRow& heading, const std::vector<HtmlRow>& rows,
-                                     bool sortable = false);
-
-// Escaped text of the user, cut after 80 bytes.
+// Text of the user, cut after 80 bytes.
 [[nodiscard]] std::string shown(const std::string& text);
-// A bar of this share (0 to 1) of its cell, with HTML in front of it.
-[[nodiscard]] std::string html_bar(double share, const std::string& text);
-// "12.34 %"; a dash for a value that is not a number.
-[[nodiscard]] std::string percent(double share, int digits = 1);
+// The name of a class, cut, or "class 3" for one without a name.
+[[nodiscard]] std::string class_label(const std::vector<std::string>& names, int64_t label);
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// Writing a small picture as PNG without a library: the pixels are stored, not compressed.
+// Small pictures as PNG, in memory.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ std::string dot_clusters(const Plan& plan) {
                           to_string(kind), to_string(kind));
       for (const size_t task : tasks) {
         text += fmt::format("      t{} [label={}, fillcolor=\"{}\", tooltip=\"{}\"];\n", task,
-                            quote(plan.tasks[task].label), stage_colour(plan.tasks[task].stage),
+                            quote(plan.tasks[task].label), stage_color(plan.tasks[task].stage),
                             to_string(plan.tasks[task].stage));
       }
       text += "    }\n";

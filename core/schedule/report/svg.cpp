@@ -9,10 +9,9 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/text/strings.h"
+#include "core/base/text/svg.h"
 
 namespace tandem {
-
 namespace {
 
 constexpr double left = 150, right = 40, top = 64, row = 18, gap = 10, width = 1200, bottom = 30;
@@ -70,25 +69,17 @@ Picture arrange(const Plan& plan, const std::vector<TraceEvent>& events, int64_t
   return picture;
 }
 
-std::string text_at(double x, double y, const std::string& text, const char* more = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, more,
-                     escape_xml(text));
-}
-
 std::string boxes(const Plan& plan, const std::vector<TraceEvent>& events, const Picture& picture) {
-  constexpr double least = 0.5;  // pixels
+  constexpr double min_width = 0.5;  // pixels
   std::string text;
   for (const TraceEvent& event : events) {
     const Task& task = plan.tasks[size_t(event.task)];
     if (!picture.shows(event)) continue;
     for (const StreamId& stream : task.streams) {
-      text += fmt::format(
-          "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" "
-          "fill=\"{}\"><title>{}: {:.3f} ms</title></rect>\n",
-          picture.x(std::max(event.start, picture.begin)),
-          picture.y.at({stream.device, stream.kind}) + 1, std::max(picture.wide(event), least),
-          row - 2, stage_colour(task.stage), escape_xml(task.label),
-          1e3 * (event.end - event.start));
+      text += svg_rect(picture.x(std::max(event.start, picture.begin)),
+                       picture.y.at({stream.device, stream.kind}) + 1,
+                       std::max(picture.wide(event), min_width), row - 2, stage_color(task.stage),
+                       fmt::format("{}: {:.3f} ms", task.label, 1e3 * (event.end - event.start)));
     }
   }
   return text;
@@ -104,10 +95,9 @@ std::string legend(const Plan& plan, const std::vector<TraceEvent>& events,
   double x = left;
   for (const Stage stage : stages) {
     const std::string name = to_string(stage);
-    text += fmt::format("<rect x=\"{:.1f}\" y=\"32\" width=\"12\" height=\"12\" fill=\"{}\"/>\n", x,
-                        stage_colour(stage));
-    text += text_at(x + 16, 42, name);
-    x += 30 + 6.6 * static_cast<double>(name.size());
+    text += svg_rect(x, 32, 12, 12, stage_color(stage), name);
+    text += svg_text(x + 16, 42, name);
+    x += 30 + 6.6 * double(name.size());
   }
   return text;
 }
@@ -121,20 +111,18 @@ std::string axis(const Picture& picture) {
   std::string text;
   for (double at = 0; at <= span; at += distance) {
     const double x = picture.x(picture.begin + at / 1e3);
-    text += fmt::format(
-        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" "
-        "stroke=\"#cccccc\" stroke-width=\"0.5\"/>\n",
-        x, top - 6, picture.height - bottom + 6);
-    text += text_at(x, picture.height - bottom + 18, fmt::format("{:g} ms", at),
-                    "text-anchor=\"middle\" fill=\"#555555\"");
+    text += svg_line(x, top - 6, x, picture.height - bottom + 6,
+                     "stroke=\"#cccccc\" stroke-width=\"0.5\"");
+    text += svg_text(x, picture.height - bottom + 18, fmt::format("{:g} ms", at),
+                     "text-anchor=\"middle\" fill=\"#555555\"");
   }
   return text;
 }
 
 }  // namespace
 
-const char* stage_colour(Stage stage) {
-  static constexpr std::array colours{
+const char* stage_color(Stage stage) {
+  static constexpr std::array colors{
       "#d9d9d9",  // input
       "#bebada",  // broadcast
       "#80b1d3",  // forward
@@ -157,8 +145,8 @@ const char* stage_colour(Stage stage) {
       "#e5c494",  // load_state
       "#d2a56d",  // store_state
   };
-  static_assert(colours.size() == stage_count);
-  return colours.at(static_cast<size_t>(stage));
+  static_assert(colors.size() == stage_count);
+  return colors.at(size_t(stage));
 }
 
 std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events) {
@@ -166,22 +154,18 @@ std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events) {
   int64_t first = std::numeric_limits<int64_t>::max();
   for (const TraceEvent& event : events) first = std::min(first, event.micro_batch);
   const Picture picture = arrange(plan, events, first + drawn - 1);
-  std::string text = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-      "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"11\">\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-      left + width + right, picture.height);
-  text += text_at(left, 18,
-                  fmt::format("{} of {} on {} devices, batch {}: {} steps", plan.strategy, plan.net,
-                              plan.devices, plan.batch, drawn),
-                  "font-size=\"14\"");
+  std::string text = svg_text(left, 18,
+                              fmt::format("{} of {} on {} devices, batch {}: {} steps",
+                                          plan.strategy, plan.net, plan.devices, plan.batch, drawn),
+                              "font-size=\"14\"");
   text += legend(plan, events, picture) + axis(picture);
   for (const auto& [track, y] : picture.y) {
     text +=
-        text_at(left - 8, y + row - 5, fmt::format("@{} {}", track.first, to_string(track.second)),
-                "text-anchor=\"end\"");
+        svg_text(left - 8, y + row - 5, fmt::format("@{} {}", track.first, to_string(track.second)),
+                 "text-anchor=\"end\"");
   }
-  return text + boxes(plan, events, picture) + "</svg>\n";
+  return svg_document(left + width + right, picture.height, 11,
+                      text + boxes(plan, events, picture));
 }
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
 // A timeline as a picture: one row for each stream on which there is something to see, a box for
-// each task, coloured by stage, with the stages' legend and the time in milliseconds.
+// each task, colored by stage, with the stages' legend and the time in milliseconds.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace tandem {
 // without events.
 [[nodiscard]] std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events);
 
-// The fill colour of a stage, in every picture and graph: "#80b1d3".
-[[nodiscard]] const char* stage_colour(Stage stage);
+// The fill color of a stage, in every picture and graph: "#80b1d3".
+[[nodiscard]] const char* stage_color(Stage stage);
 
 }  // namespace tandem
