@@ -106,16 +106,18 @@ void list(const std::vector<Duplicate>& all, const char* title, std::string& tex
   if (all.size() > max_listed) text += fmt::format("  and {} more\n", all.size() - max_listed);
 }
 
+nlohmann::json duplicate_json(const Duplicate& d) {
+  return {{"split", d.split},
+          {"image", d.name},
+          {"class", d.class_name},
+          {"other_split", d.other_split},
+          {"other_image", d.other_name},
+          {"other_class", d.other_class}};
+}
+
 nlohmann::json duplicates_json(const std::vector<Duplicate>& all) {
   nlohmann::json array = nlohmann::json::array();
-  for (const Duplicate& d : all) {
-    array.push_back({{"split", d.split},
-                     {"image", d.name},
-                     {"class", d.class_name},
-                     {"other_split", d.other_split},
-                     {"other_image", d.other_name},
-                     {"other_class", d.other_class}});
-  }
+  for (const Duplicate& d : all) array.push_back(duplicate_json(d));
   return array;
 }
 
