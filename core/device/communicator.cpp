@@ -60,7 +60,7 @@ void Communicator::when_aborted(const void* owner, std::function<void()> functio
 }
 
 std::string Communicator::waited_text(int peer, const char* act, const char* what) const {
-  const auto at = static_cast<size_t>(peer);
+  const auto at = size_t(peer);
   const std::string host =
       peer >= 0 && at < hosts_.names.size() ? fmt::format(" (host {})", hosts_.names[at]) : "";
   const std::string whom = peer < 0 ? "the other ranks" : fmt::format("rank {}{}", peer, host);
@@ -102,7 +102,7 @@ void Communicator::send_text(int peer, const std::string& text, const char* what
 std::string Communicator::receive_text(int peer, const char* what) const {
   int64_t bytes = 0;
   receive(peer, &bytes, sizeof(bytes), what);
-  std::string text(static_cast<size_t>(bytes), '\0');
+  std::string text(size_t(bytes), '\0');
   receive(peer, text.data(), bytes, what);
   return text;
 }
@@ -146,7 +146,7 @@ std::string Communicator::broadcast_text(const std::string& text, const char* wh
   auto bytes = static_cast<int64_t>(text.size());
   broadcast(&bytes, sizeof(bytes), what);
   std::string result = text;
-  result.resize(static_cast<size_t>(bytes));
+  result.resize(size_t(bytes));
   broadcast(result.data(), bytes, what);
   return result;
 }

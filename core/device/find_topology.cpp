@@ -51,8 +51,7 @@ std::shared_ptr<const Topology> find_topology(const Machine& machine) {
   const tandem_topology found = covered_part(*table);
   auto topology = std::make_shared<Topology>();
   topology->file = fmt::format("links of the {} devices", machine.kind());
-  const auto pairs =
-      static_cast<size_t>(machine.device_count()) * static_cast<size_t>(machine.device_count());
+  const auto pairs = size_t(machine.device_count()) * size_t(machine.device_count());
   require_arrays(found, topology->file, pairs);
   for (int device = 0; device < machine.device_count(); ++device) {
     topology->devices.push_back(fmt::format("{}{}", machine.kind(), device));

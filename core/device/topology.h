@@ -28,7 +28,7 @@ struct Topology {
 
   [[nodiscard]] int device_count() const { return static_cast<int>(devices.size()); }
   [[nodiscard]] const Path& path(int source, int target) const {
-    return paths[static_cast<size_t>(source * device_count() + target)];
+    return paths[size_t(source * device_count() + target)];
   }
   // Of the path's slowest channel, bytes per second.
   [[nodiscard]] double bandwidth(const Path& path) const;

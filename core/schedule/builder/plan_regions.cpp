@@ -112,7 +112,7 @@ std::string PlanRegions::output_name(int tensor) const {
 
 int PlanRegions::buffer(const Buffer& description) {
   const size_t hash = std::hash<std::string>()(description.name) +
-                      0x9e3779b97f4a7c15 * static_cast<size_t>(description.device + 1);
+                      0x9e3779b97f4a7c15 * size_t(description.device + 1);
   const auto [first, last] = buffers_.equal_range(hash);
   for (auto known = first; known != last; ++known) {
     const Buffer& other = plan_.buffers[size_t(known->second)];

@@ -40,7 +40,7 @@ int64_t round_of(const Plan& plan) {
 std::vector<Dependency> event_waits(const Plan& plan, const Task& task) {
   std::vector<Dependency> result;
   for (const Dependency& wait : task.after) {
-    const std::vector<StreamId>& streams = plan.tasks[static_cast<size_t>(wait.task)].streams;
+    const std::vector<StreamId>& streams = plan.tasks[size_t(wait.task)].streams;
     const bool same = std::find(streams.begin(), streams.end(), task.streams[0]) != streams.end();
     if (!same && wait.micro_batches_back < in_flight) result.push_back(wait);
   }
@@ -86,10 +86,10 @@ struct Executor::State {
   [[nodiscard]] const Event& done(int task, int64_t micro_batch) const;
   [[nodiscard]] std::vector<const Event*> ends_of(int64_t micro_batch) const;
   [[nodiscard]] bool held(int64_t micro_batch) const {
-    return micro_batch >= 0 && issued[static_cast<size_t>(micro_batch % in_flight)] == micro_batch;
+    return micro_batch >= 0 && issued[size_t(micro_batch % in_flight)] == micro_batch;
   }
   [[nodiscard]] const std::vector<void*>& externals_of(int64_t micro_batch) const {
-    return externals[static_cast<size_t>(micro_batch % round)];
+    return externals[size_t(micro_batch % round)];
   }
 
   const Plan& plan;
@@ -142,13 +142,13 @@ Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& ne
       round(round_of(plan)),
       graphs(runtime, plan, events, options.graphs, round),
       works(plan.tasks.size()),
-      externals(static_cast<size_t>(round), std::vector<void*>(plan.buffers.size())) {
+      externals(size_t(round), std::vector<void*>(plan.buffers.size())) {
   for (const Task& task : plan.tasks) {
     waits.push_back(event_waits(plan, task));
     has_external.push_back(touches_external(plan, task));
     has_first_tasks = has_first_tasks || task.when == When::micro_batch_0;
   }
-  for (std::vector<Lowered>& of_task : works) of_task.resize(static_cast<size_t>(round));
+  for (std::vector<Lowered>& of_task : works) of_task.resize(size_t(round));
   lower_all();
   build_graph();
 }
@@ -156,7 +156,7 @@ Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& ne
 void Executor::State::build_graph() {
   const std::vector<std::vector<Dependency>> predecessors = stream_predecessors(plan);
   for (int task = 0; task < static_cast<int>(plan.tasks.size()); ++task) {
-    const auto i = static_cast<size_t>(task);
+    const auto i = size_t(task);
     auto& node = nodes.emplace_back(graph, [this, task](const flow::continue_msg&) {
       issue_task(task);
       return flow::continue_msg();
@@ -167,7 +167,7 @@ void Executor::State::build_graph() {
         if (dependency.micro_batches_back == 0) before.insert(dependency.task);
       }
     }
-    for (const int other : before) flow::make_edge(nodes[static_cast<size_t>(other)], node);
+    for (const int other : before) flow::make_edge(nodes[size_t(other)], node);
     if (before.empty()) flow::make_edge(begin, node);
   }
 }
@@ -181,7 +181,7 @@ std::vector<std::byte*> Executor::State::arenas() const {
 }
 
 void Executor::State::lower(size_t task, int64_t micro_batch) {
-  Lowered& work = works[task][static_cast<size_t>(micro_batch % round)];
+  Lowered& work = works[task][size_t(micro_batch % round)];
   work = lowering.lower(static_cast<int>(task), micro_batch, externals_of(micro_batch));
   work.first_failed = &first_failed;
 }
@@ -194,9 +194,9 @@ void Executor::State::lower_all() {
 }
 
 void Executor::State::take_externals(int64_t micro_batch, const std::vector<External>& given) {
-  std::vector<void*>& addresses = externals[static_cast<size_t>(micro_batch % round)];
+  std::vector<void*>& addresses = externals[size_t(micro_batch % round)];
   for (const External& external : given) {
-    addresses.at(static_cast<size_t>(external.buffer)) = external.address;
+    addresses.at(size_t(external.buffer)) = external.address;
   }
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     if (plan.buffers[i].kind != BufferKind::external) continue;
@@ -217,7 +217,7 @@ void Executor::State::issue(int64_t micro_batch, const std::vector<External>& gi
     drain();
     issued.assign(in_flight, -1);
   }
-  if (const int64_t before = issued[static_cast<size_t>(micro_batch % in_flight)]; before >= 0) {
+  if (const int64_t before = issued[size_t(micro_batch % in_flight)]; before >= 0) {
     wait(before);
   }
   if (arenas_ != arenas()) {
@@ -228,7 +228,7 @@ void Executor::State::issue(int64_t micro_batch, const std::vector<External>& gi
   for (size_t task = 0; task < works.size(); ++task) {
     if (has_external[task]) lower(task, micro_batch);
   }
-  issued[static_cast<size_t>(micro_batch % in_flight)] = micro_batch;
+  issued[size_t(micro_batch % in_flight)] = micro_batch;
   last_issued = micro_batch;
   current.store(micro_batch, std::memory_order_release);
   takes_graph(micro_batch) ? issue_graph(micro_batch) : issue_live(micro_batch);
@@ -285,13 +285,13 @@ void Executor::State::issue_task(int index) {
     issue_on_streams(index, micro_batch, false);
   } catch (const std::exception& failure) {
     fail(fmt::format("{}: task '{}': {}", step_name(plan, micro_batch),
-                     plan.tasks[static_cast<size_t>(index)].label, failure.what()));
+                     plan.tasks[size_t(index)].label, failure.what()));
   }
   bodies_done.fetch_add(1, std::memory_order_release);
 }
 
 void Executor::State::issue_on_streams(int index, int64_t micro_batch, bool is_captured) {
-  const Task& task = plan.tasks[static_cast<size_t>(index)];
+  const Task& task = plan.tasks[size_t(index)];
   const TaskEvents& marks = is_captured ? graphs.marks() : events;
   const Stream& stream = runtime.stream(task.streams[0]);
   for (size_t other = 1; other < task.streams.size(); ++other) {
@@ -299,7 +299,7 @@ void Executor::State::issue_on_streams(int index, int64_t micro_batch, bool is_c
     runtime.stream(task.streams[other]).record(arrived);
     stream.wait(arrived);
   }
-  for (const Dependency& wait : waits[static_cast<size_t>(index)]) {
+  for (const Dependency& wait : waits[size_t(index)]) {
     const int64_t awaited = micro_batch - wait.micro_batches_back;
     if (!is_captured) {
       if (awaited >= 0) stream.wait(done(wait.task, awaited));
@@ -308,7 +308,7 @@ void Executor::State::issue_on_streams(int index, int64_t micro_batch, bool is_c
     }
   }
   if (options.trace && !is_captured) stream.record(marks.start(index, micro_batch));
-  Lowered& work = works[static_cast<size_t>(index)][static_cast<size_t>(micro_batch % round)];
+  Lowered& work = works[size_t(index)][size_t(micro_batch % round)];
   work.micro_batch = micro_batch;
   if (works_in(plan, task, micro_batch)) submit(index, stream, work);
   stream.record(marks.done(index, micro_batch));
@@ -318,7 +318,7 @@ void Executor::State::issue_on_streams(int index, int64_t micro_batch, bool is_c
 }
 
 void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
-  const char* label = plan.tasks[static_cast<size_t>(task)].label.c_str();
+  const char* label = plan.tasks[size_t(task)].label.c_str();
   const auto copy = [&] {
     for (const tandem_rows& rows : work.copies) stream.copy_rows(label, rows);
   };
@@ -332,7 +332,7 @@ void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
 
 // What the task takes in this micro-batch on a device of that speed, by what the costs say.
 double Executor::State::varied_seconds(int task, int64_t micro_batch, double seconds) const {
-  const auto device = static_cast<size_t>(plan.tasks[static_cast<size_t>(task)].streams[0].device);
+  const auto device = size_t(plan.tasks[size_t(task)].streams[0].device);
   if (device < options.speeds.size()) seconds /= options.speeds[device];
   if (options.variation <= 0 || seconds <= 0) return seconds;
   const uint32_t bits =

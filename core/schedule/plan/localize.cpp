@@ -26,7 +26,7 @@ int DeviceRanks::local(int device) const {
 DeviceRanks equal_ranks(int ranks, int devices_each) {
   DeviceRanks result;
   for (int rank = 0; rank < ranks; ++rank) {
-    result.of_device.insert(result.of_device.end(), static_cast<size_t>(devices_each), rank);
+    result.of_device.insert(result.of_device.end(), size_t(devices_each), rank);
   }
   return result;
 }

@@ -259,15 +259,15 @@ std::vector<std::vector<Dependency>> stream_predecessors(const Plan& plan) {
 }
 
 HappensBefore::HappensBefore(const Plan& plan, int micro_batches)
-    : tasks_(plan.tasks.size()), ancestors_(plan, static_cast<size_t>(micro_batches)) {
+    : tasks_(plan.tasks.size()), ancestors_(plan, size_t(micro_batches)) {
   const std::vector<std::vector<Dependency>> predecessors = stream_predecessors(plan);
-  for (size_t node = 0; node < tasks_ * static_cast<size_t>(micro_batches); ++node) {
+  for (size_t node = 0; node < tasks_ * size_t(micro_batches); ++node) {
     const size_t run = node / tasks_, task = node % tasks_;
     for (const auto* list : {&predecessors[task], &plan.tasks[task].after}) {
       for (const Dependency& dependency : *list) {
-        const size_t back = static_cast<size_t>(dependency.micro_batches_back);
+        const size_t back = size_t(dependency.micro_batches_back);
         if (back > run) continue;
-        ancestors_.add(node, (run - back) * tasks_ + static_cast<size_t>(dependency.task));
+        ancestors_.add(node, (run - back) * tasks_ + size_t(dependency.task));
       }
     }
   }
@@ -275,9 +275,7 @@ HappensBefore::HappensBefore(const Plan& plan, int micro_batches)
 
 bool HappensBefore::ordered(int first, int second, int micro_batches_apart) const {
   // Orders do not depend on the micro-batch they begin in, so the first one stands for all.
-  return ancestors_.has(
-      static_cast<size_t>(micro_batches_apart) * tasks_ + static_cast<size_t>(second),
-      static_cast<size_t>(first));
+  return ancestors_.has(size_t(micro_batches_apart) * tasks_ + size_t(second), size_t(first));
 }
 
 }  // namespace tandem

@@ -19,7 +19,7 @@ const char* to_string(StreamKind kind) {
   static constexpr std::array names{"compute", "communication", "copy",
                                     "send",    "update",        "control"};
   static_assert(names.size() == stream_kinds);
-  return names.at(static_cast<size_t>(kind));
+  return names.at(size_t(kind));
 }
 
 const char* to_string(Stage stage) {
@@ -47,14 +47,14 @@ const char* to_string(Stage stage) {
       "store_state",
   };
   static_assert(names.size() == stage_count);
-  return names.at(static_cast<size_t>(stage));
+  return names.at(size_t(stage));
 }
 
 const char* to_string(LayerPass pass) {
   static constexpr std::array names{"forward",  "backward_data",      "backward_weights",
                                     "backward", "forward_statistics", "backward_statistics"};
   static_assert(names.size() == layer_passes);
-  return names.at(static_cast<size_t>(pass));
+  return names.at(size_t(pass));
 }
 
 int Plan::find_buffer(const std::string& name, int device) const {
@@ -67,7 +67,7 @@ int Plan::find_buffer(const std::string& name, int device) const {
 int64_t Plan::bytes(const Region& region) const {
   if (region.buffer < 0) return 0;
   if (region.bytes != whole_buffer) return region.bytes;
-  return buffers[static_cast<size_t>(region.buffer)].bytes - region.offset;
+  return buffers[size_t(region.buffer)].bytes - region.offset;
 }
 
 bool works_in(const Plan& plan, const Task& task, int64_t micro_batch) {
@@ -108,14 +108,14 @@ std::string step_name(const Plan& plan, int64_t micro_batch) {
 }
 
 double slice_fraction(const Net& net, const PlanBinding& binding) {
-  const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
+  const Layer& layer = net.layers[size_t(binding.layer)];
   double fraction = 1;
   if (binding.slice.end >= 0) {
-    const Shape& output = net.tensors[static_cast<size_t>(layer.outputs[0])].shape;
+    const Shape& output = net.tensors[size_t(layer.outputs[0])].shape;
     fraction *= static_cast<double>(binding.slice.count()) / static_cast<double>(output.c);
   }
   if (binding.input_slice.end >= 0) {
-    const Shape& input = net.tensors[static_cast<size_t>(layer.inputs[0])].shape;
+    const Shape& input = net.tensors[size_t(layer.inputs[0])].shape;
     fraction *= static_cast<double>(binding.input_slice.count()) /
                 static_cast<double>(input.c * input.h * input.w);
   }
@@ -175,7 +175,7 @@ void validate_region(const Plan& plan, const Task& task, const Region& region) {
   if (region.buffer < 0 || region.buffer >= static_cast<int>(plan.buffers.size())) {
     throw error("task '{}' uses buffer {}, which does not exist", task.label, region.buffer);
   }
-  const Buffer& buffer = plan.buffers[static_cast<size_t>(region.buffer)];
+  const Buffer& buffer = plan.buffers[size_t(region.buffer)];
   const int64_t bytes = plan.bytes(region);
   if (region.offset < 0 || bytes < 0 || region.offset > buffer.bytes - bytes) {
     throw error("task '{}': bytes {} to {} exceed buffer '{}' of device {}, which has {}",
@@ -201,7 +201,7 @@ void validate_streams(const Plan& plan, const Task& task) {
 }
 
 void validate_waits(const Plan& plan, int index) {
-  const Task& task = plan.tasks[static_cast<size_t>(index)];
+  const Task& task = plan.tasks[size_t(index)];
   for (const Dependency& wait : task.after) {
     if (wait.task < 0 || wait.task >= static_cast<int>(plan.tasks.size()) ||
         wait.micro_batches_back < 0) {
@@ -211,7 +211,7 @@ void validate_waits(const Plan& plan, int index) {
     if (wait.micro_batches_back > 0 || wait.task < index) continue;
     if (wait.task == index) throw error("task '{}' waits for itself", task.label);
     throw error("task '{}' waits for '{}', which comes later in the micro-batch", task.label,
-                plan.tasks[static_cast<size_t>(wait.task)].label);
+                plan.tasks[size_t(wait.task)].label);
   }
 }
 

@@ -27,15 +27,14 @@ using Space = std::pair<int, int>;
 // whose address is the caller's is always a space of its own.
 std::pair<Space, Use> place(const Plan& plan, const MemoryPlan* memory, const Access& access,
                             int micro_batch) {
-  const Buffer& buffer = plan.buffers[static_cast<size_t>(access.buffer)];
+  const Buffer& buffer = plan.buffers[size_t(access.buffer)];
   const int slot = micro_batch % buffer.slots;
   if (memory == nullptr || buffer.kind == BufferKind::external) {
     return {Space(access.buffer, slot), {access.bytes, micro_batch, &access}};
   }
   const bool is_persistent = buffer.device < 0 || buffer.kind == BufferKind::persistent;
   const int arena = buffer.is_extended ? -4 : is_persistent ? -2 : -3;
-  const int64_t base =
-      memory->offsets[static_cast<size_t>(access.buffer)] + slot * slot_stride(buffer);
+  const int64_t base = memory->offsets[size_t(access.buffer)] + slot * slot_stride(buffer);
   const int64_t end = std::min(access.bytes.end, buffer.bytes);
   const Interval bytes{base + access.bytes.begin, base + end};
   return {Space(arena, buffer.device), {bytes, micro_batch, &access}};
@@ -58,9 +57,9 @@ std::map<Space, std::vector<Use>> uses(const Plan& plan, const MemoryPlan* memor
 }
 
 std::string describe(const Plan& plan, const Race& race, int other_buffer) {
-  const auto label = [&](int task) { return plan.tasks[static_cast<size_t>(task)].label; };
+  const auto label = [&](int task) { return plan.tasks[size_t(task)].label; };
   const auto name = [&](int buffer) {
-    const Buffer& b = plan.buffers[static_cast<size_t>(buffer)];
+    const Buffer& b = plan.buffers[size_t(buffer)];
     return fmt::format("'{}' @{}", b.name, b.device);
   };
   const std::string when = race.micro_batches_apart == 0 ? ""

@@ -26,7 +26,7 @@ std::string name_of(const StreamId& stream) {
 }
 
 std::string name_of(const Plan& plan, const Dependency& wait) {
-  const std::string& label = plan.tasks[static_cast<size_t>(wait.task)].label;
+  const std::string& label = plan.tasks[size_t(wait.task)].label;
   if (wait.micro_batches_back == 0) return fmt::format("'{}'", label);
   return fmt::format("'{}' {}", label,
                      wait.micro_batches_back == 1
@@ -231,7 +231,7 @@ std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& eve
   name_ranks(ranks, trace);
   name_streams(plan, tracks, trace);
   for (const TraceEvent& event : events) {
-    const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
+    const Task& task = plan.tasks.at(size_t(event.task));
     const int64_t per_step = plan.micro_batches_per_step;
     for (const StreamId& stream : task.streams) {
       Json& args = trace.add(task.label, to_string(task.stage), tracks.of(stream), event.start,
@@ -254,7 +254,7 @@ double first_compute(const Plan& plan, const std::vector<TraceEvent>& events) {
   double any = events[0].start, compute = std::numeric_limits<double>::infinity();
   for (const TraceEvent& event : events) {
     any = std::min(any, event.start);
-    const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
+    const Task& task = plan.tasks.at(size_t(event.task));
     if (task.streams[0].kind == StreamKind::compute) compute = std::min(compute, event.start);
   }
   return std::isfinite(compute) ? compute : any;
@@ -267,7 +267,7 @@ std::vector<StageTime> stage_times(const Plan& plan, const std::vector<TraceEven
   const double begin = first_compute(plan, events);
   std::map<std::tuple<Stage, int, StreamKind>, StageTime> stages;
   for (const TraceEvent& event : events) {
-    const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
+    const Task& task = plan.tasks.at(size_t(event.task));
     const double start = event.start - begin, end = event.end - begin;
     for (const StreamId& stream : task.streams) {
       const auto [entry, is_new] = stages.try_emplace(

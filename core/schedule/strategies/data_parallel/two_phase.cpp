@@ -125,7 +125,7 @@ class SplitSearch {
 
   void narrow(size_t first, size_t last) {
     constexpr double golden = 0.618;
-    const auto step = static_cast<size_t>(golden * static_cast<double>(last - first));
+    const auto step = size_t(golden * static_cast<double>(last - first));
     size_t low = last - step, high = first + step;
     while (low < high && last - first > candidates_.size() / finest) {
       if (try_place(high) <= try_place(low)) {
