@@ -35,12 +35,6 @@ PassWork work_of(const tandem_layer_cost& cost, LayerPass pass) {
   }
 }
 
-int64_t sum_of(const Plan& plan, const std::vector<Region>& regions) {
-  int64_t bytes = 0;
-  for (const Region& region : regions) bytes += plan.bytes(region);
-  return bytes;
-}
-
 // Of a copy, by its first segment: between a device and the host, or its extended memory.
 std::string copy_key(const Plan& plan, const CopyWork& copy) {
   if (copy.segments.empty()) return "input";
@@ -226,17 +220,17 @@ std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
 }
 
 int64_t cost_bytes(const Plan& plan, const Task& task) {
-  const int64_t written = sum_of(plan, task.writes);
+  const int64_t written = plan.bytes(task.writes);
   return std::visit(
       overloaded{
           [](const LayerWork&) { return int64_t{0}; },
           [&](const CopyWork& work) { return rearranges(plan, work) ? 2 * written : written; },
           // What these change is read before it is written.
           [&](const OneOf<AddWork, MergeWork, NormWork, UpdateWork, CheckWork> auto&) {
-            return sum_of(plan, task.reads) + 2 * written;
+            return plan.bytes(task.reads) + 2 * written;
           },
           [&](const OneOf<ConvertWork, SendWork, ReceiveWork> auto&) {
-            return sum_of(plan, task.reads) + written;
+            return plan.bytes(task.reads) + written;
           },
       },
       task.work);

@@ -12,6 +12,7 @@
 #include "core/base/overloaded.h"
 #include "core/model/net/net.h"
 #include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/regions.h"
 
 namespace tandem {
 
@@ -68,6 +69,12 @@ int64_t Plan::bytes(const Region& region) const {
   if (region.buffer < 0) return 0;
   if (region.bytes != whole_buffer) return region.bytes;
   return buffers[size_t(region.buffer)].bytes - region.offset;
+}
+
+int64_t Plan::bytes(const std::vector<Region>& regions) const {
+  int64_t sum = 0;
+  for (const Region& region : regions) sum += bytes(region);
+  return sum;
 }
 
 bool works_in(const Plan& plan, const Task& task, int64_t micro_batch) {
@@ -222,29 +229,14 @@ void validate_binding(const Plan& plan, const Task& task, int binding) {
 
 void validate_sum(const Plan& plan, const Task& task, const Region& target,
                   const std::vector<Region>& sources) {
-  validate_region(plan, task, target);
   for (const Region& source : sources) {
-    validate_region(plan, task, source);
     if (plan.bytes(source) == plan.bytes(target)) continue;
     throw error("task '{}' adds {} bytes to {}", task.label, plan.bytes(source),
                 plan.bytes(target));
   }
 }
 
-void validate_update(const Plan& plan, const Task& task, const UpdateWork& update) {
-  validate_region(plan, task, update.step);
-  validate_region(plan, task, update.found_inf);
-  if (update.norms.buffer >= 0) validate_region(plan, task, update.norms);
-  for (const ArrayUpdate& array : update.arrays) {
-    validate_region(plan, task, array.weights);
-    validate_region(plan, task, array.gradient);
-    if (array.state.buffer >= 0) validate_region(plan, task, array.state);
-  }
-}
-
 void validate_conversion(const Plan& plan, const Task& task, const ConvertWork& convert) {
-  validate_region(plan, task, convert.pixels);
-  validate_region(plan, task, convert.target);
   const int64_t count = element_count(convert.shape);
   if (plan.bytes(convert.pixels) == count &&
       plan.bytes(convert.target) == buffers::float_bytes * count) {
@@ -257,34 +249,17 @@ void validate_conversion(const Plan& plan, const Task& task, const ConvertWork& 
 
 void validate_copy(const Plan& plan, const Task& task, const CopyWork& copy) {
   for (const CopySegment& segment : copy.segments) {
-    validate_region(plan, task, segment.source);
-    validate_region(plan, task, segment.target);
     if (plan.bytes(segment.source) == plan.bytes(segment.target)) continue;
     throw error("task '{}' copies {} bytes to a region of {}", task.label,
                 plan.bytes(segment.source), plan.bytes(segment.target));
   }
 }
 
-void validate_norms(const Plan& plan, const Task& task, const NormWork& work) {
-  validate_region(plan, task, work.norms);
-  for (const ArrayNorms& array : work.arrays) {
-    validate_region(plan, task, array.values);
-    validate_region(plan, task, array.gradient);
-  }
-}
-
 void validate_message(const Plan& plan, const Task& task, const RankMessage& message) {
-  int64_t bytes = 0;
-  for (const Region& region : message.regions) {
-    validate_region(plan, task, region);
-    bytes += plan.bytes(region);
-  }
-  if (message.staging.buffer >= 0) {
-    validate_region(plan, task, message.staging);
-    if (plan.bytes(message.staging) != bytes) {
-      throw error("task '{}' has a message of {} bytes, which goes through {}", task.label, bytes,
-                  plan.bytes(message.staging));
-    }
+  const int64_t bytes = plan.bytes(message.regions);
+  if (message.staging.buffer >= 0 && plan.bytes(message.staging) != bytes) {
+    throw error("task '{}' has a message of {} bytes, which goes through {}", task.label, bytes,
+                plan.bytes(message.staging));
   }
   if (message.peer >= 0 && message.channel >= 0) return;
   throw error("task '{}' is a message with rank {} on channel {}: both count from 0", task.label,
@@ -292,6 +267,7 @@ void validate_message(const Plan& plan, const Task& task, const RankMessage& mes
 }
 
 void validate_work(const Plan& plan, const Task& task) {
+  for_each_region(task.work, [&](const Region& region) { validate_region(plan, task, region); });
   std::visit(overloaded{
                  [&](const LayerWork& work) { validate_binding(plan, task, work.binding); },
                  [&](const CopyWork& work) { validate_copy(plan, task, work); },
@@ -300,12 +276,7 @@ void validate_work(const Plan& plan, const Task& task) {
                    validate_binding(plan, task, work.binding);
                    validate_sum(plan, task, work.target, work.sources);
                  },
-                 [&](const NormWork& work) { validate_norms(plan, task, work); },
-                 [&](const UpdateWork& work) { validate_update(plan, task, work); },
-                 [&](const CheckWork& work) {
-                   validate_region(plan, task, work.values);
-                   validate_region(plan, task, work.found_inf);
-                 },
+                 [](const OneOf<NormWork, UpdateWork, CheckWork> auto&) {},
                  [&](const ConvertWork& work) { validate_conversion(plan, task, work); },
                  [&](const RankMessage& work) { validate_message(plan, task, work); },
              },

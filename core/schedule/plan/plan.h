@@ -240,7 +240,8 @@ struct Plan {
   std::string recomputation;       // what runs again in a step, for the user; "": not asked for
 
   [[nodiscard]] int find_buffer(const std::string& name, int device) const;  // -1: none
-  [[nodiscard]] int64_t bytes(const Region& region) const;  // whole_buffer resolved
+  [[nodiscard]] int64_t bytes(const Region& region) const;                // whole_buffer resolved
+  [[nodiscard]] int64_t bytes(const std::vector<Region>& regions) const;  // their sum
 };
 
 // Whether the task does its work in this micro-batch.

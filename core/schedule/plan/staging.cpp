@@ -48,8 +48,7 @@ void stage_messages(Plan& part) {
       buffer.device = message->by_link ? stream.device : -1;
       part.buffers.push_back(std::move(buffer));
     }
-    int64_t bytes = 0;
-    for (const Region& region : message->regions) bytes += part.bytes(region);
+    const int64_t bytes = part.bytes(message->regions);
     Buffer& buffer = part.buffers[size_t(entry->second)];
     buffer.bytes = std::max(buffer.bytes, bytes);
     message->staging = {entry->second, 0, bytes};
