@@ -23,34 +23,6 @@ const char* to_string(StreamKind kind) {
   return names.at(size_t(kind));
 }
 
-const char* to_string(Stage stage) {
-  static constexpr std::array names{
-      "input",
-      "broadcast",
-      "forward",
-      "backward_fc",
-      "backward_conv",
-      "send_fc_gradients",
-      "update_fc",
-      "send_conv_gradients",
-      "update_conv",
-      "backward",
-      "reduce_gradients",
-      "update",
-      "broadcast_weights",
-      "report",
-      "send_activations",
-      "send_activation_gradients",
-      "backward_data",
-      "backward_weights",
-      "update_weights",
-      "load_state",
-      "store_state",
-  };
-  static_assert(names.size() == stage_count);
-  return names.at(size_t(stage));
-}
-
 const char* to_string(LayerPass pass) {
   static constexpr std::array names{"forward",  "backward_data",      "backward_weights",
                                     "backward", "forward_statistics", "backward_statistics"};

@@ -49,8 +49,8 @@ std::string dot_clusters(const Plan& plan) {
                           to_string(kind), to_string(kind));
       for (const size_t task : tasks) {
         text += fmt::format("      t{} [label={}, fillcolor=\"{}\", tooltip=\"{}\"];\n", task,
-                            quote(plan.tasks[task].label), stage_colour(plan.tasks[task].stage),
-                            to_string(plan.tasks[task].stage));
+                            quote(plan.tasks[task].label), plan.tasks[task].stage.color,
+                            plan.tasks[task].stage.name);
       }
       text += "    }\n";
     }
@@ -76,8 +76,8 @@ std::string to_text(const Plan& plan) {
     for (const Dependency& wait : task.after) {
       waits += (waits.empty() ? "  after " : ", ") + name_of(plan, wait);
     }
-    text += fmt::format("{:4}  {:<20} {:<32} {}{}\n", i, to_string(task.stage), task.label, streams,
-                        waits);
+    text +=
+        fmt::format("{:4}  {:<20} {:<32} {}{}\n", i, task.stage.name, task.label, streams, waits);
   }
   return text;
 }
@@ -146,8 +146,8 @@ class ChromeTrace {
                        {"tid", track.thread},
                        {"args", {{"name", name}}}});
   }
-  Json& add(const std::string& name, const char* category, const TraceTrack& track, double start,
-            double end) {
+  Json& add(const std::string& name, const std::string& category, const TraceTrack& track,
+            double start, double end) {
     events_.push_back({{"name", name},
                        {"cat", category},
                        {"ph", "X"},

@@ -1,7 +1,6 @@
 #include "core/schedule/report/svg.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -87,8 +86,7 @@ std::string boxes(const Plan& plan, const std::vector<TraceEvent>& events, const
           "fill=\"{}\"><title>{}: {:.3f} ms</title></rect>\n",
           picture.x(std::max(event.start, picture.begin)),
           picture.y.at({stream.device, stream.kind}) + 1, std::max(picture.wide(event), least),
-          row - 2, stage_colour(task.stage), escape_xml(task.label),
-          1e3 * (event.end - event.start));
+          row - 2, task.stage.color, escape_xml(task.label), 1e3 * (event.end - event.start));
     }
   }
   return text;
@@ -105,7 +103,7 @@ std::string legend(const Plan& plan, const std::vector<TraceEvent>& events,
   for (const Stage stage : stages) {
     const std::string name = to_string(stage);
     text += fmt::format("<rect x=\"{:.1f}\" y=\"32\" width=\"12\" height=\"12\" fill=\"{}\"/>\n", x,
-                        stage_colour(stage));
+                        stage.color);
     text += text_at(x + 16, 42, name);
     x += 30 + 6.6 * static_cast<double>(name.size());
   }
@@ -132,34 +130,6 @@ std::string axis(const Picture& picture) {
 }
 
 }  // namespace
-
-const char* stage_colour(Stage stage) {
-  static constexpr std::array colours{
-      "#d9d9d9",  // input
-      "#bebada",  // broadcast
-      "#80b1d3",  // forward
-      "#fdb462",  // backward_fc
-      "#fb8072",  // backward_conv
-      "#b3de69",  // send_fc_gradients
-      "#8dd3c7",  // update_fc
-      "#ccebc5",  // send_conv_gradients
-      "#66c2a5",  // update_conv
-      "#fb8072",  // backward
-      "#b3de69",  // reduce_gradients
-      "#8dd3c7",  // update
-      "#bebada",  // broadcast_weights
-      "#ffffb3",  // report
-      "#fccde5",  // send_activations
-      "#bc80bd",  // send_activation_gradients
-      "#fdb462",  // backward_data
-      "#fb8072",  // backward_weights
-      "#66c2a5",  // update_weights
-      "#e5c494",  // load_state
-      "#d2a56d",  // store_state
-  };
-  static_assert(colours.size() == stage_count);
-  return colours.at(static_cast<size_t>(stage));
-}
 
 std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events) {
   if (events.empty()) throw error("plan '{}': nothing to draw", plan.strategy);

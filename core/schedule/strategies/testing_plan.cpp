@@ -32,7 +32,7 @@ void emit_weights(PlanBuilder& builder) {
       for (const Interval& range : of_source) {
         segments.push_back({builder.weights(source, range), builder.weights(target, range)});
       }
-      builder.emit_transfer("broadcast weights", Stage::broadcast, -1, source, target,
+      builder.emit_transfer("broadcast weights", stages::broadcast, -1, source, target,
                             std::move(segments), When::micro_batch_0);
     }
   }

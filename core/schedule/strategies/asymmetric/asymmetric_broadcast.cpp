@@ -6,6 +6,7 @@
 
 #include "core/schedule/strategies/common/buckets.h"
 #include "core/schedule/strategies/common/collectives.h"
+#include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
 
@@ -82,7 +83,7 @@ void emit_broadcasts(PlanBuilder& builder, const WeightDivision& division,
     builder.emit_transfer(
         fmt::format("broadcast {}{} {}", builder.net().layers[size_t(message.layer)].name,
                     is_divided ? fmt::format(" of @{}", message.owner) : "", message.number),
-        Stage::broadcast, message.layer, transfer.from, transfer.to, std::move(segments),
+        stages::broadcast, message.layer, transfer.from, transfer.to, std::move(segments),
         When::last_micro_batch, full_duplex);
   }
 }

@@ -18,6 +18,11 @@ namespace tandem {
 
 namespace {
 
+// The devices that compute the gradients of activations are others than those of the weights.
+constexpr Stage backward_data_stage{16, "backward_data", "#fdb462"};
+constexpr Stage backward_weights_stage{17, "backward_weights", "#fb8072"};
+constexpr Stage update_weights_stage{18, "update_weights", "#66c2a5"};
+
 class Asymmetric {
  public:
   Asymmetric(const StrategyInputs& inputs, AsymmetricGroups groups, WeightDivision division)
@@ -113,7 +118,7 @@ class Asymmetric {
     if (both.is_empty()) return;
     if (from == to) {
       builder_.emit_copy(
-          fmt::format("keep {} @{}", name, to), Stage::send_activations, layer,
+          fmt::format("keep {} @{}", name, to), stages::send_activations, layer,
           {{to, StreamKind::copy}},
           {{builder_.tensor(from, tensor, both), builder_.tensor(work.shard, tensor, both)}});
       return;
@@ -122,7 +127,7 @@ class Asymmetric {
       const std::string rows =
           some.count() == both.count() ? "" : fmt::format(", rows {}-{}", some.begin, some.end);
       builder_.emit_transfer(
-          fmt::format("send {}{}", name, rows), Stage::send_activations, layer, from, to,
+          fmt::format("send {}{}", name, rows), stages::send_activations, layer, from, to,
           {{builder_.tensor(from, tensor, some), builder_.tensor(work.shard, tensor, some)}},
           When::every_micro_batch, full_duplex);
     }
@@ -170,7 +175,7 @@ class Asymmetric {
             "send {} activation gradients{}{}", l.name,
             part.is_own() ? "" : fmt::format(" of @{}", part.forward_on),
             is_whole ? "" : fmt::format(", rows {}-{}", message.rows.begin, message.rows.end)),
-        Stage::send_activation_gradients, layer, part.device, device, std::move(segments),
+        stages::send_activation_gradients, layer, part.device, device, std::move(segments),
         When::every_micro_batch, full_duplex);
   }
 
@@ -228,7 +233,7 @@ class Asymmetric {
   }
 
   void emit_activation_gradient(int shard, int layer, Interval rows) {
-    if (!builder_.emit_backward_data(shard, layer, Stage::backward_data, rows)) return;
+    if (!builder_.emit_backward_data(shard, layer, backward_data_stage, rows)) return;
     for (const int input : net_.layer(layer).inputs) forget_sent(shard, input, rows);
   }
   // W has another gradient than the one that is there now.
@@ -249,7 +254,7 @@ class Asymmetric {
         if (division_.is_divided(layer)) {
           emit_gradients(layer, shares[i], builder_.rows(shard), false);
         } else {
-          builder_.emit_backward_weights(shard, layer, Stage::backward_weights);
+          builder_.emit_backward_weights(shard, layer, backward_weights_stage);
         }
         continue;
       }
@@ -271,19 +276,19 @@ class Asymmetric {
     if (division_.is_divided(layer)) builder_.slice_outputs(use, share.interval);
     builder_.emit_pass(builder_.label(LayerPass::backward_weights, layer, shard) +
                            (is_whole ? "" : fmt::format(", rows {}-{}", rows.begin, rows.end)),
-                       Stage::backward_weights,
+                       backward_weights_stage,
                        {builder_.add_binding(std::move(use)), LayerPass::backward_weights, adds});
   }
 
   void emit_update(int layer, const Placement& share) {
     const std::string& name = net_.layers[size_t(layer)].name;
     if (division_.is_divided(layer)) {
-      builder_.emit_update(fmt::format("update {} @{}", name, share.device), Stage::update_weights,
+      builder_.emit_update(fmt::format("update {} @{}", name, share.device), update_weights_stage,
                            share.device, slices_of(net_, layer, share.interval),
                            StreamKind::update);
       return;
     }
-    updates_.add(share.device, Stage::update_weights, name, weights_completed_by(net_, layer));
+    updates_.add(share.device, update_weights_stage, name, weights_completed_by(net_, layer));
   }
 
   AsymmetricGroups groups_;

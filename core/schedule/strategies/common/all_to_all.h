@@ -8,12 +8,13 @@
 #include <string>
 
 #include "core/schedule/builder/plan_builder.h"
+#include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
 
 struct AllToAll {
   std::string what;  // in the labels of its tasks: "send fc1"
-  Stage stage = Stage::send_activations;
+  Stage stage = stages::send_activations;
   int layer = -1;
   // Where the part of `source` for `target` lies on both.
   std::function<CopySegment(int source, int target)> part{};

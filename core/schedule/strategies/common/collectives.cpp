@@ -21,19 +21,19 @@ class ToRoot : public Collective {
       : builder_(builder), order_(device_order(builder.inputs())) {}
 
   void emit_update(const Bucket& bucket) override {
-    builder_.emit_update(fmt::format("update {} @0", bucket.name), Stage::update, 0, bucket.weights,
-                         StreamKind::update);
+    builder_.emit_update(fmt::format("update {} @0", bucket.name), stages::update, 0,
+                         bucket.weights, StreamKind::update);
   }
   [[nodiscard]] bool updates_everywhere() const override { return false; }
 
  protected:
   void emit_norms(const Bucket& bucket) {
-    builder_.emit_norms(fmt::format("norms {} @0", bucket.name), Stage::update, 0, bucket.weights,
+    builder_.emit_norms(fmt::format("norms {} @0", bucket.name), stages::update, 0, bucket.weights,
                         StreamKind::update);
   }
   void emit_copy(const Bucket& bucket, int source, int target) {
     builder_.emit_transfer(
-        "broadcast " + bucket.name, Stage::broadcast_weights, bucket.layer, source, target,
+        "broadcast " + bucket.name, stages::broadcast_weights, bucket.layer, source, target,
         {{builder_.weights(source, bucket.range), builder_.weights(target, bucket.range)}},
         When::last_micro_batch, full_duplex);
   }
@@ -51,12 +51,13 @@ class Serial final : public ToRoot {
     std::vector<Region> received;
     for (int device = 1; device < devices(); ++device) {
       received.push_back(builder_.received_gradients(device, bucket.range));
-      builder_.emit_transfer("reduce " + bucket.name, Stage::reduce_gradients, bucket.layer, device,
-                             0, {{builder_.gradients(device, bucket.range), received.back()}},
+      builder_.emit_transfer("reduce " + bucket.name, stages::reduce_gradients, bucket.layer,
+                             device, 0,
+                             {{builder_.gradients(device, bucket.range), received.back()}},
                              When::last_micro_batch, full_duplex);
     }
     if (!received.empty()) {
-      builder_.emit_add(fmt::format("add {} @0", bucket.name), Stage::reduce_gradients,
+      builder_.emit_add(fmt::format("add {} @0", bucket.name), stages::reduce_gradients,
                         {0, StreamKind::update}, builder_.gradients(0, bucket.range),
                         std::move(received), When::last_micro_batch);
     }
@@ -108,11 +109,11 @@ class Tree final : public ToRoot {
   void emit_pair(const Bucket& bucket, int distance, int source, int target) {
     const Region received = builder_.arriving_gradients(
         target, fmt::format("received gradients, distance {}", distance), bucket.range);
-    builder_.emit_transfer("reduce " + bucket.name, Stage::reduce_gradients, bucket.layer, source,
+    builder_.emit_transfer("reduce " + bucket.name, stages::reduce_gradients, bucket.layer, source,
                            target, {{builder_.gradients(source, bucket.range), received}},
                            When::last_micro_batch, full_duplex);
     builder_.emit_add(fmt::format("add {} of @{} @{}", bucket.name, source, target),
-                      Stage::reduce_gradients, {target, StreamKind::update},
+                      stages::reduce_gradients, {target, StreamKind::update},
                       builder_.gradients(target, bucket.range), {received}, When::last_micro_batch);
   }
   // The largest power of two below the number of devices.
@@ -132,12 +133,13 @@ class Ring final : public Collective {
       : builder_(builder), group_(builder, device_order(builder.inputs())) {}
 
   void emit_reduction(const Bucket& bucket) override {
-    const RingGroup::Label label{bucket.name, bucket.layer};
+    const RingGroup::Label label{bucket.name, bucket.layer, stages::reduce_gradients,
+                                 stages::reduce_gradients};
     group_.emit_reduce_scatter(label, bucket.range);
     if (is_owned()) return;
     group_.emit_all_gather(label, bucket.range, &PlanBuilder::gradients);
     for (int device = 0; device < devices(); ++device) {
-      builder_.emit_norms(fmt::format("norms {} @{}", bucket.name, device), Stage::update, device,
+      builder_.emit_norms(fmt::format("norms {} @{}", bucket.name, device), stages::update, device,
                           bucket.weights, StreamKind::update);
     }
   }
@@ -146,7 +148,7 @@ class Ring final : public Collective {
     for (int place = 0; place < devices(); ++place) {
       const int device = group_.member(place);
       if (!is_owned()) {
-        builder_.emit_update(fmt::format("update {} @{}", bucket.name, device), Stage::update,
+        builder_.emit_update(fmt::format("update {} @{}", bucket.name, device), stages::update,
                              device, bucket.weights, StreamKind::update);
         continue;
       }
@@ -156,14 +158,14 @@ class Ring final : public Collective {
         if (parts.empty()) continue;
         builder_.emit_update(
             fmt::format("update {} {} @{}", bucket.name, RingGroup::part_name(place, half), device),
-            Stage::update, device, parts, StreamKind::update);
+            stages::update, device, parts, StreamKind::update);
       }
     }
   }
 
   void emit_broadcast(const Bucket& bucket) override {
     if (!is_owned()) return;
-    group_.emit_all_gather({bucket.name, bucket.layer, Stage::broadcast_weights}, bucket.range,
+    group_.emit_all_gather({bucket.name, bucket.layer, stages::broadcast_weights}, bucket.range,
                            &PlanBuilder::weights);
   }
 

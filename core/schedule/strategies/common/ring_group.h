@@ -20,7 +20,7 @@ class RingGroup {
   struct Label {
     std::string name;  // "conv1 gradients"
     int layer = -1;
-    Stage stage = Stage::reduce_gradients, adding = Stage::reduce_gradients;
+    Stage stage, adding{};  // of copies, and of the additions of a reduction
   };
   using Array = Region (PlanBuilder::*)(int device, Interval range);
 

@@ -145,7 +145,7 @@ void emit_broadcast(PlanBuilder& builder, const std::string& what, int layer,
     for (const Interval& range : ranges) {
       segments.push_back({builder.weights(0, range), builder.weights(device, range)});
     }
-    builder.emit_transfer("broadcast " + what, Stage::broadcast, layer, 0, device,
+    builder.emit_transfer("broadcast " + what, stages::broadcast, layer, 0, device,
                           std::move(segments), when);
   }
 }

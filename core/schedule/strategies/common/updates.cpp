@@ -79,7 +79,7 @@ void Updates::exchange_norms() {
       if (!mine.contains(weight)) missing[from].push_back(weight);
     }
     for (const auto& [from, weights] : missing) {
-      send_norms(Stage::update_conv, from, device, weights);
+      send_norms(stages::update_conv, from, device, weights);
     }
   }
 }

@@ -113,7 +113,7 @@ Plan build_layerwise(const StrategyInputs& inputs) {
   }
   size_t next = 0;
   for (int layer = static_cast<int>(builder.net().layers.size()); layer-- > 0;) {
-    stages::emit_backward(builder, layer, layer + 1, Stage::backward, StreamKind::control);
+    stages::emit_backward(builder, layer, layer + 1, stages::backward, StreamKind::control);
     for (; next < transfers.size(); ++next) {
       const Bucket& bucket = buckets[size_t(transfers[next].bucket)];
       if (bucket.layer < layer) break;

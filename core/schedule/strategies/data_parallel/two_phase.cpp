@@ -43,23 +43,23 @@ void emit_step(PlanBuilder& builder, const Parts& parts, bool hidden) {
   stages::emit_forward(builder);
   stages::emit_report(builder, true);
   const int layers = static_cast<int>(net.layers.size());
-  stages::emit_backward(builder, parts.split_layer, layers, Stage::backward_fc);
-  stages::emit_reduction(builder, "fc gradients", fc, Stage::send_fc_gradients, Stage::update_fc);
-  builder.emit_norms("norms fc @0", Stage::update_fc, 0, parts.fc_weights);
+  stages::emit_backward(builder, parts.split_layer, layers, stages::backward_fc);
+  stages::emit_reduction(builder, "fc gradients", fc, stages::send_fc_gradients, stages::update_fc);
+  builder.emit_norms("norms fc @0", stages::update_fc, 0, parts.fc_weights);
   const auto update_fc = [&] {
-    builder.emit_update("update fc @0", Stage::update_fc, 0, parts.fc_weights);
+    builder.emit_update("update fc @0", stages::update_fc, 0, parts.fc_weights);
     if (hidden) stages::emit_broadcast(builder, "fc weights", -1, fc, When::last_micro_batch);
   };
   // A clipped update needs the norm of all gradients: then only the copies overlap.
   const bool waits = builder.inputs().clips_gradients && !parts.conv_weights.empty();
   if (!waits) update_fc();
-  stages::emit_backward(builder, 0, parts.split_layer, Stage::backward_conv);
+  stages::emit_backward(builder, 0, parts.split_layer, stages::backward_conv);
   if (parts.conv_weights.empty()) return;
-  stages::emit_reduction(builder, "conv gradients", conv, Stage::send_conv_gradients,
-                         Stage::update_conv);
-  builder.emit_norms("norms conv @0", Stage::update_conv, 0, parts.conv_weights);
+  stages::emit_reduction(builder, "conv gradients", conv, stages::send_conv_gradients,
+                         stages::update_conv);
+  builder.emit_norms("norms conv @0", stages::update_conv, 0, parts.conv_weights);
   if (waits) update_fc();
-  builder.emit_update("update conv @0", Stage::update_conv, 0, parts.conv_weights);
+  builder.emit_update("update conv @0", stages::update_conv, 0, parts.conv_weights);
   if (hidden) broadcast_layer_by_layer(builder, parts.conv_weights);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/schedule/plan/buffers.h"
+#include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
 
@@ -123,7 +124,7 @@ void Slices::emit_pass(LayerPass pass, PlanBinding use, const std::string& suffi
   const std::string label =
       fmt::format("{} {} @{}{}{}", to_string(pass), net_.layer(use.layer).name, use.device,
                   suffix.empty() ? "" : " ", suffix);
-  builder_.emit_pass(label, pass == LayerPass::forward ? Stage::forward : Stage::backward_fc,
+  builder_.emit_pass(label, pass == LayerPass::forward ? Stage::forward : stages::backward_fc,
                      {builder_.add_binding(std::move(use)), pass, accumulate});
 }
 

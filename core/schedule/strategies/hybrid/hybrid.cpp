@@ -264,7 +264,7 @@ class Hybrid {
     for (size_t i = 0; i < roles_.conv.size(); ++i) {
       const int from = roles_.conv[i], to = roles_.partner(i);
       builder_.emit_transfer(
-          fmt::format("send {}", name), Stage::send_activations, roles_.last_conv, from, to,
+          fmt::format("send {}", name), stages::send_activations, roles_.last_conv, from, to,
           {{builder_.tensor(from, tensor), builder_.tensor(to, tensor, builder_.rows(from))}},
           When::every_micro_batch, full_duplex);
     }
@@ -303,8 +303,8 @@ class Hybrid {
 
   void emit_backward_fc() {
     for (int layer = static_cast<int>(net_.layers.size()); layer-- > roles_.last_conv;) {
-      stages::emit_backward(builder_, roles_.fc, layer, Stage::backward_fc, StreamKind::control);
-      emit_layer_update(layer, fc_ring_, Stage::send_fc_gradients, Stage::update_fc);
+      stages::emit_backward(builder_, roles_.fc, layer, stages::backward_fc, StreamKind::control);
+      emit_layer_update(layer, fc_ring_, stages::send_fc_gradients, stages::update_fc);
     }
   }
 
@@ -325,7 +325,7 @@ class Hybrid {
       }
       if (!inputs.empty()) {
         builder_.emit_transfer(fmt::format("send {} activation gradients", boundary_layer_.name),
-                               Stage::send_activation_gradients, roles_.last_conv, from, to,
+                               stages::send_activation_gradients, roles_.last_conv, from, to,
                                std::move(inputs), When::every_micro_batch, full_duplex);
       }
       if (weights.empty()) continue;
@@ -334,19 +334,19 @@ class Hybrid {
         segments.push_back({builder_.gradients(from, range), builder_.gradients(to, range)});
       }
       builder_.emit_transfer(fmt::format("send averaged {} gradients", boundary_layer_.name),
-                             Stage::send_conv_gradients, roles_.last_conv, from, to,
+                             stages::send_conv_gradients, roles_.last_conv, from, to,
                              std::move(segments), When::last_micro_batch, full_duplex);
     }
     for (const int device : roles_.conv) {
-      updates_.add(device, Stage::update_conv, boundary_layer_.name, weights);
+      updates_.add(device, stages::update_conv, boundary_layer_.name, weights);
     }
   }
 
   void emit_backward_conv() {
     for (int layer = roles_.last_conv; layer-- > 0;) {
-      stages::emit_backward(builder_, roles_.conv, layer, Stage::backward_conv,
+      stages::emit_backward(builder_, roles_.conv, layer, stages::backward_conv,
                             StreamKind::control);
-      emit_layer_update(layer, conv_ring_, Stage::send_conv_gradients, Stage::update_conv);
+      emit_layer_update(layer, conv_ring_, stages::send_conv_gradients, stages::update_conv);
     }
   }
 
