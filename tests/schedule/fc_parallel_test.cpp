@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/strategies/fc_parallel/fc_parallel.h"
 #include "core/schedule/strategies/fc_parallel/rounds.h"
 #include "tests/schedule/frozen_layers.h"
 #include "tests/schedule/plan_checks.h"

@@ -10,11 +10,11 @@
 
 #include "core/schedule/builder/plan_builder.h"
 #include "core/schedule/plan/buffers.h"
-#include "core/schedule/plan/races.h"
 #include "core/schedule/report/report.h"
 #include "core/schedule/strategies/common/fastest_variant.h"
 #include "core/schedule/strategies/common/stages.h"
 #include "tests/schedule/plan_checks.h"
+#include "tests/support/races.h"
 
 namespace tandem::test {
 namespace {
