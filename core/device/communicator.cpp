@@ -75,22 +75,24 @@ void Communicator::watch(const std::function<void()>& call, int peer, const char
   if (watchdog_.expires(call)) throw Error(waited_text(peer, act, what));
 }
 
-void Communicator::send(int peer, const void* data, int64_t bytes, const char* what) const {
+void Communicator::send(int peer, const void* data, int64_t bytes, const char* what,
+                        const char* act) const {
   const tandem_part part{const_cast<void*>(data), bytes};  // a send only reads it
   const auto call = [&] {
     check(transport_.send(communicator_, peer, own_channel, &part, 1),
           fmt::format("a message to rank {}", peer));
   };
-  watch(call, peer, "receive", what);
+  watch(call, peer, act, what);
 }
 
-void Communicator::receive(int peer, void* data, int64_t bytes, const char* what) const {
+void Communicator::receive(int peer, void* data, int64_t bytes, const char* what,
+                           const char* act) const {
   const tandem_part part{data, bytes};
   const auto call = [&] {
     check(transport_.receive(communicator_, peer, own_channel, &part, 1),
           fmt::format("a message from rank {}", peer));
   };
-  watch(call, peer, "send", what);
+  watch(call, peer, act, what);
 }
 
 void Communicator::send_text(int peer, const std::string& text, const char* what) const {
@@ -109,20 +111,8 @@ std::string Communicator::receive_text(int peer, const char* what) const {
 
 void Communicator::gather_words(const char* act, const char* act_of_root, const char* what) const {
   int64_t word = 0;
-  const tandem_part part{&word, sizeof(word)};
-  if (rank() != 0) {
-    const auto call = [&] {
-      check(transport_.send(communicator_, 0, own_channel, &part, 1), "a message to rank 0");
-    };
-    return watch(call, 0, act_of_root, what);
-  }
-  for (int peer = 1; peer < size(); ++peer) {
-    const auto call = [&] {
-      check(transport_.receive(communicator_, peer, own_channel, &part, 1),
-            fmt::format("a message from rank {}", peer));
-    };
-    watch(call, peer, act, what);
-  }
+  if (rank() != 0) return send(0, &word, sizeof(word), what, act_of_root);
+  for (int peer = 1; peer < size(); ++peer) receive(peer, &word, sizeof(word), what, act);
 }
 
 void Communicator::watched_broadcast(void* data, int64_t bytes, const char* act_of_root,

@@ -1,4 +1,5 @@
-#include "core/device/find_topology.h"
+#include "core/device/machine.h"
+#include "core/device/topology.h"
 
 #include <cstddef>
 

@@ -45,21 +45,31 @@ struct Unit {
   double factor;
 };
 
-// A number and its unit; `example` shows one.
+struct Quantity {
+  double number = 0;
+  const Unit* unit = nullptr;  // null: the text is no number with one of the units
+};
+
+Quantity read_quantity(const std::string& text, const std::vector<Unit>& units) {
+  Quantity quantity;
+  const char* last = text.data() + text.size();
+  const auto [end, status] = std::from_chars(text.data(), last, quantity.number);
+  const auto found = std::find_if(units.begin(), units.end(), [&](const Unit& known) {
+    return std::string(end, last) == known.name;
+  });
+  if (status == std::errc() && found != units.end()) quantity.unit = &*found;
+  return quantity;
+}
+
+// `example` shows one.
 double parse_quantity(const std::string& where, const std::string& field, const std::string& value,
                       const std::vector<Unit>& units, const char* example) {
-  double number = 0;
-  const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
-  const std::string unit(end, value.data() + value.size());
-  const auto found = std::find_if(units.begin(), units.end(),
-                                  [&](const Unit& known) { return unit == known.name; });
-  if (status != std::errc() || found == units.end() || !(number >= 0) || number > 1e18) {
-    std::vector<std::string> names;
-    for (const Unit& known : units) names.emplace_back(known.name);
-    throw error("{}: {} '{}' is not a number, 0 or more, with a unit ({}), as in {}", where, field,
-                value, fmt::join(names, ", "), example);
-  }
-  return number * found->factor;
+  const auto [number, unit] = read_quantity(value, units);
+  if (unit != nullptr && number >= 0 && number <= 1e18) return number * unit->factor;
+  std::vector<std::string> names;
+  for (const Unit& known : units) names.emplace_back(known.name);
+  throw error("{}: {} '{}' is not a number, 0 or more, with a unit ({}), as in {}", where, field,
+              value, fmt::join(names, ", "), example);
 }
 
 }  // namespace
@@ -124,13 +134,9 @@ int64_t parse_size(const std::string& text, const std::string& option) {
                                        {"KiB", 1024.0},
                                        {"MiB", 1024.0 * 1024},
                                        {"GiB", 1024.0 * 1024 * 1024}};
-  double number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string unit(end, text.data() + text.size());
-  const auto found = std::find_if(units.begin(), units.end(),
-                                  [&](const Unit& known) { return unit == known.name; });
-  const double bytes = found == units.end() ? 0 : number * found->factor;
-  if (status != std::errc() || !(bytes >= 1) || bytes > 1e15) {
+  const auto [number, unit] = read_quantity(text, units);
+  const double bytes = unit == nullptr ? 0 : number * unit->factor;
+  if (!(bytes >= 1) || bytes > 1e15) {
     throw error(
         "{} {}: not a size of a byte or more with a unit (B, kB, MB, GB, KiB, MiB, GiB), "
         "as in 4MiB",

@@ -5,7 +5,7 @@
 #include "core/cli/arguments.h"
 #include "core/cli/commands.h"
 #include "core/cli/print.h"
-#include "core/device/find_topology.h"
+#include "core/device/topology.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 #include "core/ranks/measure_links.h"

@@ -8,7 +8,7 @@
 #include "core/cli/plan_report.h"
 #include "core/cli/print.h"
 #include "core/cli/strategy_arguments.h"
-#include "core/device/find_topology.h"
+#include "core/device/topology.h"
 #include "core/formats/safetensors.h"
 #include "core/model/passes/build_net.h"
 #include "core/ranks/rank_links.h"

@@ -37,7 +37,7 @@ StepModel::StepModel(const Net& net, const Plan& plan, const CostTable& costs, c
 void StepModel::estimate_tasks(const Net& net, const Plan& plan, const CostTable& costs,
                                const Topology* topology) {
   const auto device = [&](const Region& region) {
-    const Buffer& buffer = plan.buffers[size_t(region.buffer)];
+    const Buffer& buffer = plan.buffer(region.buffer);
     return buffer.is_extended ? TANDEM_HOST : buffer.device;
   };
   reserve_lists(plan);

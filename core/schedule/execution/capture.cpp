@@ -57,7 +57,7 @@ GraphUse parse_graph_use(const std::string& text) {
 
 bool touches_external(const Plan& plan, const Task& task) {
   const auto is_external = [&](const Region& region) {
-    return region.buffer >= 0 && plan.buffers[size_t(region.buffer)].kind == BufferKind::external;
+    return region.buffer >= 0 && plan.buffer(region.buffer).kind == BufferKind::external;
   };
   return std::any_of(task.reads.begin(), task.reads.end(), is_external) ||
          std::any_of(task.writes.begin(), task.writes.end(), is_external);

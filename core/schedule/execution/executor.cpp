@@ -40,7 +40,7 @@ int64_t round_of(const Plan& plan) {
 std::vector<Dependency> event_waits(const Plan& plan, const Task& task) {
   std::vector<Dependency> result;
   for (const Dependency& wait : task.after) {
-    const std::vector<StreamId>& streams = plan.tasks[size_t(wait.task)].streams;
+    const std::vector<StreamId>& streams = plan.task(wait.task).streams;
     const bool same = std::find(streams.begin(), streams.end(), task.streams[0]) != streams.end();
     if (!same && wait.micro_batches_back < in_flight) result.push_back(wait);
   }
@@ -284,14 +284,14 @@ void Executor::State::issue_task(int index) {
     if (failed.load()) return;
     issue_on_streams(index, micro_batch, false);
   } catch (const std::exception& failure) {
-    fail(fmt::format("{}: task '{}': {}", step_name(plan, micro_batch),
-                     plan.tasks[size_t(index)].label, failure.what()));
+    fail(fmt::format("{}: task '{}': {}", step_name(plan, micro_batch), plan.task(index).label,
+                     failure.what()));
   }
   bodies_done.fetch_add(1, std::memory_order_release);
 }
 
 void Executor::State::issue_on_streams(int index, int64_t micro_batch, bool is_captured) {
-  const Task& task = plan.tasks[size_t(index)];
+  const Task& task = plan.task(index);
   const TaskEvents& marks = is_captured ? graphs.marks() : events;
   const Stream& stream = runtime.stream(task.streams[0]);
   for (size_t other = 1; other < task.streams.size(); ++other) {
@@ -318,7 +318,7 @@ void Executor::State::issue_on_streams(int index, int64_t micro_batch, bool is_c
 }
 
 void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
-  const char* label = plan.tasks[size_t(task)].label.c_str();
+  const char* label = plan.task(task).label.c_str();
   const auto copy = [&] {
     for (const tandem_rows& rows : work.copies) stream.copy_rows(label, rows);
   };
@@ -332,7 +332,7 @@ void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
 
 // What the task takes in this micro-batch on a device of that speed, by what the costs say.
 double Executor::State::varied_seconds(int task, int64_t micro_batch, double seconds) const {
-  const auto device = size_t(plan.tasks[size_t(task)].streams[0].device);
+  const auto device = size_t(plan.task(task).streams[0].device);
   if (device < options.speeds.size()) seconds /= options.speeds[device];
   if (options.variation <= 0 || seconds <= 0) return seconds;
   const uint32_t bits =

@@ -113,7 +113,7 @@ std::byte* Lowering::address(const Region& region, int64_t micro_batch,
 
 Lowered Lowering::lower(int task_index, int64_t micro_batch,
                         const std::vector<void*>& externals) const {
-  const Task& task = plan_.tasks[size_t(task_index)];
+  const Task& task = plan_.task(task_index);
   const Resolver at{*this, micro_batch, externals};
   Lowered result;
   result.micro_batch = micro_batch;
@@ -160,7 +160,7 @@ void Lowering::lower_rows(const CopyWork& work, const Resolver& at, Lowered& res
 }
 
 int Lowering::device_of(const Region& region) const {
-  const Buffer& buffer = plan_.buffers[size_t(region.buffer)];
+  const Buffer& buffer = plan_.buffer(region.buffer);
   return buffer.is_extended ? TANDEM_HOST : buffer.device;
 }
 
@@ -214,8 +214,8 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
     result.run = &no_kernel;
     return;
   }
-  const PlanBinding& binding = plan_.bindings[size_t(work.binding)];
-  const Layer& layer = net_.layers[size_t(binding.layer)];
+  const PlanBinding& binding = plan_.binding(work.binding);
+  const Layer& layer = net_.layer(binding.layer);
   // The micro-batches of a step after its first add to the gradients of those before.
   const bool accumulates = work.accumulate || at.micro_batch % plan_.micro_batches_per_step != 0;
   const auto pointers = at.pointers(binding, layer, work.pass, accumulates);
@@ -256,8 +256,8 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
 GuardedPass Lowering::guarded_pass(const LayerWork& work, bool accumulates,
                                    const LayerPointers& pointers) const {
   using Access = GuardedAccess;
-  const PlanBinding& binding = plan_.bindings[size_t(work.binding)];
-  const Layer& layer = net_.layers[size_t(binding.layer)];
+  const PlanBinding& binding = plan_.binding(work.binding);
+  const Layer& layer = net_.layer(binding.layer);
   const LayerPass pass = work.pass;
   const bool is_statistics =
       pass == LayerPass::forward_statistics || pass == LayerPass::backward_statistics;
@@ -303,9 +303,7 @@ GuardedPass Lowering::guarded_pass(const LayerWork& work, bool accumulates,
       !gives_weights ? Access::hidden
       : accumulates  ? Access::update
                      : whole);
-  const auto bytes_of = [&](int buffer) {
-    return buffer < 0 ? 0 : plan_.buffers[size_t(buffer)].bytes;
-  };
+  const auto bytes_of = [&](int buffer) { return buffer < 0 ? 0 : plan_.buffer(buffer).bytes; };
   result.add({"saved memory", pointers.pass.saved, bytes_of(binding.saved), 0,
               is_forward      ? Access::fill
               : is_statistics ? Access::read

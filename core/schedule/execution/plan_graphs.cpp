@@ -35,7 +35,7 @@ bool contains(const std::vector<StreamId>& streams, StreamId stream) {
 std::vector<StreamId> streams_of(const Plan& plan, const std::vector<int>& tasks) {
   std::vector<StreamId> result;
   for (const int task : tasks) {
-    for (const StreamId stream : plan.tasks[size_t(task)].streams) {
+    for (const StreamId stream : plan.task(task).streams) {
       if (!contains(result, stream)) result.push_back(stream);
     }
   }
@@ -47,7 +47,7 @@ std::vector<int> last_of_streams(const Plan& plan, const std::vector<int>& tasks
   std::vector<StreamId> seen;
   std::vector<int> result;
   for (auto task = tasks.rbegin(); task != tasks.rend(); ++task) {
-    const StreamId stream = plan.tasks[size_t(*task)].streams[0];
+    const StreamId stream = plan.task(*task).streams[0];
     if (contains(seen, stream)) continue;
     seen.push_back(stream);
     result.push_back(*task);
@@ -74,7 +74,7 @@ PlanGraphs::PlanGraphs(const Runtime& runtime, const Plan& plan, const TaskEvent
   outside.insert(outside.end(), split_.after.begin(), split_.after.end());
   last_before_ = last_of_streams(plan, split_.before);
   last_outside_ = last_of_streams(plan, outside);
-  launcher_ = plan.tasks[size_t(split_.captured.front())].streams[0];
+  launcher_ = plan.task(split_.captured.front()).streams[0];
   const std::vector<StreamId> live = streams_of(plan, outside);
   for (const StreamId stream : streams_of(plan, split_.captured)) {
     if (stream == launcher_) continue;

@@ -18,12 +18,12 @@ bool reached(const Event& event) {
 }
 
 std::string quoted(const Plan& plan, int task) {
-  return fmt::format("'{}'", plan.tasks[size_t(task)].label);
+  return fmt::format("'{}'", plan.task(task).label);
 }
 
 // What the task may wait for: its waits, and what comes before it on its streams.
 std::vector<Dependency> awaited(const Plan& plan, int task) {
-  std::vector<Dependency> result = plan.tasks[size_t(task)].after;
+  std::vector<Dependency> result = plan.task(task).after;
   const auto before = stream_predecessors(plan);
   const std::vector<Dependency>& on_streams = before[size_t(task)];
   result.insert(result.end(), on_streams.begin(), on_streams.end());
@@ -107,7 +107,7 @@ std::string explain_stuck_graph(const Plan& plan, const CaptureSplit& split,
                                        micro_batch, seconds, false);
   if (!first.empty()) return first;
   if (is_after) return unfinished(plan, micro_batch, seconds);
-  const auto label = [&](int task) { return plan.tasks[size_t(task)].label; };
+  const auto label = [&](int task) { return plan.task(task).label; };
   return fmt::format(
       "{}: its {} tasks from '{}' to '{}', which run as one graph, have not finished in {} s; "
       "--graphs off names the one that is stuck",

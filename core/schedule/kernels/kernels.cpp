@@ -145,7 +145,7 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
 
 void need(Plan& plan, int buffer, int64_t bytes) {
   if (buffer < 0) return;
-  int64_t& needed = plan.buffers[size_t(buffer)].bytes;
+  int64_t& needed = plan.buffer(buffer).bytes;
   needed = std::max(needed, bytes);
 }
 
@@ -205,7 +205,7 @@ struct Kernels::State {
     std::map<int64_t, std::vector<Shape>> shapes;  // by rows
     for (size_t i = 0; i < kernels.size(); ++i) {
       const PlanBinding& binding = plan.bindings[i];
-      const Layer& layer = net.layers[size_t(binding.layer)];
+      const Layer& layer = net.layer(binding.layer);
       kernels[i].table = &registry.kernel(layer.type->name, runtime.machine().kind());
       const tandem_kernel& table = *kernels[i].table;
       require_activation(layer, table, table.fused_activations, binding.activation);
@@ -293,7 +293,7 @@ Kernels::Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& 
   for (size_t i = 0; i < plan.bindings.size(); ++i) {
     const PlanBinding& binding = plan.bindings[i];
     const Prepared& prepared = state_->kernels[i];
-    require(net.layers[size_t(binding.layer)], prepared,
+    require(net.layer(binding.layer), prepared,
             plan.bytes(binding.forward_statistics) / buffers::float_bytes);
     need(plan, binding.saved, prepared.report.saved_bytes);
     need(plan, binding.scratch, prepared.report.scratch_bytes);

@@ -23,7 +23,7 @@ bool share_a_stream(const Task& a, const Task& b) {
 DependencyLists conflicts(const Plan& plan) {
   std::vector<DependencyLists::Entry> found;
   for_each_conflict(plan, [&](int earlier, int later, int micro_batches_back) {
-    if (share_a_stream(plan.tasks[size_t(earlier)], plan.tasks[size_t(later)])) return;
+    if (share_a_stream(plan.task(earlier), plan.task(later))) return;
     found.push_back({later, {earlier, micro_batches_back}});
   });
   DependencyLists result(plan.tasks.size(), found);

@@ -87,7 +87,7 @@ class Localizer {
   [[nodiscard]] bool is_mine(int device) const { return ranks_.of_device[size_t(device)] == rank_; }
   [[nodiscard]] int local(int device) const { return device < 0 ? device : ranks_.local(device); }
   [[nodiscard]] int rank_of(const Region& region) const {
-    const Buffer& buffer = whole_.buffers[size_t(region.buffer)];
+    const Buffer& buffer = whole_.buffer(region.buffer);
     if (buffer.device >= 0) return ranks_.of_device[size_t(buffer.device)];
     return buffer.kind == BufferKind::external ? everywhere : host_rank;
   }
@@ -145,7 +145,7 @@ class Localizer {
       if (ranks_.of_device[size_t(stream.device)] == rank) streams.push_back(stream);
     }
     if (!streams.empty()) return streams;
-    const int device = whole_.buffers[size_t(region.buffer)].device;
+    const int device = whole_.buffer(region.buffer).device;
     return {{device >= 0 ? device : first_device_.at(rank), StreamKind::communication}};
   }
 
@@ -239,7 +239,7 @@ class Localizer {
   // Both sides say the same of the message.
   [[nodiscard]] bool is_by_link(const Part& part) const {
     const auto is_on_device = [&](const Region& region) {
-      const Buffer& buffer = whole_.buffers[size_t(region.buffer)];
+      const Buffer& buffer = whole_.buffer(region.buffer);
       return buffer.device >= 0 && !buffer.is_extended;
     };
     return path_ == MessagePath::links &&

@@ -42,8 +42,8 @@ std::vector<Life> lives(const Plan& plan) {
   std::vector<Life> result(plan.buffers.size());
   for_each_access(plan, [&](const Access& access) {
     Life& life = result[size_t(access.buffer)];
-    const Task& task = plan.tasks[size_t(access.task)];
-    const int64_t bytes = plan.buffers[size_t(access.buffer)].bytes;
+    const Task& task = plan.task(access.task);
+    const int64_t bytes = plan.buffer(access.buffer).bytes;
     const Interval used = intersection(access.bytes, {0, bytes});
     const bool writes_all = access.writes && used.begin == 0 && used.end == bytes;
     // What the pass reads itself is not written anew: reads come before writes.
@@ -92,7 +92,7 @@ int64_t first_fit(const std::vector<Occupied>& occupied, const std::vector<Inter
 // Places the buffers of one stream, largest first; returns the bytes they take together.
 int64_t pack(const Plan& plan, const std::vector<Life>& lives, std::vector<int> buffers,
              std::vector<int64_t>& offsets) {
-  const auto bytes = [&](int buffer) { return total_bytes(plan.buffers[size_t(buffer)]); };
+  const auto bytes = [&](int buffer) { return total_bytes(plan.buffer(buffer)); };
   std::stable_sort(buffers.begin(), buffers.end(),
                    [&](int a, int b) { return bytes(a) > bytes(b); });
   std::vector<Occupied> occupied;

@@ -56,7 +56,7 @@ class Packing {
       move(task.writes);
       for_each_region(task.work, move_one);
     }
-    for (const auto& [buffer, bytes] : packed) plan_.buffers[size_t(buffer)].bytes = bytes;
+    for (const auto& [buffer, bytes] : packed) plan_.buffer(buffer).bytes = bytes;
   }
 
  private:

@@ -87,14 +87,14 @@ std::string step_name(const Plan& plan, int64_t micro_batch) {
 }
 
 double slice_fraction(const Net& net, const PlanBinding& binding) {
-  const Layer& layer = net.layers[size_t(binding.layer)];
+  const Layer& layer = net.layer(binding.layer);
   double fraction = 1;
   if (binding.slice.end >= 0) {
-    const Shape& output = net.tensors[size_t(layer.outputs[0])].shape;
+    const Shape& output = net.tensor(layer.outputs[0]).shape;
     fraction *= static_cast<double>(binding.slice.count()) / static_cast<double>(output.c);
   }
   if (binding.input_slice.end >= 0) {
-    const Shape& input = net.tensors[size_t(layer.inputs[0])].shape;
+    const Shape& input = net.tensor(layer.inputs[0]).shape;
     fraction *= static_cast<double>(binding.input_slice.count()) /
                 static_cast<double>(input.c * input.h * input.w);
   }
@@ -154,7 +154,7 @@ void validate_region(const Plan& plan, const Task& task, const Region& region) {
   if (region.buffer < 0 || region.buffer >= static_cast<int>(plan.buffers.size())) {
     throw error("task '{}' uses buffer {}, which does not exist", task.label, region.buffer);
   }
-  const Buffer& buffer = plan.buffers[size_t(region.buffer)];
+  const Buffer& buffer = plan.buffer(region.buffer);
   const int64_t bytes = plan.bytes(region);
   if (region.offset < 0 || bytes < 0 || region.offset > buffer.bytes - bytes) {
     throw error("task '{}': bytes {} to {} exceed buffer '{}' of device {}, which has {}",
@@ -180,7 +180,7 @@ void validate_streams(const Plan& plan, const Task& task) {
 }
 
 void validate_waits(const Plan& plan, int index) {
-  const Task& task = plan.tasks[size_t(index)];
+  const Task& task = plan.task(index);
   for (const Dependency& wait : task.after) {
     if (wait.task < 0 || wait.task >= static_cast<int>(plan.tasks.size()) ||
         wait.micro_batches_back < 0) {
@@ -190,7 +190,7 @@ void validate_waits(const Plan& plan, int index) {
     if (wait.micro_batches_back > 0 || wait.task < index) continue;
     if (wait.task == index) throw error("task '{}' waits for itself", task.label);
     throw error("task '{}' waits for '{}', which comes later in the micro-batch", task.label,
-                plan.tasks[size_t(wait.task)].label);
+                plan.task(wait.task).label);
   }
 }
 

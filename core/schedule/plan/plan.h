@@ -230,6 +230,11 @@ struct Plan {
   std::vector<std::string> notes;  // what the strategy decided, for the user
   std::string recomputation;       // what runs again in a step, for the user; "": not asked for
 
+  [[nodiscard]] const Buffer& buffer(int index) const { return buffers[size_t(index)]; }
+  [[nodiscard]] Buffer& buffer(int index) { return buffers[size_t(index)]; }
+  [[nodiscard]] const PlanBinding& binding(int index) const { return bindings[size_t(index)]; }
+  [[nodiscard]] const Task& task(int index) const { return tasks[size_t(index)]; }
+  [[nodiscard]] Task& task(int index) { return tasks[size_t(index)]; }
   [[nodiscard]] int find_buffer(const std::string& name, int device) const;  // -1: none
   [[nodiscard]] int64_t bytes(const Region& region) const;                // whole_buffer resolved
   [[nodiscard]] int64_t bytes(const std::vector<Region>& regions) const;  // their sum

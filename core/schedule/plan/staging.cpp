@@ -16,7 +16,7 @@ RankMessage* message_of(Task& task) {
 }
 
 bool is_on_device(const Plan& plan, const Region& region) {
-  const Buffer& buffer = plan.buffers[size_t(region.buffer)];
+  const Buffer& buffer = plan.buffer(region.buffer);
   return buffer.device >= 0 && !buffer.is_extended && plan.bytes(region) > 0;
 }
 
@@ -26,7 +26,7 @@ bool is_reached(const Plan& plan, const RankMessage& message, const StreamId& st
   for (const Region& region : message.regions) {
     if (plan.bytes(region) == 0) continue;
     if (!message.by_link && is_on_device(plan, region)) return false;
-    pieces += plan.buffers[size_t(region.buffer)].device == stream.device ? 1 : 2;
+    pieces += plan.buffer(region.buffer).device == stream.device ? 1 : 2;
   }
   return !message.by_link || pieces <= 1;
 }
@@ -49,7 +49,7 @@ void stage_messages(Plan& part) {
       part.buffers.push_back(std::move(buffer));
     }
     const int64_t bytes = part.bytes(message->regions);
-    Buffer& buffer = part.buffers[size_t(entry->second)];
+    Buffer& buffer = part.buffer(entry->second);
     buffer.bytes = std::max(buffer.bytes, bytes);
     message->staging = {entry->second, 0, bytes};
     task.writes.push_back(message->staging);

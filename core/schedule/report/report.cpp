@@ -26,7 +26,7 @@ std::string name_of(const StreamId& stream) {
 }
 
 std::string name_of(const Plan& plan, const Dependency& wait) {
-  const std::string& label = plan.tasks[size_t(wait.task)].label;
+  const std::string& label = plan.task(wait.task).label;
   if (wait.micro_batches_back == 0) return fmt::format("'{}'", label);
   return fmt::format("'{}' {}", label,
                      wait.micro_batches_back == 1

@@ -39,10 +39,10 @@ std::vector<TimedPass> timed_passes(const Net& net, const Plan& plan,
   LayerWorks layers(net);
   std::map<std::tuple<int, int, LayerPass>, TimedPass> passes;
   for (const auto& [index, seconds] : shortest) {
-    const Task& task = plan.tasks[size_t(index)];
+    const Task& task = plan.task(index);
     const auto* work = std::get_if<LayerWork>(&task.work);
     if (work == nullptr || task.streams.empty()) continue;
-    const PlanBinding& use = plan.bindings[size_t(work->binding)];
+    const PlanBinding& use = plan.binding(work->binding);
     const int device = task.streams.front().device;
     TimedPass& pass = passes[{device, use.layer, work->pass}];
     const PassWork amount = work_of(layers, use.layer, work->pass, use.rows.count());
@@ -131,12 +131,12 @@ std::vector<SlowPass> slow_passes(const Net& net, const Plan& plan,
 }
 
 std::string to_text(const Net& net, const SlowPass& slow) {
-  const Layer& layer = net.layers[size_t(slow.layer)];
+  const Layer& layer = net.layer(slow.layer);
   const std::string expected =
       slow.fastest_layer < 0
           ? fmt::format("moving its data takes at {:.0f} GB/s", sure_bandwidth / 1e9)
           : fmt::format("its operations take at the rate of layer '{}'",
-                        net.layers[size_t(slow.fastest_layer)].name);
+                        net.layer(slow.fastest_layer).name);
   return fmt::format(
       "layer '{}' ({}) is slow: {} takes {}, {:.0f} % of the time of all layers, and {:.0f} times "
       "as long as {}. This device has no fast kernel for its extents; other numbers of channels or "

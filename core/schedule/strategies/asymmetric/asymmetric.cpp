@@ -115,8 +115,7 @@ void require_per_sample(const Net& net) {
     throw error(
         "{}: it mixes the samples of a batch; strategy 'asymmetric' needs a net whose layers each "
         "work on samples one by one{}",
-        layer.title(),
-        layer.location.file.empty() ? "" : fmt::format(" ({})", tandem::to_string(layer.location)));
+        layer.title(), in_file(layer.location));
   }
 }
 

@@ -112,7 +112,7 @@ class Asymmetric {
   // The rows of the tensor that `from` ran the forward pass over and the shard works on.
   void gather(const Work& work, int tensor, int from) {
     const std::string name = name_of(tensor);
-    const int to = builder_.device_of(work.shard), layer = net_.tensors[size_t(tensor)].producer;
+    const int to = builder_.device_of(work.shard), layer = net_.tensor(tensor).producer;
     const Interval has = builder_.rows(from), wanted = builder_.rows(work.shard);
     const Interval both = intersection(has, wanted);
     if (both.is_empty()) return;
@@ -153,16 +153,16 @@ class Asymmetric {
 
   // Some of the rows can be worked on by themselves.
   [[nodiscard]] bool takes_some_rows(int layer) const {
-    return net_.layers[size_t(layer)].has(TANDEM_SAVES_NOTHING) && !division_.is_shared(layer);
+    return net_.layer(layer).has(TANDEM_SAVES_NOTHING) && !division_.is_shared(layer);
   }
 
   void send_activation_gradients(int layer, const GradientMessage& message, int device) {
-    const Layer& l = net_.layers[size_t(layer)];
+    const Layer& l = net_.layer(layer);
     const BackwardRows& part = parts_[message.part];
     const int from = work_[message.part].shard, to = weight_work(device).shard;
     std::vector<CopySegment> segments;
     for (const int output : l.outputs) {
-      if (!net_.tensors[size_t(output)].has_gradient) continue;
+      if (!net_.tensor(output).has_gradient) continue;
       const auto& [begin, end] = message.rows;
       if (!sent_.emplace(from, to, net_.gradient_of(output), begin, end).second) continue;
       segments.push_back({builder_.tensor_gradient(from, output, message.rows),
@@ -184,7 +184,7 @@ class Asymmetric {
   void emit_backward() {
     const auto layers = static_cast<int>(net_.layers.size());
     int top = layers - 1;
-    while (top > 0 && !net_.layers[size_t(top)].wants_backward_weights) --top;
+    while (top > 0 && !net_.layer(top).wants_backward_weights) --top;
     emit_activation_gradients(top, layers, true);
     for (const Work& work : work_) {
       for (const int layer : work.needs.again) builder_.emit_forward(work.shard, layer);
@@ -194,14 +194,14 @@ class Asymmetric {
       emit_weights(layer);
       const int above = layer + 1;
       do --layer;
-      while (layer >= 0 && !net_.layers[size_t(layer)].wants_backward_weights);
+      while (layer >= 0 && !net_.layer(layer).wants_backward_weights);
       emit_activation_gradients(layer, above, true);
       emit_activation_gradients(layer, above, false);
     }
   }
 
   [[nodiscard]] std::vector<GradientMessage> messages_of(int layer) const {
-    const Layer& l = net_.layers[size_t(layer)];
+    const Layer& l = net_.layer(layer);
     if (!l.wants_backward_weights) return {};
     return gradient_messages(parts_, division_.of(layer).size(),
                              buffers::row_bytes(net_, l.outputs[0]));
@@ -281,7 +281,7 @@ class Asymmetric {
   }
 
   void emit_update(int layer, const Placement& share) {
-    const std::string& name = net_.layers[size_t(layer)].name;
+    const std::string& name = net_.layer(layer).name;
     if (division_.is_divided(layer)) {
       builder_.emit_update(fmt::format("update {} @{}", name, share.device), update_weights_stage,
                            share.device, slices_of(net_, layer, share.interval),

@@ -32,10 +32,10 @@ class ToRoot : public Collective {
                         StreamKind::update);
   }
   void emit_copy(const Bucket& bucket, int source, int target) {
-    builder_.emit_transfer(
-        "broadcast " + bucket.name, stages::broadcast_weights, bucket.layer, source, target,
-        {{builder_.weights(source, bucket.range), builder_.weights(target, bucket.range)}},
-        When::last_micro_batch, full_duplex);
+    builder_.emit_transfer("broadcast " + bucket.name, stages::broadcast_weights, bucket.layer,
+                           source, target,
+                           builder_.copies(&PlanRegions::weights, source, target, {bucket.range}),
+                           When::last_micro_batch, full_duplex);
   }
   [[nodiscard]] int devices() const { return builder_.devices(); }
 
@@ -137,7 +137,7 @@ class Ring final : public Collective {
                                  stages::reduce_gradients};
     group_.emit_reduce_scatter(label, bucket.range);
     if (is_owned()) return;
-    group_.emit_all_gather(label, bucket.range, &PlanBuilder::gradients);
+    group_.emit_all_gather(label, bucket.range, &PlanRegions::gradients);
     for (int device = 0; device < devices(); ++device) {
       builder_.emit_norms(fmt::format("norms {} @{}", bucket.name, device), stages::update, device,
                           bucket.weights, StreamKind::update);
@@ -166,7 +166,7 @@ class Ring final : public Collective {
   void emit_broadcast(const Bucket& bucket) override {
     if (!is_owned()) return;
     group_.emit_all_gather({bucket.name, bucket.layer, stages::broadcast_weights}, bucket.range,
-                           &PlanBuilder::weights);
+                           &PlanRegions::weights);
   }
 
   [[nodiscard]] bool updates_everywhere() const override { return true; }
@@ -200,9 +200,7 @@ std::unique_ptr<Collective> Collective::make(const std::string& reduction, PlanB
 }
 
 std::vector<int> device_order(const StrategyInputs& inputs) {
-  std::vector<int> all(size_t(inputs.devices));
-  std::iota(all.begin(), all.end(), 0);
-  return device_order(inputs, all);
+  return device_order(inputs, inputs.all_devices());
 }
 
 std::vector<int> device_order(const StrategyInputs& inputs, const std::vector<int>& devices) {

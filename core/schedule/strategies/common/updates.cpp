@@ -8,9 +8,9 @@ namespace tandem {
 
 std::vector<int> weights_completed_by(const Net& net, int layer) {
   std::vector<int> result;
-  if (!net.layers[size_t(layer)].wants_backward_weights) return result;
-  for (const int weight : net.layers[size_t(layer)].weights) {
-    const WeightArray& array = net.weights[size_t(weight)];
+  if (!net.layer(layer).wants_backward_weights) return result;
+  for (const int weight : net.layer(layer).weights) {
+    const WeightArray& array = net.weight(weight);
     if (array.layer == layer && array.trained()) result.push_back(weight);
   }
   return result;

@@ -40,7 +40,7 @@ std::vector<double> ready_times(const StrategyInputs& in, const std::vector<Buck
   std::vector<double> ready(buckets.size(), 0);
   double now = 0;
   for (int layer = static_cast<int>(net.layers.size()); layer-- > 0;) {
-    const Layer& l = net.layers[size_t(layer)];
+    const Layer& l = net.layer(layer);
     const auto seconds = [&](bool wanted, LayerPass pass) {
       return wanted ? in.costs->pass_seconds(net, layer, pass, rows) : 0;
     };

@@ -14,7 +14,7 @@ Plan build_sequential(const StrategyInputs& inputs) {
   options.split = split;
   PlanBuilder builder(inputs, "sequential", PlanBuilder::Purpose::training);
   const Net& net = builder.net();
-  builder.plan().split_layer = net.layers[size_t(parts.split_layer)].name;
+  builder.plan().split_layer = net.layer(parts.split_layer).name;
   builder.plan().options = parts_options().write(options);
   builder.plan().notes = notes;
   std::vector<int> trained = parts.conv_weights;

@@ -151,7 +151,7 @@ class SplitSearch {
 ChosenParts fastest_parts(const StrategyInputs& inputs, bool hidden) {
   const Net& net = *inputs.net;
   const std::vector<int> candidates = split_candidates(net);
-  const auto name = [&](int layer) { return net.layers[size_t(layer)].name; };
+  const auto name = [&](int layer) { return net.layer(layer).name; };
   if (candidates.size() < 2) {
     return {parts_at(net, 0),
             "auto",
@@ -173,7 +173,7 @@ Plan build_two_phase(const StrategyInputs& inputs) {
   PlanBuilder builder = builder_of(inputs);
   emit_step(builder, chosen.parts, options.hidden_broadcast);
   Plan plan = builder.take();
-  plan.split_layer = inputs.net->layers[size_t(chosen.parts.split_layer)].name;
+  plan.split_layer = inputs.net->layer(chosen.parts.split_layer).name;
   plan.notes = chosen.notes;
   options.split = chosen.split;
   plan.options = two_phase_options().write(options);

@@ -25,9 +25,8 @@ class FcParallel {
         net_(builder_.net()),
         updates_(builder_),
         slices_(builder_, rounds_),
-        everyone_(size_t(inputs.devices)),
+        everyone_(inputs.all_devices()),
         ring_(builder_, device_order(inputs)) {
-    std::iota(everyone_.begin(), everyone_.end(), 0);
     for (const int layer : chain_.linear) {
       linear_.try_emplace(layer, slices_, chain_, layer);
     }
