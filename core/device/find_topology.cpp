@@ -19,9 +19,9 @@ void require_arrays(const tandem_topology& table, const std::string& file, size_
     throw error("{}: the table has a struct_size of {}, but it is at least {}", file,
                 table.struct_size, least);
   }
-  constexpr uint32_t most_channels = 1U << 20U;
-  if (table.channel_count > most_channels) {
-    throw error("{}: {} channels, but the most are {}", file, table.channel_count, most_channels);
+  constexpr uint32_t max_channels = 1U << 20U;
+  if (table.channel_count > max_channels) {
+    throw error("{}: {} channels, but the most are {}", file, table.channel_count, max_channels);
   }
   for (const auto& [present, array] :
        {std::pair{table.channel_count == 0 || table.bandwidths != nullptr, "bandwidths"},

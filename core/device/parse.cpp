@@ -17,9 +17,9 @@ namespace {
 std::vector<int32_t> parse_count(const std::string& text, const std::string& kind,
                                  const std::string& number) {
   int64_t count = 0;
-  if (!parse_integer(number, &count) || count < 1 || count > most_devices) {
+  if (!parse_integer(number, &count) || count < 1 || count > max_devices) {
     throw error("devices '{}': '{}' is not a number of devices from 1 to {}, as in {}:2", text,
-                number, most_devices, kind);
+                number, max_devices, kind);
   }
   std::vector<int32_t> ordinals(static_cast<size_t>(count));
   std::iota(ordinals.begin(), ordinals.end(), 0);
@@ -31,7 +31,7 @@ std::vector<int32_t> parse_ids(const std::string& text, const std::string& kind,
   std::vector<int32_t> ordinals;
   for (const std::string& id : split(list, ',')) {
     int64_t ordinal = 0;
-    if (!parse_integer(id, &ordinal) || ordinal < 0 || ordinal >= most_devices) {
+    if (!parse_integer(id, &ordinal) || ordinal < 0 || ordinal >= max_devices) {
       throw error("devices '{}': '{}' is not the id of a device, as in {}:0,1", text, id, kind);
     }
     ordinals.push_back(static_cast<int32_t>(ordinal));

@@ -78,15 +78,15 @@ std::string unfinished(const Plan& plan, int64_t micro_batch, double seconds) {
 }  // namespace
 
 bool Timeout::wait(const Event& event) {
-  constexpr double longest_slice = 1;
+  constexpr double max_slice = 1;
   do {
-    const double slice = std::clamp(left_, 0.0, longest_slice);
+    const double slice = std::clamp(left_, 0.0, max_slice);
     const auto begin = Clock::now();
     if (event.synchronize(slice)) return true;
     if (check_) check_();
     const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
     if (waited < slice / 2) return false;
-    left_ -= std::min(waited, 2 * longest_slice);
+    left_ -= std::min(waited, 2 * max_slice);
   } while (left_ > 0);
   return false;
 }

@@ -111,7 +111,7 @@ std::string given_text(const Prepared& prepared) {
 
 // Of one buffer: more than any device addresses, and few enough that the offsets and sums of a
 // memory plan do not overflow.
-constexpr int64_t most_bytes = int64_t{1} << 48;
+constexpr int64_t max_bytes = int64_t{1} << 48;
 
 // What a kernel lacks is reported before the first step.
 void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
@@ -127,9 +127,9 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   require_given(layer, prepared);
   for (const auto& [bytes, what] : {std::pair{prepared.report.saved_bytes, "saved"},
                                     {prepared.report.scratch_bytes, "scratch"}}) {
-    if (bytes >= 0 && bytes <= most_bytes) continue;
+    if (bytes >= 0 && bytes <= max_bytes) continue;
     const std::string limit =
-        bytes < 0 ? std::string("the least is 0") : fmt::format("the most is {}", most_bytes);
+        bytes < 0 ? std::string("the least is 0") : fmt::format("the most is {}", max_bytes);
     throw error("{}: its kernel asks for {} bytes of {} memory, but {}{}", prepared.owner.layer,
                 bytes, what, limit, prepared.owner.place);
   }

@@ -20,7 +20,7 @@ namespace tandem {
 namespace {
 
 // Operations for each byte of a float32 pass. Devices do many more in the time that a byte takes.
-constexpr double most_operations = 4;
+constexpr double max_operations = 4;
 
 // A matrix or filter is used for many values of the output, whatever the layer's type counts.
 bool has_vectors_only(const Net& net, const Layer& layer) {
@@ -83,7 +83,7 @@ class Recomputation {
     const Layer& layer = net_.layer(use.layer);
     if (!has_vectors_only(net_, layer)) return false;
     const tandem_layer_cost cost = net_.cost(use.layer, use.rows.count());
-    return cost.forward_flops <= most_operations * cost.forward_bytes;
+    return cost.forward_flops <= max_operations * cost.forward_bytes;
   }
 
   // Whether only passes of one stream of its device use the buffer, so that others take its memory
@@ -295,13 +295,13 @@ class Recomputation {
 
 }  // namespace
 
-void recompute_activations(Plan& plan, const Net& net, double least_share) {
+void recompute_activations(Plan& plan, const Net& net, double min_share) {
   const auto bytes_of = [](const Plan& some) {
     const std::vector<int64_t> bytes = plan_memory(some).transient_bytes;
     return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
   };
   const int64_t whole = bytes_of(plan);
-  int64_t least = whole - static_cast<int64_t>(least_share * static_cast<double>(whole));
+  int64_t least = whole - static_cast<int64_t>(min_share * static_cast<double>(whole));
   Plan best;
   for (const bool repeats_larger_inputs : {false, true}) {
     Plan changed = plan;
@@ -315,7 +315,7 @@ void recompute_activations(Plan& plan, const Net& net, double least_share) {
     plan.recomputation = fmt::format(
         "--recompute: no pass runs again, since that would save less than {:.3g} % of the "
         "memory",
-        100 * least_share);
+        100 * min_share);
     return;
   }
   plan = std::move(best);

@@ -13,10 +13,10 @@ namespace {
 
 // Bytes a second; a thread of a CPU of today reaches it, and GPUs far more.
 constexpr double sure_bandwidth = 1e10;
-constexpr double slow_factor = 5, least_share = 0.1;
+constexpr double slow_factor = 5, min_share = 0.1;
 // A thread of a team may wait for another one that has no processor, for some time slices of 3 to
 // 4 ms and in many steps one after the other. That is no slow kernel.
-constexpr double least_seconds = 1e-2;
+constexpr double min_seconds = 1e-2;
 // A pass that takes less of the time of all passes but the longest says little about what the
 // device can do. The longest is left out since it may take nearly all of the net's time.
 constexpr double telling_share = 0.005;
@@ -116,8 +116,8 @@ std::vector<SlowPass> slow_passes(const Net& net, const Plan& plan,
     const double by_flops = found_rate == fastest.end() ? 0 : pass.flops / found_rate->second.rate;
     const double expected = std::max(by_bytes, by_flops);
     const double share = pass.seconds / std::max(totals[pass.device], 1e-9);
-    if (expected <= 0 || share < least_share) continue;
-    if (pass.seconds <= std::max(slow_factor * expected, least_seconds)) continue;
+    if (expected <= 0 || share < min_share) continue;
+    if (pass.seconds <= std::max(slow_factor * expected, min_seconds)) continue;
     SlowPass& found = slow[{pass.layer, pass.pass}];
     if (found.seconds >= pass.seconds) continue;
     found = {pass.layer, pass.pass, pass.seconds,

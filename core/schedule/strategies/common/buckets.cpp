@@ -14,14 +14,14 @@ namespace {
 
 // Small arrays that are not trained (running means) lie between others; to leave them out would
 // cost a message of its own for what is on either side.
-constexpr int64_t largest_gap = 64 << 10;
+constexpr int64_t max_gap = 64 << 10;
 constexpr int64_t alignment = 64;
 
 // Whether the array lies next to the bucket, on either side.
 bool is_neighbour(const Bucket& bucket, const WeightArray& array) {
   const Interval bytes = buffers::bytes_of(array);
   const int64_t gap = std::max(bucket.range.begin - bytes.end, bytes.begin - bucket.range.end);
-  return gap <= largest_gap;
+  return gap <= max_gap;
 }
 
 void add(Bucket& bucket, const Net& net, int weight, int layer) {

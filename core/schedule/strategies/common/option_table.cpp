@@ -69,9 +69,9 @@ StrategyOption word_option(const char* name, const char* help, std::vector<std::
 StrategyOption count_option(const char* name, const char* help) {
   return {name, help, [name](const std::string& text) -> OptionValue {
             int64_t number = 0;
-            if (!parse_integer(text, &number) || number < 1 || number > most_devices) {
+            if (!parse_integer(text, &number) || number < 1 || number > max_devices) {
               throw error("{} {}: it must be a whole number of at least 1 and at most {}", name,
-                          text, most_devices);
+                          text, max_devices);
             }
             return number;
           }};

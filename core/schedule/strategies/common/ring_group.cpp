@@ -10,7 +10,7 @@ namespace tandem {
 
 namespace {
 
-constexpr int64_t smallest_half = 16 << 10;  // below it a part is not cut in two: latency counts
+constexpr int64_t min_half = 16 << 10;  // below it a part is not cut in two: latency counts
 
 }  // namespace
 
@@ -18,7 +18,7 @@ RingGroup::RingGroup(PlanBuilder& builder, std::vector<int> members)
     : builder_(builder), members_(std::move(members)) {}
 
 int RingGroup::halves(Interval range) const {
-  return range.count() / size() >= 2 * smallest_half ? 2 : 1;
+  return range.count() / size() >= 2 * min_half ? 2 : 1;
 }
 
 Interval RingGroup::slice(Interval range, int part, int half) const {

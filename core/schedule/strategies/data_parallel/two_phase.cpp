@@ -63,13 +63,13 @@ void emit_step(PlanBuilder& builder, const Parts& parts, bool hidden) {
   if (hidden) broadcast_layer_by_layer(builder, parts.conv_weights);
 }
 
-// In a net with more places to split than `most_places` only some are tried: evenly spaced ones,
+// In a net with more places to split than `max_places` only some are tried: evenly spaced ones,
 // then, by golden-section search, some between the neighbours of the best, until they are closer
 // than 1/finest of the net. The time of a trial is proportional to the layers, too.
-constexpr size_t most_places = 128, spaced_places = 8, finest = 64;
-// The time of a trial is proportional to the devices, too: of more than `most_devices` only a few
-// evenly spaced places are tried.
-constexpr int most_devices = 128;
+constexpr size_t max_places = 128, spaced_places = 8, finest = 64;
+// The time of a trial is proportional to the devices, too: of more than `max_searched_devices` only
+// a few evenly spaced places are tried.
+constexpr int max_searched_devices = 128;
 constexpr size_t few_places = 4;
 
 // So that every simulated step has an update.
@@ -90,8 +90,8 @@ class SplitSearch {
   void search() {
     const size_t last = candidates_.size() - 1;
     // From the last place down, the later of two equal ones.
-    const bool is_wide = inputs_.devices > most_devices;
-    const size_t places = is_wide ? few_places : last > most_places ? spaced_places : last;
+    const bool is_wide = inputs_.devices > max_searched_devices;
+    const size_t places = is_wide ? few_places : last > max_places ? spaced_places : last;
     const size_t stride = std::max<size_t>(1, last / places);
     for (size_t i = last; i >= 1; i -= std::min(i, stride)) try_place(i);
     if (stride == 1 || is_wide) return;
@@ -102,7 +102,7 @@ class SplitSearch {
   [[nodiscard]] double seconds() const { return best_seconds_; }
   // "", or " of 5 places that were tried"
   [[nodiscard]] std::string tried_text() const {
-    if (inputs_.devices <= most_devices) return "";
+    if (inputs_.devices <= max_searched_devices) return "";
     return fmt::format(" of {} places that were tried", tried_.size());
   }
 

@@ -197,8 +197,8 @@ Plan build_fc_parallel(const StrategyInputs& inputs) {
 // In each round of a layer every device sends to every other one. Of many devices small quotas have
 // millions of messages, which take minutes and gigabytes to simulate: those are not tried.
 bool has_few_messages(int64_t devices, int64_t quota) {
-  constexpr int64_t most_of_a_layer = int64_t{1} << 17;
-  return (devices + quota - 1) / quota * devices * devices <= most_of_a_layer;
+  constexpr int64_t max_of_a_layer = int64_t{1} << 17;
+  return (devices + quota - 1) / quota * devices * devices <= max_of_a_layer;
 }
 
 std::vector<StrategyVariant> fc_parallel_variants(const StrategyInputs& inputs) {
