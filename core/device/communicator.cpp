@@ -6,10 +6,15 @@
 #include "core/plugin/host.h"
 
 namespace tandem {
-
 namespace {
 
 constexpr int own_channel = 0;  // see channel_of()
+
+tandem_communicator* opened(const tandem_transport& transport) {
+  tandem_communicator* communicator = nullptr;
+  check(transport.open(&communicator), fmt::format("transport '{}'", transport.name));
+  return communicator;
+}
 
 }  // namespace
 
@@ -23,16 +28,6 @@ std::string RankHosts::text() const {
   }
   return text;
 }
-
-namespace {
-
-tandem_communicator* opened(const tandem_transport& transport) {
-  tandem_communicator* communicator = nullptr;
-  check(transport.open(&communicator), fmt::format("transport '{}'", transport.name));
-  return communicator;
-}
-
-}  // namespace
 
 Communicator::Communicator(const tandem_transport& transport, double watchdog_seconds)
     : transport_(transport),

@@ -8,7 +8,6 @@
 #include "core/plugin/tables.h"
 
 namespace tandem {
-
 namespace {
 
 // What the plugin's table says before its arrays are read.

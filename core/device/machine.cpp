@@ -6,7 +6,6 @@
 #include "core/plugin/host.h"
 
 namespace tandem {
-
 namespace {
 
 void require_graphs(const Machine& machine) {

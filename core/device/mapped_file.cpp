@@ -15,7 +15,6 @@
 #include "core/base/text/strings.h"
 
 namespace tandem {
-
 namespace {
 
 std::string folder() {

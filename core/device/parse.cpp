@@ -11,7 +11,6 @@
 #include "core/plugin/registry.h"
 
 namespace tandem {
-
 namespace {
 
 std::vector<int32_t> parse_count(const std::string& text, const std::string& kind,

@@ -7,7 +7,6 @@
 #include "core/base/overloaded.h"
 
 namespace tandem {
-
 namespace {
 
 Error wrong(const Plan& plan, const Task& task, const std::string& what) {

@@ -10,11 +10,16 @@
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
-
 namespace {
 
 size_t pass_index(const LayerWork& work) {
   return size_t(work.binding) * layer_passes + size_t(work.pass);
+}
+
+void append(std::vector<Region>& to, const std::vector<Region>& regions) {
+  for (const Region& region : regions) {
+    if (region.buffer >= 0) to.push_back(region);
+  }
 }
 
 }  // namespace
@@ -129,16 +134,6 @@ void PlanBuilder::add_own_gradients(int shard, int layer, Stage stage) {
              When::last_micro_batch);
   }
 }
-
-namespace {
-
-void append(std::vector<Region>& to, const std::vector<Region>& regions) {
-  for (const Region& region : regions) {
-    if (region.buffer >= 0) to.push_back(region);
-  }
-}
-
-}  // namespace
 
 void PlanBuilder::emit_own_pass(int shard, int layer, Stage stage, LayerPass pass,
                                 bool accumulate) {

@@ -14,7 +14,6 @@
 #include "core/schedule/plan/packing.h"
 
 namespace tandem {
-
 namespace {
 
 std::vector<Interval> shares(const StrategyInputs& inputs, const std::string& strategy) {
@@ -30,6 +29,12 @@ std::vector<Interval> shares(const StrategyInputs& inputs, const std::string& st
   std::vector<Interval> rows;
   for (int device = 0; device < devices; ++device) rows.push_back(share(batch, devices, device));
   return rows;
+}
+
+int64_t statistics_bytes(const Net& net, int layer, LayerPass pass) {
+  const tandem_layer_statistics floats = net.statistics(layer);
+  return buffers::float_bytes *
+         (pass == LayerPass::forward_statistics ? floats.forward : floats.backward);
 }
 
 }  // namespace
@@ -303,16 +308,6 @@ Region PlanRegions::output_gradient(int shard, int layer, size_t output) {
   if (scalar >= 0) return constant(device_of(shard), scalar);
   return net().tensor(tensor).has_gradient ? tensor_gradient(shard, tensor) : Region{};
 }
-
-namespace {
-
-int64_t statistics_bytes(const Net& net, int layer, LayerPass pass) {
-  const tandem_layer_statistics floats = net.statistics(layer);
-  return buffers::float_bytes *
-         (pass == LayerPass::forward_statistics ? floats.forward : floats.backward);
-}
-
-}  // namespace
 
 Region PlanRegions::statistics(int device, int layer, LayerPass pass) {
   const int64_t bytes = statistics_bytes(net(), layer, pass);

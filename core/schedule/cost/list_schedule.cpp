@@ -7,7 +7,6 @@
 #include <tuple>
 
 namespace tandem {
-
 namespace {
 
 // By task: the seconds from its begin to the end of a few micro-batches, on the longest chain of

@@ -15,7 +15,6 @@
 #include "core/model/file/fields.h"
 
 namespace tandem {
-
 namespace {
 
 // Paths are compared by the time of a copy of so many bytes.

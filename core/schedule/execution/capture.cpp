@@ -7,7 +7,6 @@
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {
-
 namespace {
 
 // For each task those of its micro-batch that it directly comes after: by its waits, and on its

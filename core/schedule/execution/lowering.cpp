@@ -16,7 +16,6 @@
 #include "core/schedule/kernels/guarded_pass.h"
 
 namespace tandem {
-
 namespace {
 
 // Data last: where a layer runs in place, its input gradient overwrites the output gradient.

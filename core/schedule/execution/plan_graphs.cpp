@@ -4,7 +4,6 @@
 #include <utility>
 
 namespace tandem {
-
 namespace {
 
 CaptureSplit wanted_split(const Plan& plan, const Machine& machine, GraphUse use) {

@@ -5,7 +5,6 @@
 #include <utility>
 
 namespace tandem {
-
 namespace {
 
 constexpr int parities = 2;

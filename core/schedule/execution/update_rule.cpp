@@ -5,7 +5,6 @@
 #include "core/schedule/plan/memory_plan.h"
 
 namespace tandem {
-
 namespace {
 
 struct KnownRule {

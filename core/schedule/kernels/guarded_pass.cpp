@@ -13,7 +13,6 @@
 #include "core/plugin/host.h"
 
 namespace tandem {
-
 namespace {
 
 using GuardClock = std::chrono::steady_clock;

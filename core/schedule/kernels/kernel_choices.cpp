@@ -13,7 +13,6 @@
 #include "core/plugin/attributes.h"
 
 namespace tandem {
-
 namespace {
 
 bool have_same_values(const Attributes* a, const Attributes* b) {

@@ -14,7 +14,6 @@
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
-
 namespace {
 
 // Reduces the shapes of a whole layer to those of a slice, as tandem_binding says.

@@ -11,7 +11,6 @@
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
-
 namespace {
 
 constexpr int high_priority = 1;

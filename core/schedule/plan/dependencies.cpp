@@ -8,7 +8,6 @@
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {
-
 namespace {
 
 bool share_a_stream(const Task& a, const Task& b) {

@@ -10,7 +10,6 @@
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {
-
 namespace {
 
 // Large buffers begin on a page, so that what moves them can use whole pages.

@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 
 namespace tandem {
-
 namespace {
 
 // A part of a buffer whose bytes all have the same history.

@@ -16,7 +16,6 @@
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {
-
 namespace {
 
 // Operations for each byte of a float32 pass. Devices do many more in the time that a byte takes.

@@ -7,7 +7,6 @@
 #include <tuple>
 
 namespace tandem {
-
 namespace {
 
 RankMessage* message_of(Task& task) {

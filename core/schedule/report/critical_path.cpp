@@ -8,7 +8,6 @@
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {
-
 namespace {
 
 using Instance = std::pair<int64_t, int>;  // micro-batch, task

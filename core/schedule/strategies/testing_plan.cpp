@@ -11,7 +11,6 @@
 #include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
-
 namespace {
 
 // The weights to every device, from where the training plan has left them. Nothing changes them in

@@ -9,7 +9,6 @@
 #include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
-
 namespace {
 
 constexpr int routes_of_each = 2;

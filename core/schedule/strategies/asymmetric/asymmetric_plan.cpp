@@ -15,7 +15,6 @@
 #include "core/schedule/strategies/common/updates.h"
 
 namespace tandem {
-
 namespace {
 
 // The devices that compute the gradients of activations are others than those of the weights.

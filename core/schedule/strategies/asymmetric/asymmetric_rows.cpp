@@ -8,7 +8,6 @@
 #include "core/schedule/strategies/common/collectives.h"
 
 namespace tandem {
-
 namespace {
 
 // Hands out the rows of W.

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 namespace tandem {
-
 namespace {
 
 bool reports(const Layer& layer) {

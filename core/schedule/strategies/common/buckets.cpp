@@ -9,7 +9,6 @@
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
-
 namespace {
 
 // Small arrays that are not trained (running means) lie between others; to leave them out would

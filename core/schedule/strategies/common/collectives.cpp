@@ -11,7 +11,6 @@
 #include "plugins/simulation.h"
 
 namespace tandem {
-
 namespace {
 
 // Gradients come together on the root, which alone updates.

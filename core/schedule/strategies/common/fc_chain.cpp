@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 
 namespace tandem {
-
 namespace {
 
 int users_of(const Net& net, int weight) {

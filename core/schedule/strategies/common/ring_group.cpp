@@ -7,7 +7,6 @@
 #include "core/schedule/strategies/common/buckets.h"
 
 namespace tandem {
-
 namespace {
 
 constexpr int64_t min_half = 16 << 10;  // below it a part is not cut in two: latency counts

@@ -5,7 +5,6 @@
 #include "core/base/error.h"
 
 namespace tandem {
-
 namespace {
 
 double backward_seconds(const Net& net, const CostTable& costs, int layer) {

@@ -10,7 +10,6 @@
 #include "core/schedule/strategies/common/updates.h"
 
 namespace tandem {
-
 namespace {
 
 // Below it a message's own cost counts; around a ring travel parts, and each of them should take

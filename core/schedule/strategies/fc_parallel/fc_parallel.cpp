@@ -13,7 +13,6 @@
 #include "core/schedule/strategies/fc_parallel/column_parallel_linear.h"
 
 namespace tandem {
-
 namespace {
 
 class FcParallel {

@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 
 namespace tandem {
-
 namespace {
 
 FcParallelOptions complete(FcParallelOptions options, int devices) {
