@@ -207,7 +207,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", arguments.batch)->check(CLI::Range(1, 1 << 20))->capture_default_str();
   app.add_option("--devices", arguments.devices)
       ->delimiter(',')
-      ->check(CLI::Range(1, most_devices))
+      ->check(CLI::Range(1, max_devices))
       ->capture_default_str();
   app.add_option("--strategy", arguments.strategy, "Only this one");
   app.add_option("--steps", arguments.steps)->check(CLI::Range(2, 10000))->capture_default_str();

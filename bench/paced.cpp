@@ -8,6 +8,7 @@
 #include <map>
 
 #include "bench/paced_frame.h"
+#include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/data_parallel/two_phase.h"
 
 namespace {
@@ -42,11 +43,11 @@ StepParts predicted_parts(const Net& net, const Plan& plan, const CostTable& cos
   };
   StepParts parts;
   parts.forward = longest(Stage::forward);
-  parts.backward_fc = longest(Stage::backward_fc);
-  parts.backward_conv = longest(Stage::backward_conv);
-  parts.fc_gradients = longest(Stage::send_fc_gradients) + longest(Stage::update_fc);
-  parts.conv_gradients = longest(Stage::send_conv_gradients) + longest(Stage::update_conv);
-  parts.broadcast = longest(Stage::broadcast);
+  parts.backward_fc = longest(stages::backward_fc);
+  parts.backward_conv = longest(stages::backward_conv);
+  parts.fc_gradients = longest(stages::send_fc_gradients) + longest(stages::update_fc);
+  parts.conv_gradients = longest(stages::send_conv_gradients) + longest(stages::update_conv);
+  parts.broadcast = longest(stages::broadcast);
   return parts;
 }
 

@@ -139,7 +139,7 @@ int main(int argc, char** argv) {
   app.add_option("--costs", arguments.costs, "Pace compute by what `tandem profile --costs` wrote");
   app.add_option("--net", arguments.net)->capture_default_str();
   app.add_option("--devices", arguments.devices)
-      ->check(CLI::Range(2, most_devices))
+      ->check(CLI::Range(2, max_devices))
       ->capture_default_str();
   app.add_option("--batch-per-device", arguments.batch_per_device)->capture_default_str();
   app.add_option("--steps", arguments.steps)->check(CLI::Range(10, 10000))->capture_default_str();

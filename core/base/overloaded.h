@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <type_traits>
 
 namespace tandem {
 
@@ -15,6 +16,6 @@ overloaded(Functions...) -> overloaded<Functions...>;
 
 // For a function that does the same for some of the alternatives, which it names.
 template <class Type, class... Types>
-concept OneOf = (std::same_as<Type, Types> || ...);
+concept OneOf = (std::same_as<std::remove_const_t<Type>, Types> || ...);
 
 }  // namespace tandem

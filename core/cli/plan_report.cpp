@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "core/base/text/strings.h"
-#include "core/device/find_topology.h"
+#include "core/device/topology.h"
 
 namespace tandem::cli {
 

@@ -6,12 +6,6 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t alignment = 64;
-
-int64_t align(int64_t offset) {
-  return (offset + alignment - 1) / alignment * alignment;
-}
-
 // The net's inputs besides images and labels; class targets are the last one.
 std::vector<Shape> further_shapes(const Dataset& dataset, const LoaderOptions& options) {
   std::vector<Shape> shapes = dataset.more_shapes();
@@ -20,25 +14,6 @@ std::vector<Shape> further_shapes(const Dataset& dataset, const LoaderOptions& o
 }
 
 }  // namespace
-
-BatchLayout make_batch_layout(int64_t rows, const Shape& sample, const std::vector<Shape>& more,
-                              PixelForm pixels) {
-  BatchLayout layout;
-  layout.rows = rows;
-  layout.sample = sample;
-  layout.sample.n = 1;
-  layout.label_offset = align(sizeof(tandem_step));
-  layout.data_offset = layout.label_offset + align(rows * static_cast<int64_t>(sizeof(float)));
-  layout.sample_bytes = element_count(layout.sample) * pixel_bytes(pixels);
-  layout.bytes = layout.data_offset + align(rows * layout.sample_bytes);
-  layout.more = more;
-  for (Shape& shape : layout.more) {
-    shape.n = 1;
-    layout.more_offsets.push_back(layout.bytes);
-    layout.bytes += align(rows * element_count(shape) * static_cast<int64_t>(sizeof(float)));
-  }
-  return layout;
-}
 
 struct BatchFiller::Row {
   TargetRow image;           // without a target where none is wanted, without pixels for bytes

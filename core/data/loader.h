@@ -13,28 +13,13 @@
 #include "core/base/numbers/interval.h"
 #include "core/base/numbers/shape.h"
 #include "core/data/bad_samples.h"
+#include "core/data/batch_layout.h"
 #include "core/data/dataset.h"
 #include "core/data/targets.h"
 #include "include/tandem/observer.h"
 #include "plugins/abi.h"
 
 namespace tandem {
-
-// One batch in memory: tandem_step, then labels, pixels and the net's other inputs, each on a
-// multiple of 64 bytes. All are floats; pixels may be bytes.
-struct BatchLayout {
-  int64_t rows = 0;
-  Shape sample;
-  int64_t sample_bytes = 0;  // of the pixels of one row
-  int64_t label_offset = 0, data_offset = 0, bytes = 0;
-  std::vector<Shape> more;  // of one sample each
-  std::vector<int64_t> more_offsets;
-};
-[[nodiscard]] BatchLayout make_batch_layout(int64_t rows, const Shape& sample,
-                                            const std::vector<Shape>& more = {},
-                                            PixelForm pixels = PixelForm::floats);
-
-constexpr int ring_slots = 3;
 
 // Throws Error for a number of threads that cannot be (--decode-threads).
 void require_decode_threads(int threads);

@@ -6,10 +6,15 @@
 #include "core/plugin/host.h"
 
 namespace tandem {
-
 namespace {
 
 constexpr int own_channel = 0;  // see channel_of()
+
+tandem_communicator* opened(const tandem_transport& transport) {
+  tandem_communicator* communicator = nullptr;
+  check(transport.open(&communicator), fmt::format("transport '{}'", transport.name));
+  return communicator;
+}
 
 }  // namespace
 
@@ -23,16 +28,6 @@ std::string RankHosts::text() const {
   }
   return text;
 }
-
-namespace {
-
-tandem_communicator* opened(const tandem_transport& transport) {
-  tandem_communicator* communicator = nullptr;
-  check(transport.open(&communicator), fmt::format("transport '{}'", transport.name));
-  return communicator;
-}
-
-}  // namespace
 
 Communicator::Communicator(const tandem_transport& transport, double watchdog_seconds)
     : transport_(transport),
@@ -60,7 +55,7 @@ void Communicator::when_aborted(const void* owner, std::function<void()> functio
 }
 
 std::string Communicator::waited_text(int peer, const char* act, const char* what) const {
-  const auto at = static_cast<size_t>(peer);
+  const auto at = size_t(peer);
   const std::string host =
       peer >= 0 && at < hosts_.names.size() ? fmt::format(" (host {})", hosts_.names[at]) : "";
   const std::string whom = peer < 0 ? "the other ranks" : fmt::format("rank {}{}", peer, host);
@@ -75,22 +70,24 @@ void Communicator::watch(const std::function<void()>& call, int peer, const char
   if (watchdog_.expires(call)) throw Error(waited_text(peer, act, what));
 }
 
-void Communicator::send(int peer, const void* data, int64_t bytes, const char* what) const {
+void Communicator::send(int peer, const void* data, int64_t bytes, const char* what,
+                        const char* act) const {
   const tandem_part part{const_cast<void*>(data), bytes};  // a send only reads it
   const auto call = [&] {
     check(transport_.send(communicator_, peer, own_channel, &part, 1),
           fmt::format("a message to rank {}", peer));
   };
-  watch(call, peer, "receive", what);
+  watch(call, peer, act, what);
 }
 
-void Communicator::receive(int peer, void* data, int64_t bytes, const char* what) const {
+void Communicator::receive(int peer, void* data, int64_t bytes, const char* what,
+                           const char* act) const {
   const tandem_part part{data, bytes};
   const auto call = [&] {
     check(transport_.receive(communicator_, peer, own_channel, &part, 1),
           fmt::format("a message from rank {}", peer));
   };
-  watch(call, peer, "send", what);
+  watch(call, peer, act, what);
 }
 
 void Communicator::send_text(int peer, const std::string& text, const char* what) const {
@@ -102,27 +99,15 @@ void Communicator::send_text(int peer, const std::string& text, const char* what
 std::string Communicator::receive_text(int peer, const char* what) const {
   int64_t bytes = 0;
   receive(peer, &bytes, sizeof(bytes), what);
-  std::string text(static_cast<size_t>(bytes), '\0');
+  std::string text(size_t(bytes), '\0');
   receive(peer, text.data(), bytes, what);
   return text;
 }
 
 void Communicator::gather_words(const char* act, const char* act_of_root, const char* what) const {
   int64_t word = 0;
-  const tandem_part part{&word, sizeof(word)};
-  if (rank() != 0) {
-    const auto call = [&] {
-      check(transport_.send(communicator_, 0, own_channel, &part, 1), "a message to rank 0");
-    };
-    return watch(call, 0, act_of_root, what);
-  }
-  for (int peer = 1; peer < size(); ++peer) {
-    const auto call = [&] {
-      check(transport_.receive(communicator_, peer, own_channel, &part, 1),
-            fmt::format("a message from rank {}", peer));
-    };
-    watch(call, peer, act, what);
-  }
+  if (rank() != 0) return send(0, &word, sizeof(word), what, act_of_root);
+  for (int peer = 1; peer < size(); ++peer) receive(peer, &word, sizeof(word), what, act);
 }
 
 void Communicator::watched_broadcast(void* data, int64_t bytes, const char* act_of_root,
@@ -146,7 +131,7 @@ std::string Communicator::broadcast_text(const std::string& text, const char* wh
   auto bytes = static_cast<int64_t>(text.size());
   broadcast(&bytes, sizeof(bytes), what);
   std::string result = text;
-  result.resize(static_cast<size_t>(bytes));
+  result.resize(size_t(bytes));
   broadcast(result.data(), bytes, what);
   return result;
 }

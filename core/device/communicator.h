@@ -43,8 +43,11 @@ class Communicator {
 
   // Messages that no plan has. They use a channel of their own: one thread at a time. `what` is
   // what the message has, as "the setup", for the report of the watchdog.
-  void send(int peer, const void* data, int64_t bytes, const char* what) const;
-  void receive(int peer, void* data, int64_t bytes, const char* what) const;
+  // `act` is what the peer must do for it.
+  void send(int peer, const void* data, int64_t bytes, const char* what,
+            const char* act = "receive") const;
+  void receive(int peer, void* data, int64_t bytes, const char* what,
+               const char* act = "send") const;
   void send_text(int peer, const std::string& text, const char* what) const;
   [[nodiscard]] std::string receive_text(int peer, const char* what) const;
   // Rank 0's, to all; called by all ranks.

@@ -5,7 +5,6 @@
 #include "core/plugin/host.h"
 
 namespace tandem {
-
 namespace {
 
 tandem_status failed(const std::string& reason) {

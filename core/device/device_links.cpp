@@ -14,7 +14,6 @@
 #include "core/plugin/registry.h"
 
 namespace tandem {
-
 namespace {
 
 // Rank 0's reason not to have links, or that of the first rank with one; called by all ranks.

@@ -1,4 +1,5 @@
-#include "core/device/find_topology.h"
+#include "core/device/machine.h"
+#include "core/device/topology.h"
 
 #include <cstddef>
 
@@ -7,7 +8,6 @@
 #include "core/plugin/tables.h"
 
 namespace tandem {
-
 namespace {
 
 // What the plugin's table says before its arrays are read.
@@ -18,9 +18,9 @@ void require_arrays(const tandem_topology& table, const std::string& file, size_
     throw error("{}: the table has a struct_size of {}, but it is at least {}", file,
                 table.struct_size, least);
   }
-  constexpr uint32_t most_channels = 1U << 20U;
-  if (table.channel_count > most_channels) {
-    throw error("{}: {} channels, but the most are {}", file, table.channel_count, most_channels);
+  constexpr uint32_t max_channels = 1U << 20U;
+  if (table.channel_count > max_channels) {
+    throw error("{}: {} channels, but the most are {}", file, table.channel_count, max_channels);
   }
   for (const auto& [present, array] :
        {std::pair{table.channel_count == 0 || table.bandwidths != nullptr, "bandwidths"},
@@ -51,8 +51,7 @@ std::shared_ptr<const Topology> find_topology(const Machine& machine) {
   const tandem_topology found = covered_part(*table);
   auto topology = std::make_shared<Topology>();
   topology->file = fmt::format("links of the {} devices", machine.kind());
-  const auto pairs =
-      static_cast<size_t>(machine.device_count()) * static_cast<size_t>(machine.device_count());
+  const auto pairs = size_t(machine.device_count()) * size_t(machine.device_count());
   require_arrays(found, topology->file, pairs);
   for (int device = 0; device < machine.device_count(); ++device) {
     topology->devices.push_back(fmt::format("{}{}", machine.kind(), device));

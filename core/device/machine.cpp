@@ -6,7 +6,6 @@
 #include "core/plugin/host.h"
 
 namespace tandem {
-
 namespace {
 
 void require_graphs(const Machine& machine) {
@@ -55,46 +54,27 @@ tandem_device_info Machine::device_info(int device) const {
 }
 
 Memory::Memory(const Machine& machine, int device, int32_t kind, int64_t bytes)
-    : machine_(&machine), device_(device), kind_(kind), bytes_(bytes) {
-  check(machine.backend().buffers->allocate(machine.handle(), device, kind, bytes, &address_),
+    : address_(nullptr, {&machine, device, kind}), bytes_(bytes) {
+  void* address = nullptr;
+  check(machine.backend().buffers->allocate(machine.handle(), device, kind, bytes, &address),
         fmt::format("{}memory of {}:{}", kind == TANDEM_MEMORY_PINNED ? "pinned host " : "",
                     machine.kind(), device));
+  address_.reset(address);
 }
 
-Memory::~Memory() {
-  if (address_ != nullptr)
-    machine_->backend().buffers->free(machine_->handle(), device_, kind_, address_);
+void Memory::Free::operator()(void* address) const {
+  machine->backend().buffers->free(machine->handle(), device, kind, address);
 }
 
-Memory::Memory(Memory&& other) noexcept
-    : machine_(other.machine_),
-      device_(other.device_),
-      kind_(other.kind_),
-      address_(std::exchange(other.address_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
-
-Memory& Memory::operator=(Memory&& other) noexcept {
-  std::swap(machine_, other.machine_);
-  std::swap(device_, other.device_);
-  std::swap(kind_, other.kind_);
-  std::swap(address_, other.address_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
+Event::Event(const Machine& machine)
+    : machine_(&machine), event_(nullptr, machine.backend().streams->destroy_event) {
+  tandem_event* event = nullptr;
+  check(machine.backend().streams->create_event(machine.handle(), &event), "making an event");
+  event_.reset(event);
 }
-
-Event::Event(const Machine& machine) : machine_(&machine) {
-  check(machine.backend().streams->create_event(machine.handle(), &event_), "making an event");
-}
-
-Event::~Event() {
-  if (event_ != nullptr) machine_->backend().streams->destroy_event(event_);
-}
-
-Event::Event(Event&& other) noexcept
-    : machine_(other.machine_), event_(std::exchange(other.event_, nullptr)) {}
 
 bool Event::synchronize(double seconds) const {
-  const tandem_status status = machine_->backend().streams->synchronize(event_, seconds);
+  const tandem_status status = machine_->backend().streams->synchronize(event_.get(), seconds);
   if (status == TANDEM_TIMEOUT && seconds >= 0) {
     static_cast<void>(take_reason());
     return false;
@@ -105,49 +85,38 @@ bool Event::synchronize(double seconds) const {
 
 double Event::time() const {
   double seconds = 0;
-  check(machine_->backend().streams->event_time(event_, &seconds), "the time of an event");
+  check(machine_->backend().streams->event_time(event_.get(), &seconds), "the time of an event");
   return seconds;
 }
 
-Graph::~Graph() {
-  if (graph_ != nullptr) machine_->backend().capture->destroy_graph(graph_);
-}
-
-Graph::Graph(Graph&& other) noexcept
-    : machine_(other.machine_), graph_(std::exchange(other.graph_, nullptr)) {}
+Graph::Graph(const Machine& machine, tandem_graph* graph)
+    : graph_(graph, machine.backend().capture->destroy_graph) {}
 
 Stream::Stream(const Machine& machine, int device, int priority, const std::string& name)
-    : machine_(&machine), device_(device) {
+    : machine_(&machine), stream_(nullptr, machine.backend().streams->destroy_stream) {
+  tandem_stream* stream = nullptr;
   check(machine.backend().streams->create_stream(machine.handle(), device, priority, name.c_str(),
-                                                 &stream_),
+                                                 &stream),
         fmt::format("stream '{}' of {}:{}", name, machine.kind(), device));
+  stream_.reset(stream);
 }
-
-Stream::~Stream() {
-  if (stream_ != nullptr) machine_->backend().streams->destroy_stream(stream_);
-}
-
-Stream::Stream(Stream&& other) noexcept
-    : machine_(other.machine_),
-      device_(other.device_),
-      stream_(std::exchange(other.stream_, nullptr)) {}
 
 void Stream::submit(const tandem_work& work) const {
-  check(machine_->backend().streams->submit(stream_, &work),
+  check(machine_->backend().streams->submit(stream_.get(), &work),
         fmt::format("task '{}'", work.label == nullptr ? "" : work.label));
 }
 
 void Stream::copy(const char* label, int target_device, void* target, int source_device,
                   const void* source, int64_t bytes) const {
-  check(machine_->backend().streams->copy(stream_, label, target_device, target, source_device,
-                                          source, bytes),
+  check(machine_->backend().streams->copy(stream_.get(), label, target_device, target,
+                                          source_device, source, bytes),
         fmt::format("copy '{}'", label == nullptr ? "" : label));
 }
 
 void Stream::copy_rows(const char* label, const tandem_rows& rows) const {
   if (const auto at_once = machine_->backend().streams->copy_rows;
       at_once != nullptr && rows.row_count > 1) {
-    return check(at_once(stream_, label, &rows),
+    return check(at_once(stream_.get(), label, &rows),
                  fmt::format("copy '{}'", label == nullptr ? "" : label));
   }
   for (int64_t row = 0; row < rows.row_count; ++row) {
@@ -158,28 +127,28 @@ void Stream::copy_rows(const char* label, const tandem_rows& rows) const {
 }
 
 void Stream::wait(const Event& event) const {
-  check(machine_->backend().streams->wait(stream_, event.handle()), "waiting for an event");
+  check(machine_->backend().streams->wait(stream_.get(), event.handle()), "waiting for an event");
 }
 
 void Stream::record(const Event& event) const {
-  check(machine_->backend().streams->record(stream_, event.handle()), "recording an event");
+  check(machine_->backend().streams->record(stream_.get(), event.handle()), "recording an event");
 }
 
 void Stream::begin_capture() const {
   require_graphs(*machine_);
-  check(machine_->backend().capture->begin(stream_), "beginning a capture");
+  check(machine_->backend().capture->begin(stream_.get()), "beginning a capture");
 }
 
 Graph Stream::end_capture() const {
   require_graphs(*machine_);
   tandem_graph* graph = nullptr;
-  check(machine_->backend().capture->end(stream_, &graph), "a capture");
+  check(machine_->backend().capture->end(stream_.get(), &graph), "a capture");
   return {*machine_, graph};
 }
 
 void Stream::launch(const char* label, const Graph& graph) const {
   require_graphs(*machine_);
-  check(machine_->backend().capture->launch(stream_, label, graph.handle()),
+  check(machine_->backend().capture->launch(stream_.get(), label, graph.handle()),
         fmt::format("graph '{}'", label == nullptr ? "" : label));
 }
 

@@ -84,30 +84,27 @@ class Memory {
  public:
   Memory() = default;
   Memory(const Machine& machine, int device, int32_t kind, int64_t bytes);
-  ~Memory();
-  Memory(Memory&& other) noexcept;
-  Memory& operator=(Memory&& other) noexcept;
 
-  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(address_); }
+  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(address_.get()); }
   [[nodiscard]] int64_t bytes() const { return bytes_; }
-  [[nodiscard]] int device() const { return device_; }
+  [[nodiscard]] int device() const { return address_.get_deleter().device; }
 
  private:
-  const Machine* machine_ = nullptr;
-  int device_ = 0;
-  int32_t kind_ = 0;
-  void* address_ = nullptr;
+  struct Free {
+    const Machine* machine;
+    int device;
+    int32_t kind;
+    void operator()(void* address) const;
+  };
+  std::unique_ptr<void, Free> address_;
   int64_t bytes_ = 0;
 };
 
 class Event {
  public:
   explicit Event(const Machine& machine);
-  ~Event();
-  Event(Event&& other) noexcept;
-  Event& operator=(Event&&) = delete;
 
-  [[nodiscard]] tandem_event* handle() const { return event_; }
+  [[nodiscard]] tandem_event* handle() const { return event_.get(); }
   // False if it is not reached within `seconds` (< 0: for ever, 0: ask). Throws what the machine's
   // first failing work said.
   bool synchronize(double seconds) const;
@@ -115,35 +112,25 @@ class Event {
 
  private:
   const Machine* machine_ = nullptr;
-  tandem_event* event_ = nullptr;
+  std::unique_ptr<tandem_event, void (*)(tandem_event*)> event_;
 };
 
 // Works and copies that were captured from streams, issued again as one by Stream::launch. Freed
 // with it, which must be before its machine is closed and after its last launch is done.
 class Graph {
  public:
-  ~Graph();
-  Graph(Graph&& other) noexcept;
-  Graph& operator=(Graph&&) = delete;
-
-  [[nodiscard]] tandem_graph* handle() const { return graph_; }
+  [[nodiscard]] tandem_graph* handle() const { return graph_.get(); }
 
  private:
   friend class Stream;
-  Graph(const Machine& machine, tandem_graph* graph) : machine_(&machine), graph_(graph) {}
+  Graph(const Machine& machine, tandem_graph* graph);
 
-  const Machine* machine_ = nullptr;
-  tandem_graph* graph_ = nullptr;
+  std::unique_ptr<tandem_graph, void (*)(tandem_graph*)> graph_;
 };
 
 class Stream {
  public:
   Stream(const Machine& machine, int device, int priority, const std::string& name);
-  ~Stream();
-  Stream(Stream&& other) noexcept;
-  Stream& operator=(Stream&&) = delete;
-
-  [[nodiscard]] int device() const { return device_; }
   void submit(const tandem_work& work) const;
   void copy(const char* label, int target_device, void* target, int source_device,
             const void* source, int64_t bytes) const;
@@ -162,9 +149,8 @@ class Stream {
   void synchronize() const;
 
  private:
-  const Machine* machine_ = nullptr;
-  int device_ = 0;
-  tandem_stream* stream_ = nullptr;
+  const Machine* machine_;
+  std::unique_ptr<tandem_stream, void (*)(tandem_stream*)> stream_;
 };
 
 }  // namespace tandem

@@ -15,7 +15,6 @@
 #include "core/base/text/strings.h"
 
 namespace tandem {
-
 namespace {
 
 std::string folder() {
@@ -51,8 +50,7 @@ MappedFile::MappedFile(int64_t bytes) : bytes_(bytes) {
   } while (reason == EINTR);  // a signal, as from a timer, is no lack of space
   void* address = MAP_FAILED;
   if (reason == 0) {
-    address =
-        mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    address = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (address == MAP_FAILED) reason = errno;
   }
   close(file);
@@ -61,7 +59,7 @@ MappedFile::MappedFile(int64_t bytes) : bytes_(bytes) {
 }
 
 MappedFile::~MappedFile() {
-  if (address_ != nullptr) munmap(address_, static_cast<size_t>(bytes_));
+  if (address_ != nullptr) munmap(address_, size_t(bytes_));
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept

@@ -11,15 +11,14 @@
 #include "core/plugin/registry.h"
 
 namespace tandem {
-
 namespace {
 
 std::vector<int32_t> parse_count(const std::string& text, const std::string& kind,
                                  const std::string& number) {
   int64_t count = 0;
-  if (!parse_integer(number, &count) || count < 1 || count > most_devices) {
+  if (!parse_integer(number, &count) || count < 1 || count > max_devices) {
     throw error("devices '{}': '{}' is not a number of devices from 1 to {}, as in {}:2", text,
-                number, most_devices, kind);
+                number, max_devices, kind);
   }
   std::vector<int32_t> ordinals(static_cast<size_t>(count));
   std::iota(ordinals.begin(), ordinals.end(), 0);
@@ -31,7 +30,7 @@ std::vector<int32_t> parse_ids(const std::string& text, const std::string& kind,
   std::vector<int32_t> ordinals;
   for (const std::string& id : split(list, ',')) {
     int64_t ordinal = 0;
-    if (!parse_integer(id, &ordinal) || ordinal < 0 || ordinal >= most_devices) {
+    if (!parse_integer(id, &ordinal) || ordinal < 0 || ordinal >= max_devices) {
       throw error("devices '{}': '{}' is not the id of a device, as in {}:0,1", text, id, kind);
     }
     ordinals.push_back(static_cast<int32_t>(ordinal));
@@ -45,21 +44,31 @@ struct Unit {
   double factor;
 };
 
-// A number and its unit; `example` shows one.
+struct Quantity {
+  double number = 0;
+  const Unit* unit = nullptr;  // null: the text is no number with one of the units
+};
+
+Quantity read_quantity(const std::string& text, const std::vector<Unit>& units) {
+  Quantity quantity;
+  const char* last = text.data() + text.size();
+  const auto [end, status] = std::from_chars(text.data(), last, quantity.number);
+  const auto found = std::find_if(units.begin(), units.end(), [&](const Unit& known) {
+    return std::string(end, last) == known.name;
+  });
+  if (status == std::errc() && found != units.end()) quantity.unit = &*found;
+  return quantity;
+}
+
+// `example` shows one.
 double parse_quantity(const std::string& where, const std::string& field, const std::string& value,
                       const std::vector<Unit>& units, const char* example) {
-  double number = 0;
-  const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
-  const std::string unit(end, value.data() + value.size());
-  const auto found = std::find_if(units.begin(), units.end(),
-                                  [&](const Unit& known) { return unit == known.name; });
-  if (status != std::errc() || found == units.end() || !(number >= 0) || number > 1e18) {
-    std::vector<std::string> names;
-    for (const Unit& known : units) names.emplace_back(known.name);
-    throw error("{}: {} '{}' is not a number, 0 or more, with a unit ({}), as in {}", where, field,
-                value, fmt::join(names, ", "), example);
-  }
-  return number * found->factor;
+  const auto [number, unit] = read_quantity(value, units);
+  if (unit != nullptr && number >= 0 && number <= 1e18) return number * unit->factor;
+  std::vector<std::string> names;
+  for (const Unit& known : units) names.emplace_back(known.name);
+  throw error("{}: {} '{}' is not a number, 0 or more, with a unit ({}), as in {}", where, field,
+              value, fmt::join(names, ", "), example);
 }
 
 }  // namespace
@@ -124,13 +133,9 @@ int64_t parse_size(const std::string& text, const std::string& option) {
                                        {"KiB", 1024.0},
                                        {"MiB", 1024.0 * 1024},
                                        {"GiB", 1024.0 * 1024 * 1024}};
-  double number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string unit(end, text.data() + text.size());
-  const auto found = std::find_if(units.begin(), units.end(),
-                                  [&](const Unit& known) { return unit == known.name; });
-  const double bytes = found == units.end() ? 0 : number * found->factor;
-  if (status != std::errc() || !(bytes >= 1) || bytes > 1e15) {
+  const auto [number, unit] = read_quantity(text, units);
+  const double bytes = unit == nullptr ? 0 : number * unit->factor;
+  if (!(bytes >= 1) || bytes > 1e15) {
     throw error(
         "{} {}: not a size of a byte or more with a unit (B, kB, MB, GB, KiB, MiB, GiB), "
         "as in 4MiB",

@@ -14,7 +14,7 @@ class Registry;
 constexpr const char* default_kind = "cpu";
 constexpr const char* simulator_kind = "sim";
 
-constexpr int most_devices = 1024;  // of a machine
+constexpr int max_devices = 1024;  // of a machine
 struct DeviceSpec {
   std::string kind = default_kind;
   std::vector<int32_t> ordinals{0};  // one for each device

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ struct Topology {
 
   [[nodiscard]] int device_count() const { return static_cast<int>(devices.size()); }
   [[nodiscard]] const Path& path(int source, int target) const {
-    return paths[static_cast<size_t>(source * device_count() + target)];
+    return paths[size_t(source * device_count() + target)];
   }
   // Of the path's slowest channel, bytes per second.
   [[nodiscard]] double bandwidth(const Path& path) const;
@@ -43,6 +44,12 @@ struct Topology {
     return seconds(path(source, target), bytes);
   }
 };
+
+class Machine;
+// The links between a machine's devices as its backend finds them, with the `text` "". Null if the
+// backend knows nothing of links, or there is one device. Error if the backend fails or returns a
+// topology that is not sound.
+[[nodiscard]] std::shared_ptr<const Topology> find_topology(const Machine& machine);
 
 // Errors: no path for a pair, a path through a channel that does not exist, a bandwidth that is not
 // above 0. For a topology that parse_topology(), which checks this, did not read.

@@ -2,7 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/device/find_topology.h"
+#include "core/device/topology.h"
 
 namespace tandem {
 namespace {

@@ -12,7 +12,7 @@
 #include "core/schedule/kernels/kernels.h"
 #include "core/schedule/kernels/runtime.h"
 #include "core/schedule/plan/buffers.h"
-#include "core/schedule/strategies/testing_plan.h"
+#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
 namespace {

@@ -18,6 +18,7 @@
 #include "core/model/net/net.h"
 #include "core/schedule/cost/costs_of_net.h"
 #include "core/schedule/cost/step_model.h"
+#include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
 namespace {
@@ -97,11 +98,11 @@ StepParts parts_of(const std::vector<StageTime>& stages) {
     busy[stage.stage] = std::max(busy[stage.stage], stage.busy);
   }
   parts.forward = duration[Stage::forward];
-  parts.backward_fc = duration[Stage::backward_fc];
-  parts.backward_conv = duration[Stage::backward_conv];
-  parts.fc_gradients = busy[Stage::send_fc_gradients] + busy[Stage::update_fc];
-  parts.conv_gradients = busy[Stage::send_conv_gradients] + busy[Stage::update_conv];
-  parts.broadcast = busy[Stage::broadcast];
+  parts.backward_fc = duration[stages::backward_fc];
+  parts.backward_conv = duration[stages::backward_conv];
+  parts.fc_gradients = busy[stages::send_fc_gradients] + busy[stages::update_fc];
+  parts.conv_gradients = busy[stages::send_conv_gradients] + busy[stages::update_conv];
+  parts.broadcast = busy[stages::broadcast];
   return parts;
 }
 

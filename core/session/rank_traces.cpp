@@ -3,6 +3,8 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 namespace tandem {
 namespace {
@@ -42,7 +44,10 @@ json to_tree(const RankTrace& trace) {
     for (const StreamId& stream : task.streams) {
       streams.push_back({stream.device, static_cast<int>(stream.kind)});
     }
-    tasks.push_back({task.label, static_cast<int>(task.stage), task.layer, std::move(streams)});
+    tasks.push_back({task.label,
+                     {task.stage.place, task.stage.name, task.stage.color},
+                     task.layer,
+                     std::move(streams)});
   }
   for (const HostSpan& span : trace.host) {
     host.push_back({span.track, span.name, span.start, span.end});
@@ -54,6 +59,12 @@ json to_tree(const RankTrace& trace) {
           {"shift", {trace.shift.seconds, trace.shift.uncertainty}}};
 }
 
+// Of the stages of another rank, which live as long as the program.
+std::string_view kept_text(const std::string& text) {
+  static std::set<std::string> kept;
+  return *kept.insert(text).first;
+}
+
 void add(const json& tree, int rank, const std::string& host, JointTrace& joint) {
   const int first_task = static_cast<int>(joint.plan.tasks.size());
   const int first_device = joint.plan.devices;
@@ -62,7 +73,8 @@ void add(const json& tree, int rank, const std::string& host, JointTrace& joint)
   for (const json& one : tree.at("tasks")) {
     Task task;
     task.label = one.at(0);
-    task.stage = static_cast<Stage>(one.at(1).get<int>());
+    const json& stage = one.at(1);
+    task.stage = {stage.at(0), kept_text(stage.at(1)), kept_text(stage.at(2))};
     task.layer = one.at(2);
     for (const json& stream : one.at(3)) {
       task.streams.push_back({first_device + stream.at(0).get<int>(),

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "core/base/text/strings.h"
-#include "core/device/find_topology.h"
+#include "core/device/topology.h"
 #include "core/model/net/initial_weights.h"
 #include "core/model/passes/build_net.h"
 #include "core/plugin/host.h"
@@ -13,7 +13,7 @@
 #include "core/schedule/plan/dependencies.h"
 #include "core/schedule/plan/localize.h"
 #include "core/schedule/strategies/common/fastest_variant.h"
-#include "core/schedule/strategies/testing_plan.h"
+#include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "core/device/find_topology.h"
+#include "core/device/topology.h"
 #include "core/run/folder/run_folder.h"
 #include "core/session/session.h"
 #include "tests/cuda/machines.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-#include "core/device/find_topology.h"
+#include "core/device/topology.h"
 #include "tests/device/backends.h"
 #include "tests/support/backend_copy.h"
 

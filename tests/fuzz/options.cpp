@@ -9,7 +9,7 @@ void options(std::string_view bytes) {
   accepts([&] {
     const auto is_counted = [](const std::string& kind) { return kind != "cuda"; };
     const DeviceSpec spec = parse_devices(text, {"cpu", "cuda", "sim"}, is_counted);
-    if (spec.count() < 1 || spec.count() > most_devices) fail("an impossible number of devices");
+    if (spec.count() < 1 || spec.count() > max_devices) fail("an impossible number of devices");
   });
   accepts([&] { (void)parse_link(text); });
   accepts([&] {

@@ -29,6 +29,9 @@ const OptionTable<MessagesOptions>& messages_options() {
   return table;
 }
 
+constexpr Stage own_backward{9, "backward", "#fb8072"}, own_messages{21, "messages", "#b3de69"},
+    own_update{22, "update", "#8dd3c7"};
+
 // As `sequential`, but the gradients are sent in several messages.
 Plan build_in_messages(const StrategyInputs& inputs) {
   const int64_t count = messages_options().read(inputs.options).messages;
@@ -40,18 +43,18 @@ Plan build_in_messages(const StrategyInputs& inputs) {
   stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::first_micro_batch);
   stages::emit_forward(builder);
   stages::emit_report(builder, true);
-  stages::emit_backward(builder, 0, static_cast<int>(net.layers.size()), Stage::backward);
+  stages::emit_backward(builder, 0, static_cast<int>(net.layers.size()), own_backward);
   constexpr int64_t line = 64;
   const int64_t lines = (all_weights(net).end + line - 1) / line;
   for (int64_t i = 0; i < count; ++i) {
     const Interval part = share(lines, static_cast<int>(count), static_cast<int>(i));
     const Interval bytes{part.begin * line, std::min(part.end * line, all_weights(net).end)};
     if (bytes.is_empty()) continue;
-    stages::emit_reduction(builder, "message " + std::to_string(i), {bytes},
-                           Stage::reduce_gradients, Stage::reduce_gradients);
+    stages::emit_reduction(builder, "message " + std::to_string(i), {bytes}, own_messages,
+                           own_messages);
   }
-  builder.emit_norms("norms @0", Stage::update, 0, trained);
-  builder.emit_update("update @0", Stage::update, 0, trained);
+  builder.emit_norms("norms @0", own_update, 0, trained);
+  builder.emit_update("update @0", own_update, 0, trained);
   return builder.take();
 }
 

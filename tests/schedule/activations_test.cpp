@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/schedule/builder/plan_builder.h"
+#include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/strategies.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
@@ -227,7 +228,7 @@ TEST_F(ByHand, AnActivationThatIsLeftOutIsAnErrorWhereItWasCopiedTo) {
   const int other = plan.add_shard(0, {3, 9}, "other");
   const int tensor = net_.layers[static_cast<size_t>(layer("conv1"))].outputs[0];
   emit_alone(plan, "conv1");
-  plan.emit_copy("keep", Stage::send_activations, layer("conv1"), {{0, StreamKind::copy}},
+  plan.emit_copy("keep", stages::send_activations, layer("conv1"), {{0, StreamKind::copy}},
                  {{plan.tensor(0, tensor, {3, 9}), plan.tensor(other, tensor)}});
   EXPECT_THAT(message_of([&] { plan.emit_forward(other, layer("pool1")); }),
               HasSubstr("'forward pool1 @0 other' reads"));

@@ -10,6 +10,7 @@
 #include "core/schedule/cost/step_model.h"
 #include "core/schedule/report/report.h"
 #include "core/schedule/strategies/asymmetric/asymmetric.h"
+#include "core/schedule/strategies/common/stages.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
 
@@ -157,7 +158,7 @@ TEST(Asymmetric, HandsWeightsOnSoThatNobodySendsMuchMoreThanOthers) {
   const Plan plan = build_plan("asymmetric", asymmetric_inputs(net, 4, "E=0,1,2/W=3"));
   std::map<int, int64_t> sent, received;
   for (const Task& task : plan.tasks) {
-    if (task.stage != Stage::broadcast) continue;
+    if (task.stage != stages::broadcast) continue;
     const auto& copy = std::get<CopyWork>(task.work);
     for (const CopySegment& segment : copy.segments) {
       sent[task.streams[1].device] += plan.bytes(segment.source);

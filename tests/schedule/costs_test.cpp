@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "core/schedule/strategies/common/stages.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/support/temp_folder.h"
 
@@ -196,7 +197,7 @@ TEST(Costs, OfRowsPutSideBySideAreThoseOfTheirBytesReadAndWritten) {
   const CostTable costs{Roofline{1e9, 1e8}};
   const Task* gather = nullptr;
   for (const Task& task : plan.tasks) {
-    const bool is_of_logits = task.stage == Stage::send_activations;
+    const bool is_of_logits = task.stage == stages::send_activations;
     if (is_of_logits && task.label.starts_with("gather ")) gather = &task;
   }
   ASSERT_NE(gather, nullptr);

@@ -9,16 +9,20 @@
 #include "core/schedule/plan/memory_plan.h"
 #include "core/schedule/plan/ordering.h"
 #include "core/schedule/plan/plan.h"
-#include "core/schedule/plan/races.h"
 #include "tests/schedule/handmade.h"
+#include "tests/support/races.h"
 
 namespace tandem {
 namespace {
 
+using test::accesses;
 using test::communication;
 using test::compute;
 using test::copies;
+using test::find_races;
+using test::HappensBefore;
 using test::Maker;
+using test::Race;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/schedule/plan/dependencies.h"
-#include "core/schedule/plan/races.h"
 #include "core/schedule/plan/recompute.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
+#include "tests/support/races.h"
 
 namespace tandem::test {
 namespace {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/hybrid/hybrid.h"
 #include "tests/schedule/frozen_layers.h"
 #include "tests/schedule/plan_checks.h"
@@ -95,7 +96,7 @@ TEST_P(HybridPlan, ComputesConvolutionsOnConvDevicesAndTheRestOnFcDevices) {
 TEST(Hybrid, SendsTheLastConvolutionsInputWhileItIsComputed) {
   const Plan plan = hybrid_plan({2, 1});
   const Task& send = task(plan, "send pool1 @1->@2");
-  EXPECT_EQ(send.stage, Stage::send_activations);
+  EXPECT_EQ(send.stage, stages::send_activations);
   EXPECT_LT(find_task(plan, "send pool1 @1->@2"), find_task(plan, "forward conv2 @1"));
   EXPECT_LT(find_task(plan, "forward conv2 @1"), find_task(plan, "send conv2 @1->@2"));
 }

@@ -141,7 +141,7 @@ TEST(Ring, SendsOverEachOfItsLinksAllPartsButOneEachWay) {
   constexpr int devices = 4;
   const Plan plan = build_plan("layerwise", layerwise_inputs(net, devices, "ring", 1 << 20));
   const int64_t all = make_buckets(net, 1 << 20)[0].range.count();
-  for (const Stage stage : {Stage::reduce_gradients, Stage::broadcast_weights}) {
+  for (const Stage stage : {stages::reduce_gradients, stages::broadcast_weights}) {
     const auto bytes = traffic(plan, stage);
     ASSERT_EQ(bytes.size(), size_t(devices));
     for (const auto& [ends, sent] : bytes) {
@@ -188,7 +188,7 @@ TEST(Ring, WithNormsGathersGradientsAndUpdatesEverythingEverywhere) {
   StrategyInputs inputs = layerwise_inputs(net, 3, "ring");
   inputs.needs_norms = true;
   const Plan plan = build_plan("layerwise", inputs);
-  EXPECT_TRUE(traffic(plan, Stage::broadcast_weights).empty());
+  EXPECT_TRUE(traffic(plan, stages::broadcast_weights).empty());
   for (int device = 0; device < 3; ++device) {
     EXPECT_GE(find_task(plan, fmt::format("update fc1 @{}", device)), 0);
     EXPECT_GE(find_task(plan, fmt::format("norms fc1 @{}", device)), 0);
@@ -207,7 +207,7 @@ TEST(Tree, AddsPairsAndThenPairsOfPairs) {
   std::vector<std::string> moved;
   for (const Task& task : plan.tasks) {
     const bool transfers =
-        task.stage == Stage::reduce_gradients || task.stage == Stage::broadcast_weights;
+        task.stage == stages::reduce_gradients || task.stage == stages::broadcast_weights;
     if (transfers && std::holds_alternative<CopyWork>(task.work)) moved.push_back(task.label);
   }
   EXPECT_THAT(moved, ElementsAre("reduce conv1..fc2 @1->@0", "reduce conv1..fc2 @3->@2",

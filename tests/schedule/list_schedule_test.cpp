@@ -12,6 +12,7 @@
 #include "core/schedule/cost/bounds.h"
 #include "core/schedule/cost/topology_file.h"
 #include "core/schedule/report/critical_path.h"
+#include "core/schedule/strategies/common/collectives.h"
 #include "tests/schedule/simulate.h"
 #include "tests/support/folders.h"
 
@@ -202,12 +203,12 @@ Plan with_layers(int count) {
     const int64_t bytes = i == 1 ? 64 << 20 : 4096;
     const Region weights = buffer(fmt::format("weights {}", i), bytes);
     const Region gradient = buffer(fmt::format("gradient {}", i), bytes);
-    Task pass{fmt::format("pass {}", i), Stage::backward, -1, {{0, StreamKind::compute}}};
+    Task pass{fmt::format("pass {}", i), stages::backward, -1, {{0, StreamKind::compute}}};
     pass.reads = {weights};
     pass.writes = {gradient};
     pass.work = AddWork{gradient, {weights}};
     plan.tasks.push_back(std::move(pass));
-    Task update{fmt::format("update {}", i), Stage::update, -1, {{0, StreamKind::update}}};
+    Task update{fmt::format("update {}", i), stages::update, -1, {{0, StreamKind::update}}};
     update.reads = {gradient};
     update.writes = {weights};
     update.work = UpdateWork{{{i, weights, gradient, {}, 0}}, {}, {}};

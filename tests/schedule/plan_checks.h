@@ -8,7 +8,6 @@
 
 #include "core/schedule/plan/plan.h"
 #include "core/schedule/strategies/strategies.h"
-#include "core/schedule/strategies/testing_plan.h"
 #include "tests/support/fake_net.h"
 #include "tests/support/message_of.h"
 

@@ -10,7 +10,7 @@
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/plan/memory_plan.h"
 #include "core/schedule/plan/plan.h"
-#include "core/schedule/plan/races.h"
+#include "tests/support/races.h"
 
 namespace tandem::test {
 

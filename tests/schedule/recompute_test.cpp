@@ -6,9 +6,9 @@
 
 #include "core/schedule/plan/dependencies.h"
 #include "core/schedule/plan/memory_plan.h"
-#include "core/schedule/plan/races.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/support/fake_net.h"
+#include "tests/support/races.h"
 
 namespace tandem::test {
 namespace {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/schedule/strategies/common/stages.h"
 #include "tests/schedule/handmade.h"
 
 namespace tandem {
@@ -22,7 +23,7 @@ Plan two_devices() {
   maker.touch("forward @0", {compute(0)}, {}, {a});
   maker.touch("forward @1", {compute(1)}, {}, {b});
   const int send = maker.copy("send \"b\"", {communication(0), communication(1)}, a, b);
-  maker.plan.tasks[static_cast<size_t>(send)].stage = Stage::send_fc_gradients;
+  maker.plan.tasks[static_cast<size_t>(send)].stage = stages::send_fc_gradients;
   return maker.derived();
 }
 
@@ -92,7 +93,7 @@ TEST(Report, StageTimesCountFromTheFirstTaskOnEveryDeviceOfAStage) {
   EXPECT_EQ(stages[1].device, 1);
   EXPECT_DOUBLE_EQ(stages[1].start, 0.25);
   EXPECT_DOUBLE_EQ(stages[1].duration, 0.5);
-  EXPECT_EQ(stages[3].stage, Stage::send_fc_gradients);
+  EXPECT_EQ(stages[3].stage, stages::send_fc_gradients);
   EXPECT_EQ(stages[3].device, 1);
   EXPECT_EQ(stages[3].stream, StreamKind::communication);
   EXPECT_DOUBLE_EQ(stages[3].start, 0.75);

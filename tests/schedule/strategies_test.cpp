@@ -11,6 +11,7 @@
 #include "core/data/loader.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/plan/memory_plan.h"
+#include "core/schedule/strategies/common/stages.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {
@@ -71,10 +72,11 @@ TEST(Strategies, ComputeInEveryBatchOfAnUpdateAndSendInTheLast) {
     inputs.options["hidden_broadcast"] = hidden;
     const Plan plan = build_plan("two_phase", inputs);
     for (const Task& task : plan.tasks) {
-      const bool once = task.stage == Stage::send_fc_gradients || task.stage == Stage::update_fc ||
-                        task.stage == Stage::send_conv_gradients ||
-                        task.stage == Stage::update_conv || task.stage == Stage::broadcast;
-      const bool first = task.stage == Stage::broadcast && !hidden;
+      const bool once = task.stage == stages::send_fc_gradients ||
+                        task.stage == stages::update_fc ||
+                        task.stage == stages::send_conv_gradients ||
+                        task.stage == stages::update_conv || task.stage == stages::broadcast;
+      const bool first = task.stage == stages::broadcast && !hidden;
       EXPECT_EQ(works_in(plan, task, 3), !once || first) << task.label;
       EXPECT_EQ(works_in(plan, task, 4), !once) << task.label;
       EXPECT_EQ(works_in(plan, task, 5), !first) << task.label;

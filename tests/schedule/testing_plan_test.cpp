@@ -11,6 +11,7 @@
 #include "core/data/loader.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/plan/memory_plan.h"
+#include "core/schedule/strategies/common/stages.h"
 #include "tests/schedule/plan_checks.h"
 
 namespace tandem::test {
@@ -65,7 +66,7 @@ TEST(TestingPlan, HasNoBackwardAndNoUpdate) {
   const Net net = small_net(8);  // also of a training net, to diagnose one
   const Plan plan = build_testing_plan(inputs_of(net, 2));
   for (const Task& task : plan.tasks) {
-    EXPECT_TRUE(task.stage == Stage::input || task.stage == Stage::broadcast ||
+    EXPECT_TRUE(task.stage == Stage::input || task.stage == stages::broadcast ||
                 task.stage == Stage::forward || task.stage == Stage::report)
         << task.label;
   }

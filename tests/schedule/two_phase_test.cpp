@@ -10,11 +10,11 @@
 
 #include "core/schedule/builder/plan_builder.h"
 #include "core/schedule/plan/buffers.h"
-#include "core/schedule/plan/races.h"
 #include "core/schedule/report/report.h"
 #include "core/schedule/strategies/common/fastest_variant.h"
 #include "core/schedule/strategies/common/stages.h"
 #include "tests/schedule/plan_checks.h"
+#include "tests/support/races.h"
 
 namespace tandem::test {
 namespace {
@@ -71,11 +71,11 @@ TEST(TwoPhase, ComputesForwardThenTheFcPartThenTheConvPart) {
         stages.push_back(task.stage);
       }
     }
-    EXPECT_THAT(stages, ElementsAre(Stage::forward, Stage::backward_fc, Stage::backward_conv));
+    EXPECT_THAT(stages, ElementsAre(Stage::forward, stages::backward_fc, stages::backward_conv));
   }
   EXPECT_EQ(plan.split_layer, "fc1");
-  EXPECT_EQ(task(plan, "backward_data fc1 @1").stage, Stage::backward_fc);
-  EXPECT_EQ(task(plan, "backward_data pool2 @1").stage, Stage::backward_conv);
+  EXPECT_EQ(task(plan, "backward_data fc1 @1").stage, stages::backward_fc);
+  EXPECT_EQ(task(plan, "backward_data pool2 @1").stage, stages::backward_conv);
 }
 
 // A search emits the tasks of every place again, and takes passes from the plan before.
@@ -91,10 +91,10 @@ TEST(PlanBuilder, RestartedGivesTheTasksOfANewOne) {
     stages::emit_forward(builder);
     stages::emit_report(builder, true);
     const int layers = static_cast<int>(net.layers.size());
-    stages::emit_backward(builder, split, layers, Stage::backward_fc);
+    stages::emit_backward(builder, split, layers, stages::backward_fc);
     stages::emit_broadcast(builder, "weights", -1, {all_weights(net)}, When::last_micro_batch);
-    stages::emit_backward(builder, 0, split, Stage::backward_conv);
-    builder.emit_update("update @0", Stage::update_conv, 0, trained);
+    stages::emit_backward(builder, 0, split, stages::backward_conv);
+    builder.emit_update("update @0", stages::update_conv, 0, trained);
   };
   PlanBuilder made(inputs, "two_phase", PlanBuilder::Purpose::training), other = made;
   emit(made, 3);
@@ -161,9 +161,9 @@ TEST(TwoPhase, AddsTheGradientsInTheOrderOfTheDevices) {
 TEST(TwoPhase, LetsConvolutionsGoBackwardWhileFcGradientsTravel) {
   const Net net = small_net(8);
   const Plan plan = two_phase(net, 2, true);
-  const std::set<Stage> moving{Stage::send_fc_gradients, Stage::update_fc};
+  const std::set<Stage> moving{stages::send_fc_gradients, stages::update_fc};
   for (const Task& task : plan.tasks) {
-    if (task.stage != Stage::backward_conv) continue;
+    if (task.stage != stages::backward_conv) continue;
     for (const Dependency& wait : task.after) {
       if (wait.micro_batches_back != 0) continue;
       EXPECT_FALSE(moving.contains(plan.tasks[size_t(wait.task)].stage))

@@ -3,7 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
 #include "core/cli/commands.h"
-#include "core/device/find_topology.h"
+#include "core/device/topology.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 #include "core/ranks/measure_links.h"

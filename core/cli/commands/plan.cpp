@@ -6,7 +6,7 @@
 #include "core/base/text/strings.h"
 #include "core/cli/commands.h"
 #include "core/cli/plan_report.h"
-#include "core/device/find_topology.h"
+#include "core/device/topology.h"
 #include "core/formats/safetensors.h"
 #include "core/model/passes/build_net.h"
 #include "core/ranks/rank_links.h"

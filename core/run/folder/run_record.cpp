@@ -1,6 +1,6 @@
 #include "core/run/folder/run_record.h"
 
-#include "core/device/find_topology.h"
+#include "core/device/topology.h"
 #include "core/formats/json_text.h"
 #include "core/schedule/cost/topology_file.h"
 

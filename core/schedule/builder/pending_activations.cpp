@@ -7,7 +7,6 @@
 #include "core/base/overloaded.h"
 
 namespace tandem {
-
 namespace {
 
 Error wrong(const Plan& plan, const Task& task, const std::string& what) {
@@ -71,22 +70,22 @@ void PendingActivations::require_done(const Net& net, const Plan& plan, const Ta
                                       const Region& region) const {
   const std::vector<Pending> pending = pending_in(plan, region);
   if (pending.empty()) return;
-  const Layer& missing = net.layers[size_t(pending.front().layer)];
+  const Layer& missing = net.layer(pending.front().layer);
   throw wrong(plan, task,
               fmt::format("reads memory to which {} was not applied: it is not fused into {} here, "
                           "and no task applies it",
-                          missing.title(), net.layers[size_t(missing.fused_into)].title()));
+                          missing.title(), net.layer(missing.fused_into).title()));
 }
 
 void PendingActivations::follow_forward(const Net& net, const Plan& plan, const Task& task,
                                         const LayerWork& work) {
-  const PlanBinding& use = plan.bindings[size_t(work.binding)];
-  const Layer& layer = net.layers[size_t(use.layer)];
+  const PlanBinding& use = plan.binding(work.binding);
+  const Layer& layer = net.layer(use.layer);
   if (layer.fused_into >= 0) {
     if (!lacks_all(plan, use.inputs[0], use.layer)) {
       throw wrong(plan, task,
                   fmt::format("would apply {} a second time: it was fused into {}", layer.title(),
-                              net.layers[size_t(layer.fused_into)].title()));
+                              net.layer(layer.fused_into).title()));
     }
     return clear(plan, use.outputs[0]);
   }
@@ -103,8 +102,7 @@ void PendingActivations::follow_forward(const Net& net, const Plan& plan, const 
   }
   if (use.adds_to_output && follower >= 0 && !lacks_all(plan, use.outputs[0], follower)) {
     throw wrong(plan, task,
-                fmt::format("adds to memory to which {} was applied",
-                            net.layers[size_t(follower)].title()));
+                fmt::format("adds to memory to which {} was applied", net.layer(follower).title()));
   }
   for (const Region& output : use.outputs) {
     if (is_some(output)) clear(plan, output);
@@ -118,7 +116,7 @@ void PendingActivations::follow_copy(const Net& net, const Plan& plan, const Tas
                                      const CopyWork& copy) {
   for (const CopySegment& segment : copy.segments) {
     const std::vector<Pending> moved = pending_in(plan, segment.source);
-    if (!moved.empty() && plan.buffers[size_t(segment.target.buffer)].device < 0) {
+    if (!moved.empty() && plan.buffer(segment.target.buffer).device < 0) {
       require_done(net, plan, task, segment.source);
     }
     clear(plan, segment.target);

@@ -10,11 +10,16 @@
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
-
 namespace {
 
 size_t pass_index(const LayerWork& work) {
   return size_t(work.binding) * layer_passes + size_t(work.pass);
+}
+
+void append(std::vector<Region>& to, const std::vector<Region>& regions) {
+  for (const Region& region : regions) {
+    if (region.buffer >= 0) to.push_back(region);
+  }
 }
 
 }  // namespace
@@ -44,8 +49,8 @@ void PlanBuilder::emit(Task task) {
 
 std::string PlanBuilder::label(LayerPass pass, int layer, int shard) const {
   const std::string& name = name_of(shard);
-  return fmt::format("{} {} @{}{}", to_string(pass), net().layers[size_t(layer)].name,
-                     device_of(shard), name.empty() ? "" : " " + name);
+  return fmt::format("{} {} @{}{}", to_string(pass), net().layer(layer).name, device_of(shard),
+                     name.empty() ? "" : " " + name);
 }
 
 void PlanBuilder::emit_statistics(int shard, int layer, Stage stage, LayerPass pass) {
@@ -55,7 +60,7 @@ void PlanBuilder::emit_statistics(int shard, int layer, Stage stage, LayerPass p
 
 void PlanBuilder::emit_forward(int shard, int layer) {
   if (net().makes_views(layer)) return;
-  const Layer& l = net().layers[size_t(layer)];
+  const Layer& l = net().layer(layer);
   if (l.fused_into >= 0 && !pending_.has(plan(), tensor(shard, l.inputs[0]))) {
     if (l.gradient_fused_into == l.fused_into) applied_ahead_.emplace(shard, layer);
     return;
@@ -100,10 +105,10 @@ void PlanBuilder::emit_backward_weights(int shard, int layer, Stage stage) {
 
 // The first write of a micro-batch overwrites, so that nothing has to be cleared.
 bool PlanBuilder::accumulates(int device, int layer) {
-  const Layer& l = net().layers[size_t(layer)];
+  const Layer& l = net().layer(layer);
   size_t own = 0, written = 0;
   for (const int weight : l.weights) {
-    if (net().weights[size_t(weight)].kind != TANDEM_TRAINED) continue;
+    if (net().weight(weight).kind != TANDEM_TRAINED) continue;
     if (has_own_gradient(layer, weight)) continue;
     ++own;
     if (!written_gradients_.emplace(device, weight).second) ++written;
@@ -118,27 +123,17 @@ bool PlanBuilder::accumulates(int device, int layer) {
 }
 
 void PlanBuilder::add_own_gradients(int shard, int layer, Stage stage) {
-  const Layer& l = net().layers[size_t(layer)];
+  const Layer& l = net().layer(layer);
   const int use = binding(shard, layer), device = device_of(shard);
   for (size_t i = 0; i < l.weights.size(); ++i) {
-    const Region own = plan().bindings[size_t(use)].weight_gradients[i];
+    const Region own = plan().binding(use).weight_gradients[i];
     if (own.buffer < 0 || !has_own_gradient(layer, l.weights[i])) continue;
-    const WeightArray& array = net().weights[size_t(l.weights[i])];
+    const WeightArray& array = net().weight(l.weights[i]);
     emit_add(fmt::format("add gradient of {} to {} @{}", l.name, array.name, device), stage,
              {device, StreamKind::compute}, gradients(device, buffers::bytes_of(array)), {own},
              When::last_micro_batch);
   }
 }
-
-namespace {
-
-void append(std::vector<Region>& to, const std::vector<Region>& regions) {
-  for (const Region& region : regions) {
-    if (region.buffer >= 0) to.push_back(region);
-  }
-}
-
-}  // namespace
 
 void PlanBuilder::emit_own_pass(int shard, int layer, Stage stage, LayerPass pass,
                                 bool accumulate) {
@@ -154,8 +149,8 @@ void PlanBuilder::emit_own_pass(int shard, int layer, Stage stage, LayerPass pas
 }
 
 void PlanBuilder::emit_pass(const std::string& label, Stage stage, const LayerWork& work) {
-  const PlanBinding& use = plan().bindings[size_t(work.binding)];
-  const Layer& l = net().layers[size_t(use.layer)];
+  const PlanBinding& use = plan().binding(work.binding);
+  const Layer& l = net().layer(use.layer);
   Task task{label, stage, use.layer, {{use.device, StreamKind::compute}}};
   task.work = work;
   // Any kernel may look at the step; declaring it for all costs no wait, since a device's copy
@@ -171,8 +166,7 @@ void PlanBuilder::emit_pass(const std::string& label, Stage stage, const LayerWo
     append(task.writes, use.outputs);
     append(task.writes, {{use.saved, 0, whole_buffer}});
     for (size_t i = 0; i < l.weights.size(); ++i) {
-      if (net().weights[size_t(l.weights[i])].kind == TANDEM_STATE &&
-          purpose() == Purpose::training) {
+      if (net().weight(l.weights[i]).kind == TANDEM_STATE && purpose() == Purpose::training) {
         append(task.writes, {use.weights[i]});
       }
     }
@@ -245,7 +239,7 @@ void PlanBuilder::emit_norms(const std::string& label, Stage stage, int device,
   task.writes = norms(device, arrays);
   NormWork work;
   for (const int array : arrays) {
-    const Interval range = buffers::bytes_of(net().weights[size_t(array)]);
+    const Interval range = buffers::bytes_of(net().weight(array));
     work.arrays.push_back({array, weights(device, range), gradients(device, range)});
   }
   work.norms = {task.writes.front().buffer, 0, whole_buffer};
@@ -264,7 +258,7 @@ void PlanBuilder::emit_merge(Stage stage, int layer, LayerPass pass,
   for (size_t i = 1; i < members.size(); ++i) {
     work.sources.push_back(received_statistics(members[i], layer, pass, root));
   }
-  const std::string& name = net().layers[size_t(layer)].name;
+  const std::string& name = net().layer(layer).name;
   Task task{
       fmt::format("merge {} {} @{}", to_string(pass), name, root), stage, layer, {{root, stream}}};
   task.reads = work.sources;
@@ -333,16 +327,6 @@ void PlanBuilder::emit_conversion(int shard, const Region& pixels, const Region&
   emit(std::move(task));
 }
 
-namespace {
-
-// `whole` holds the range; this is what holds a part of it.
-Region within(const Region& whole, Interval range, Interval part) {
-  if (whole.buffer < 0) return {};
-  return {whole.buffer, whole.offset + part.begin - range.begin, part.count()};
-}
-
-}  // namespace
-
 void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
                               const std::vector<int>& arrays, StreamKind stream) {
   emit_update(label, stage, device, slices_in(net(), arrays, all_weights(net())), stream);
@@ -370,7 +354,7 @@ void PlanBuilder::emit_update(const std::string& label, Stage stage, int device,
       const Interval mine = range_of(net(), slice);
       if (!range.contains(mine)) continue;
       work.arrays.push_back({slice.weight, weights(device, mine), gradients(device, mine),
-                             within(kept.first, range, mine), kept.stride});
+                             part_of(kept.first, range, mine), kept.stride});
     }
   }
   if (inputs().needs_norms) {

@@ -14,7 +14,6 @@
 #include "core/schedule/plan/packing.h"
 
 namespace tandem {
-
 namespace {
 
 std::vector<Interval> shares(const StrategyInputs& inputs, const std::string& strategy) {
@@ -30,6 +29,12 @@ std::vector<Interval> shares(const StrategyInputs& inputs, const std::string& st
   std::vector<Interval> rows;
   for (int device = 0; device < devices; ++device) rows.push_back(share(batch, devices, device));
   return rows;
+}
+
+int64_t statistics_bytes(const Net& net, int layer, LayerPass pass) {
+  const tandem_layer_statistics floats = net.statistics(layer);
+  return buffers::float_bytes *
+         (pass == LayerPass::forward_statistics ? floats.forward : floats.backward);
 }
 
 }  // namespace
@@ -61,10 +66,10 @@ PlanRegions::PlanRegions(const StrategyInputs& inputs, const std::string& strate
 void PlanRegions::find_scalars() {
   for (size_t i = 0; i < net().scalars.size(); ++i) {
     const Scalar& scalar = net().scalars[i];
-    const Tensor& tensor = net().tensors[size_t(scalar.tensor)];
+    const Tensor& tensor = net().tensor(scalar.tensor);
     if (element_count(tensor.shape) != 1) {
       throw error("{}: output '{}' is {}; a loss or metric reports a single number",
-                  net().layers[size_t(scalar.layer)].title(), scalar.name, to_string(tensor.shape));
+                  net().layer(scalar.layer).title(), scalar.name, to_string(tensor.shape));
     }
     scalar_of_tensor_[size_t(scalar.tensor)] = static_cast<int>(i);
   }
@@ -102,8 +107,8 @@ int PlanRegions::add_shard(int device, Interval rows, const std::string& name) {
 
 // Tensor names may come again after a layer run in place, so buffers are named by who produces.
 std::string PlanRegions::output_name(int tensor) const {
-  const Tensor& t = net().tensors[size_t(tensor)];
-  const Layer& producer = net().layers[size_t(t.producer)];
+  const Tensor& t = net().tensor(tensor);
+  const Layer& producer = net().layer(t.producer);
   if (producer.outputs.size() == 1) return producer.name + " output";
   const int number = number_of_output_[size_t(tensor)];
   return number >= 0 ? fmt::format("{} output {}", producer.name, number)
@@ -111,11 +116,12 @@ std::string PlanRegions::output_name(int tensor) const {
 }
 
 int PlanRegions::buffer(const Buffer& description) {
+  // The factor is 2^64 divided by the golden ratio, which spreads neighbouring numbers evenly.
   const size_t hash = std::hash<std::string>()(description.name) +
-                      0x9e3779b97f4a7c15 * static_cast<size_t>(description.device + 1);
+                      0x9e3779b97f4a7c15 * size_t(description.device + 1);
   const auto [first, last] = buffers_.equal_range(hash);
   for (auto known = first; known != last; ++known) {
-    const Buffer& other = plan_.buffers[size_t(known->second)];
+    const Buffer& other = plan_.buffer(known->second);
     if (other.device == description.device && other.name == description.name) return known->second;
   }
   const int index = static_cast<int>(plan_.buffers.size());
@@ -146,10 +152,10 @@ const std::vector<Shape>& PlanRegions::shapes(int shard) {
 }
 
 BatchLayout PlanRegions::batch_layout(int64_t row_count) const {
-  Shape sample = net().tensors[size_t(net().data)].shape;
+  Shape sample = net().tensor(net().data).shape;
   sample.n = 1;
   std::vector<Shape> more;
-  for (const int input : net().more_inputs) more.push_back(net().tensors[size_t(input)].shape);
+  for (const int input : net().more_inputs) more.push_back(net().tensor(input).shape);
   return make_batch_layout(row_count, sample, more);
 }
 
@@ -198,6 +204,15 @@ Region PlanRegions::gradients(int device, Interval range) {
   return {known, range.begin, range.count()};
 }
 
+std::vector<CopySegment> PlanRegions::copies(WeightsOrGradients array, int source, int target,
+                                             const std::vector<Interval>& ranges) {
+  std::vector<CopySegment> segments;
+  for (const Interval& range : ranges) {
+    segments.push_back({(this->*array)(source, range), (this->*array)(target, range)});
+  }
+  return segments;
+}
+
 Region PlanRegions::received_gradients(int sender, Interval range, int root) {
   return arriving_gradients(root, fmt::format("received gradients @{}", sender), range);
 }
@@ -242,8 +257,7 @@ Region PlanRegions::received_metrics(int sender, int root) {
 }
 
 int64_t PlanRegions::tensor_bytes(int shard, int index) {
-  return element_count(shapes(shard)[size_t(index)]) *
-         dtype_bytes(net().tensors[size_t(index)].dtype);
+  return element_count(shapes(shard)[size_t(index)]) * dtype_bytes(net().tensor(index).dtype);
 }
 
 Region PlanRegions::tensor(int shard, int index) {
@@ -252,7 +266,7 @@ Region PlanRegions::tensor(int shard, int index) {
   }
   const int root = net().values_of(index);
   const int64_t bytes = tensor_bytes(shard, root);
-  if (net().tensors[size_t(root)].producer >= 0) {
+  if (net().tensor(root).producer >= 0) {
     const auto describe = [&] { return at(shard, output_name(root), bytes); };
     return {known_buffer(shards_[size_t(shard)].tensors, root, describe), 0, bytes};
   }
@@ -268,22 +282,17 @@ Region PlanRegions::tensor_gradient(int shard, int index) {
   const int root = net().gradient_of(index);
   const int64_t bytes = tensor_bytes(shard, root);
   const auto describe = [&] {
-    const Tensor& of = net().tensors[size_t(root)];
+    const Tensor& of = net().tensor(root);
     return at(shard, (of.producer >= 0 ? output_name(root) : of.name) + " gradient", bytes);
   };
   return {known_buffer(shards_[size_t(shard)].gradients, root, describe), 0, bytes};
 }
 
-namespace {
-
-// The parts `some` of a region of equal parts `all`.
 Region part_of(const Region& whole, Interval all, Interval some) {
   if (whole.buffer < 0) return whole;
   const int64_t one = whole.bytes / all.count();
   return {whole.buffer, whole.offset + (some.begin - all.begin) * one, some.count() * one};
 }
-
-}  // namespace
 
 Region PlanRegions::tensor(int shard, int index, Interval some) {
   return part_of(tensor(shard, index), rows(shard), some);
@@ -295,131 +304,35 @@ Region PlanRegions::tensor_gradient(int shard, int index, Interval some) {
 
 // A loss's own output gradient is its weight in the sum.
 Region PlanRegions::output_gradient(int shard, int layer, size_t output) {
-  const int tensor = net().layers[size_t(layer)].outputs[output];
+  const int tensor = net().layer(layer).outputs[output];
   const int scalar = scalar_of_tensor_[size_t(tensor)];
   if (scalar >= 0) return constant(device_of(shard), scalar);
-  return net().tensors[size_t(tensor)].has_gradient ? tensor_gradient(shard, tensor) : Region{};
+  return net().tensor(tensor).has_gradient ? tensor_gradient(shard, tensor) : Region{};
 }
-
-namespace {
-
-int64_t statistics_bytes(const Net& net, int layer, LayerPass pass) {
-  const tandem_layer_statistics floats = net.statistics(layer);
-  return buffers::float_bytes *
-         (pass == LayerPass::forward_statistics ? floats.forward : floats.backward);
-}
-
-}  // namespace
 
 Region PlanRegions::statistics(int device, int layer, LayerPass pass) {
   const int64_t bytes = statistics_bytes(net(), layer, pass);
   if (bytes == 0) return {};
-  const std::string name = fmt::format("{} {}", net().layers[size_t(layer)].name, to_string(pass));
+  const std::string name = fmt::format("{} {}", net().layer(layer).name, to_string(pass));
   return transient(device, name, bytes);
 }
 
 Region PlanRegions::received_statistics(int sender, int layer, LayerPass pass, int root) {
   const int64_t bytes = statistics_bytes(net(), layer, pass);
   const std::string name =
-      fmt::format("received {} {} @{}", net().layers[size_t(layer)].name, to_string(pass), sender);
+      fmt::format("received {} {} @{}", net().layer(layer).name, to_string(pass), sender);
   return transient(root, name, bytes);
 }
 
 // Where the layer's pass puts it: in the net's array, or beside it (see has_own_gradient()).
 Region PlanRegions::weight_gradient(int device, int layer, int weight) {
-  const WeightArray& array = net().weights[size_t(weight)];
+  const WeightArray& array = net().weight(weight);
   if (!has_own_gradient(layer, weight)) {
     return gradients(device, buffers::bytes_of(array));
   }
-  const std::string name =
-      fmt::format("{} gradient of {}", net().layers[size_t(layer)].name, array.name);
+  const std::string name = fmt::format("{} gradient of {}", net().layer(layer).name, array.name);
   const int64_t bytes = buffers::bytes_of(array).count();
   return {buffer({name, device, gradients_kind(), bytes, 1, {}}), 0, bytes};
-}
-
-void PlanRegions::describe_tensors(PlanBinding& use, int shard) {
-  const Layer& l = net().layers[size_t(use.layer)];
-  const bool trains = purpose_ == Purpose::training;
-  for (size_t i = 0; i < l.inputs.size(); ++i) {
-    const bool wanted = trains && l.wants_backward_data && l.may_take_gradient(i) &&
-                        net().tensors[size_t(l.inputs[i])].has_gradient;
-    use.inputs.push_back(tensor(shard, l.inputs[i]));
-    use.input_gradients.push_back(wanted ? tensor_gradient(shard, l.inputs[i]) : Region{});
-  }
-  if (l.addend >= 0) use.addend = tensor(shard, l.addend);
-  for (size_t i = 0; i < l.outputs.size(); ++i) {
-    use.outputs.push_back(tensor(shard, l.outputs[i]));
-    use.output_gradients.push_back(trains && l.has_backward() ? output_gradient(shard, use.layer, i)
-                                                              : Region{});
-  }
-  for (const int weight : l.weights) {
-    const WeightArray& array = net().weights[size_t(weight)];
-    // The gradient of a frozen array is made all the same: a layer computes its weights' gradients
-    // together, and the update leaves out what is not trained.
-    const bool wanted = trains && l.wants_backward_weights && array.kind == TANDEM_TRAINED;
-    use.weights.push_back(weights(use.device, buffers::bytes_of(array)));
-    use.weight_gradients.push_back(wanted ? weight_gradient(use.device, use.layer, weight)
-                                          : Region{});
-  }
-}
-
-PlanBinding PlanRegions::describe(int shard, int layer) {
-  const Layer& l = net().layers[size_t(layer)];
-  const bool goes_backward = purpose_ == Purpose::training && l.has_backward();
-  PlanBinding use;
-  use.layer = layer;
-  use.device = device_of(shard);
-  use.rows = rows(shard);
-  use.activation = l.activation;
-  use.activation_before = l.activation_before;
-  describe_tensors(use, shard);
-  use.step = step(shard);
-  if (l.has(TANDEM_LOSS) || l.has(TANDEM_METRIC)) {
-    constexpr int64_t samples = offsetof(tandem_step, samples);
-    use.normaliser = {use.step.buffer, samples, sizeof(float)};
-    const int64_t rows_here = rows(shard).count();
-    use.row_labels = {input(shard).buffer, batch_layout(rows_here).label_offset,
-                      rows_here * buffers::float_bytes};
-  }
-  use.forward_statistics = statistics(use.device, layer, LayerPass::forward_statistics);
-  if (goes_backward) {
-    use.backward_statistics = statistics(use.device, layer, LayerPass::backward_statistics);
-  }
-  const KernelBuffers of_kernel = kernel_buffers(shard, layer, goes_backward);
-  use.saved = of_kernel.saved;
-  use.scratch = of_kernel.forward_scratch;
-  use.backward_scratch = of_kernel.backward_scratch;
-  return use;
-}
-
-PlanRegions::KernelBuffers PlanRegions::kernel_buffers(int shard, int layer, bool goes_backward) {
-  std::vector<KernelBuffers>& list = shards_[size_t(shard)].kernel_buffers;
-  if (list.empty()) list.resize(net().layers.size());
-  KernelBuffers& known = list[size_t(layer)];
-  if (known.saved >= 0) return known;
-  const std::string& name = net().layers[size_t(layer)].name;
-  // The kernel says how many bytes, also where nothing is read backward.
-  known.saved = buffer(at(shard, name + " saved", 0));
-  // One for each pass, so that a large one can share memory with what is not in use yet.
-  const auto scratch = [&](const char* pass) {
-    return transient(device_of(shard), fmt::format("{} {} scratch", name, pass), 0).buffer;
-  };
-  known.forward_scratch = scratch("forward");
-  known.backward_scratch = goes_backward ? scratch("backward") : known.forward_scratch;
-  return known;
-}
-
-int PlanRegions::add_binding(PlanBinding use) {
-  plan_.bindings.push_back(std::move(use));
-  return static_cast<int>(plan_.bindings.size()) - 1;
-}
-
-int PlanRegions::binding(int shard, int layer) {
-  std::vector<int>& bindings = shards_[size_t(shard)].bindings;
-  if (bindings.empty()) bindings.assign(net().layers.size(), -1);
-  int& known = bindings[size_t(layer)];
-  if (known < 0) known = add_binding(describe(shard, layer));
-  return known;
 }
 
 Region PlanRegions::constant(int device, int scalar) {
@@ -450,39 +363,18 @@ Buffer PlanRegions::constants_of(int device) const {
 // after the pass, except by the layer whose backward pass runs first.
 bool PlanRegions::has_own_gradient(int layer, int weight) const {
   const auto is_first = [this, layer](int w) { return last_users_[size_t(w)] == layer; };
-  const Layer& l = net().layers[size_t(layer)];
+  const Layer& l = net().layer(layer);
   const bool starts_any = std::any_of(l.weights.begin(), l.weights.end(), [&](int w) {
-    return net().weights[size_t(w)].kind == TANDEM_TRAINED && is_first(w);
+    return net().weight(w).kind == TANDEM_TRAINED && is_first(w);
   });
   return starts_any && !is_first(weight);
-}
-
-void PlanRegions::slice_outputs(PlanBinding& use, Interval channels) const {
-  const Layer& layer = net().layers[size_t(use.layer)];
-  use.slice = channels;
-  use.whole_outputs = true;
-  use.activation = TANDEM_ACTIVATION_NONE;  // further slices of the inputs may be added
-  use.activation_before = TANDEM_ACTIVATION_NONE;
-  for (size_t i = 0; i < layer.weights.size(); ++i) {
-    const Interval all{0, net().weights[size_t(layer.weights[i])].shape.n};
-    use.weights[i] = part_of(use.weights[i], all, channels);
-    use.weight_gradients[i] = part_of(use.weight_gradients[i], all, channels);
-  }
-}
-
-void PlanRegions::slice_rows(PlanBinding& use, int shard, Interval some) const {
-  use.rows = some;
-  for (auto* regions : {&use.inputs, &use.outputs, &use.input_gradients, &use.output_gradients}) {
-    for (Region& region : *regions) region = part_of(region, rows(shard), some);
-  }
-  use.addend = part_of(use.addend, rows(shard), some);
 }
 
 StateRegion PlanRegions::keep_state(int device, Interval range, bool is_extended) {
   if (inputs_.solver_states == 0) return {};
   const char* name = is_extended ? buffers::extended_state : buffers::state;
   const int index = buffer({name, device, BufferKind::persistent, 0, 1, {}, is_extended});
-  Buffer& state = plan_.buffers[size_t(index)];
+  Buffer& state = plan_.buffer(index);
   const int64_t begin = state.bytes, stride = aligned(range.count());
   state.bytes += inputs_.solver_states * stride;
   plan_.state_at.push_back({device, range, begin, stride, is_extended});

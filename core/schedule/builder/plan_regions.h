@@ -12,7 +12,7 @@
 
 #include "core/base/numbers/interval.h"
 #include "core/base/numbers/shape.h"
-#include "core/data/loader.h"
+#include "core/data/batch_layout.h"
 #include "core/model/net/net.h"
 #include "core/schedule/builder/strategy_inputs.h"
 #include "core/schedule/builder/weight_ranges.h"
@@ -26,6 +26,10 @@ struct StateRegion {
   Region first;
   int64_t stride = 0;
 };
+
+// The parts `some` of a region of equal parts `all`: of its rows, say. A region that is none stays
+// so.
+[[nodiscard]] Region part_of(const Region& whole, Interval all, Interval some);
 
 class PlanRegions {
  public:
@@ -59,8 +63,12 @@ class PlanRegions {
   [[nodiscard]] Region weights(int device, Interval range);
   [[nodiscard]] Region gradients(int device, Interval range);
   [[nodiscard]] Region received_gradients(int sender, Interval range, int root = 0);
-  // The same for a buffer that several senders use one after the other. `name` distinguishes it
-  // from others.
+  // What copies these ranges of one of the two arrays to another device.
+  using WeightsOrGradients = Region (PlanRegions::*)(int device, Interval range);
+  [[nodiscard]] std::vector<CopySegment> copies(WeightsOrGradients array, int source, int target,
+                                                const std::vector<Interval>& ranges);
+  // As received_gradients(), for a buffer that several senders use one after the other. `name`
+  // distinguishes it from others.
   [[nodiscard]] Region arriving_gradients(int device, const std::string& name, Interval range);
   [[nodiscard]] Region found_inf(int device);
   // Sums of squares (buffers::norms) of these weight arrays' gradients, and of the arrays.

@@ -2,6 +2,7 @@
 // needs, and the options.
 #pragma once
 
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -28,6 +29,12 @@ struct StrategyInputs {
   std::optional<PixelScale> bytes;    // pixels come as bytes; what makes floats of them
   bool recomputes = false;            // activations, as recompute.h says; not for `testing`
   StrategyOptions options;
+
+  [[nodiscard]] std::vector<int> all_devices() const {
+    std::vector<int> all(static_cast<size_t>(devices));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
 };
 
 }  // namespace tandem

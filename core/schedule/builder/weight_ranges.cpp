@@ -24,7 +24,7 @@ std::vector<Interval> merged(std::vector<Interval> bytes) {
 
 std::vector<Interval> weight_ranges(const Net& net, const std::vector<int>& weights) {
   std::vector<Interval> ranges;
-  for (const int weight : weights) ranges.push_back(buffers::bytes_of(net.weights[size_t(weight)]));
+  for (const int weight : weights) ranges.push_back(buffers::bytes_of(net.weight(weight)));
   return merged(std::move(ranges));
 }
 
@@ -38,10 +38,18 @@ int64_t total_bytes(const std::vector<Interval>& ranges) {
   return bytes;
 }
 
+std::vector<int> first_users(const Net& net) {
+  std::vector<int> users(net.weights.size(), -1);
+  for (size_t i = net.layers.size(); i-- > 0;) {
+    for (const int weight : net.layers[i].weights) users[size_t(weight)] = static_cast<int>(i);
+  }
+  return users;
+}
+
 std::vector<WeightSlice> slices_of(const Net& net, int layer, Interval channels) {
   std::vector<WeightSlice> slices;
-  for (const int weight : net.layers[size_t(layer)].weights) {
-    const WeightArray& array = net.weights[size_t(weight)];
+  for (const int weight : net.layer(layer).weights) {
+    const WeightArray& array = net.weight(weight);
     const int64_t one = array.count / array.shape.n;
     if (array.trained()) {
       slices.push_back({weight, {channels.begin * one, channels.end * one}});
@@ -51,7 +59,7 @@ std::vector<WeightSlice> slices_of(const Net& net, int layer, Interval channels)
 }
 
 Interval range_of(const Net& net, const WeightSlice& slice) {
-  return buffers::bytes_of(net.weights[size_t(slice.weight)], slice.elements);
+  return buffers::bytes_of(net.weight(slice.weight), slice.elements);
 }
 
 std::vector<Interval> ranges_of(const Net& net, const std::vector<WeightSlice>& slices) {
@@ -64,7 +72,7 @@ std::vector<WeightSlice> slices_in(const Net& net, const std::vector<int>& weigh
                                    Interval range) {
   std::vector<WeightSlice> slices;
   for (const int weight : weights) {
-    const WeightArray& array = net.weights[size_t(weight)];
+    const WeightArray& array = net.weight(weight);
     const Interval wanted{range.begin / buffers::float_bytes - array.offset,
                           range.end / buffers::float_bytes - array.offset};
     const Interval elements = intersection(wanted, {0, array.count});

@@ -22,6 +22,10 @@ struct WeightSlice {  // some elements of a weight array of the net
 // The whole array; some of its weight arrays, in the fewest intervals.
 [[nodiscard]] Interval all_weights(const Net& net);
 [[nodiscard]] std::vector<Interval> weight_ranges(const Net& net, const std::vector<int>& weights);
+// By weight array: the first layer that uses it, whose backward pass is the last one and completes
+// the gradient; -1: none does.
+[[nodiscard]] std::vector<int> first_users(const Net& net);
+
 // A slice; some slices, in the fewest intervals.
 [[nodiscard]] Interval range_of(const Net& net, const WeightSlice& slice);
 [[nodiscard]] std::vector<Interval> ranges_of(const Net& net,

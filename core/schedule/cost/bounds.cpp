@@ -14,7 +14,6 @@
 #include "core/base/overloaded.h"
 
 namespace tandem {
-
 namespace {
 
 constexpr double unreached = -std::numeric_limits<double>::infinity();
@@ -167,6 +166,22 @@ class Chains {
   std::vector<Node> nodes_;
 };
 
+// One update of each layer, the first; of very many layers, of some.
+std::vector<size_t> updates_of_layers(const Plan& plan) {
+  constexpr size_t most = 512;
+  std::vector<size_t> all;
+  std::set<int> layers;
+  for (size_t i = 0; i < plan.tasks.size(); ++i) {
+    const auto* update = std::get_if<UpdateWork>(&plan.tasks[i].work);
+    if (update == nullptr || update->arrays.empty()) continue;
+    if (layers.insert(update->arrays.front().weight).second) all.push_back(i);
+  }
+  const size_t stride = (all.size() + most - 1) / most;
+  std::vector<size_t> result;
+  for (size_t i = 0; i < all.size(); i += stride) result.push_back(all[i]);
+  return result;
+}
+
 }  // namespace
 
 const CopyWork* transfer_of(const Task& task) {
@@ -247,26 +262,6 @@ StepBounds bounds_of(const Net& net, const Plan& plan, const CostTable& costs, d
   std::tie(bounds.link, bounds.link_name) = LinkLoads(plan, bandwidth, topology).busiest();
   return bounds;
 }
-
-namespace {
-
-// One update of each layer, the first; of very many layers, of some.
-std::vector<size_t> updates_of_layers(const Plan& plan) {
-  constexpr size_t most = 512;
-  std::vector<size_t> all;
-  std::set<int> layers;
-  for (size_t i = 0; i < plan.tasks.size(); ++i) {
-    const auto* update = std::get_if<UpdateWork>(&plan.tasks[i].work);
-    if (update == nullptr || update->arrays.empty()) continue;
-    if (layers.insert(update->arrays.front().weight).second) all.push_back(i);
-  }
-  const size_t stride = (all.size() + most - 1) / most;
-  std::vector<size_t> result;
-  for (size_t i = 0; i < all.size(); i += stride) result.push_back(all[i]);
-  return result;
-}
-
-}  // namespace
 
 ChainBound chain_bound(const StepModel& model, const Plan& plan) {
   constexpr double rounding = 1e-9;  // of sums: what is shorter by more is shorter

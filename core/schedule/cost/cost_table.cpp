@@ -1,20 +1,14 @@
 #include "core/schedule/cost/cost_table.h"
 
 #include <algorithm>
-#include <cmath>
-#include <sstream>
-#include <string_view>
 #include <utility>
 #include <variant>
 
 #include "core/base/error.h"
-#include "core/base/files/files.h"
 #include "core/base/numbers/shape.h"
 #include "core/base/overloaded.h"
-#include "core/base/text/strings.h"
 
 namespace tandem {
-
 namespace {
 
 // By a layer's type, for tensors in float32.
@@ -35,17 +29,11 @@ PassWork work_of(const tandem_layer_cost& cost, LayerPass pass) {
   }
 }
 
-int64_t sum_of(const Plan& plan, const std::vector<Region>& regions) {
-  int64_t bytes = 0;
-  for (const Region& region : regions) bytes += plan.bytes(region);
-  return bytes;
-}
-
 // Of a copy, by its first segment: between a device and the host, or its extended memory.
 std::string copy_key(const Plan& plan, const CopyWork& copy) {
   if (copy.segments.empty()) return "input";
-  const Buffer& source = plan.buffers[size_t(copy.segments.front().source.buffer)];
-  const Buffer& target = plan.buffers[size_t(copy.segments.front().target.buffer)];
+  const Buffer& source = plan.buffer(copy.segments.front().source.buffer);
+  const Buffer& target = plan.buffer(copy.segments.front().target.buffer);
   if (source.is_extended || target.is_extended) return "extended";
   if (rearranges(plan, copy)) return "rearrange";
   return source.device == TANDEM_HOST ? "input" : target.device == TANDEM_HOST ? "results" : "";
@@ -56,85 +44,6 @@ int32_t activation_of(const PlanBinding& use, LayerPass pass) {
   return pass == LayerPass::forward ? use.activation : TANDEM_ACTIVATION_NONE;
 }
 
-constexpr const char* title = "# costs of tasks, measured";
-constexpr const char* header = "key,seconds,rows,bytes";
-constexpr const char* example = "conv1 forward,0.061,128,0";
-
-std::string quoted(const std::string& field) {
-  if (field.find_first_of(",\"#") == std::string::npos) return field;
-  std::string result = "\"";
-  for (const char c : field) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return result + "\"";
-}
-
-// The fields of a line. A field may be quoted, with quotes inside it doubled. False: an open quote.
-bool split_fields(std::string_view line, std::vector<std::string>& fields) {
-  fields.assign(1, "");
-  bool is_quoted = false;
-  for (size_t i = 0; i < line.size(); ++i) {
-    const bool is_quote = line[i] == '"';
-    if (is_quote && is_quoted && i + 1 < line.size() && line[i + 1] == '"') {
-      fields.back() += '"';
-      ++i;
-    } else if (is_quote) {
-      is_quoted = !is_quoted;
-    } else if (line[i] == ',' && !is_quoted) {
-      fields.emplace_back();
-    } else {
-      fields.back() += line[i];
-    }
-  }
-  return !is_quoted;
-}
-
-MeasuredCost parse_cost(const std::vector<std::string>& fields, const Location& where) {
-  MeasuredCost cost;
-  if (!parse_number(fields[1], &cost.seconds) || !std::isfinite(cost.seconds) || cost.seconds < 0) {
-    throw error("{}: '{}' is not a number of seconds (0 or more); a line is as in \"{}\"",
-                to_string(where), fields[1], example);
-  }
-  const auto parse_count = [&](const std::string& text, const char* what, int64_t* value) {
-    if (parse_integer(text, value) && *value >= 0) return;
-    throw error("{}: '{}' is not a number of {} (0 or more); a line is as in \"{}\"",
-                to_string(where), text, what, example);
-  };
-  parse_count(fields[2], "rows", &cost.rows);
-  parse_count(fields[3], "bytes", &cost.bytes);
-  return cost;
-}
-
-// "# net lenet ... precision bfloat16" -> "bfloat16"; "" if the comment ends otherwise.
-std::string precision_of(const std::string& comment) try {
-  constexpr std::string_view key = " precision ";
-  const size_t at = comment.rfind(key);
-  if (at == std::string::npos) return "";
-  return dtype_name(parse_precision(comment.substr(at + key.size())));
-} catch (const Error&) {
-  return "";
-}
-
-// "# net lenet batch 64 ..." -> "lenet"; "" of another comment.
-std::string net_of(const std::string& comment) {
-  constexpr std::string_view key = "# net ";
-  const size_t end = comment.find(" batch ");
-  if (!comment.starts_with(key) || end == std::string::npos || end < key.size()) return "";
-  return comment.substr(key.size(), end - key.size());
-}
-
-constexpr std::string_view layer_comment = "# layer ";
-
-// "# layer conv1: Convolution ..." -> "conv1", "Convolution ..."; the text after the name has no
-// colon followed by a space.
-std::pair<std::string, std::string> extents_in(const std::string& comment) {
-  const size_t end = comment.rfind(": ");
-  if (!comment.starts_with(layer_comment) || end == std::string::npos ||
-      end < layer_comment.size()) {
-    return {};
-  }
-  return {comment.substr(layer_comment.size(), end - layer_comment.size()),
-          comment.substr(end + 2)};
-}
-
 // The layer whose pass a key names; "": other work.
 std::string layer_of(const std::string& key) {
   // All passes are named so (to_string(LayerPass)).
@@ -142,29 +51,10 @@ std::string layer_of(const std::string& key) {
   return end == std::string::npos ? "" : key.substr(0, end);
 }
 
-void require_precision(const std::string& comment, const std::string& wanted,
-                       const Location& where) {
-  const std::string found = precision_of(comment);
-  if (wanted.empty() || found.empty() || found == wanted) return;
-  throw error(
-      "{}: these costs were measured in {}, not in {}: use --precision {}, or measure them "
-      "again",
-      to_string(where), found, wanted, found);
-}
-
-// No file, or a cost table, which a user may have edited.
-bool may_replace(const std::filesystem::path& path) {
-  if (!path_status(path).is_file()) return true;
-  std::istringstream file(read_text_file(path, "costs file"));
-  std::string line;
-  if (!std::getline(file, line)) return true;
-  return line == title || line == header;
-}
-
 }  // namespace
 
 PassWork work_of(LayerWorks& layers, int layer, LayerPass pass, int64_t rows) {
-  const Layer& l = layers.net().layers[size_t(layer)];
+  const Layer& l = layers.net().layer(layer);
   PassWork work;
   if (pass == LayerPass::backward) {
     if (l.wants_backward_data) work = work_of(layers, layer, LayerPass::backward_data, rows);
@@ -185,20 +75,19 @@ PassWork work_of(LayerWorks& layers, int layer, LayerPass pass, int64_t rows) {
 
 // A cost measured in one precision is not used for another.
 std::string pass_key(const Net& net, int index, LayerPass pass, int32_t activation) {
-  const Layer& layer = net.layers[size_t(index)];
+  const Layer& layer = net.layer(index);
   std::string key = layer.name + " " + to_string(pass);
   if (pass == LayerPass::forward && layer.addend >= 0) key += "+sum";
   if (activation != TANDEM_ACTIVATION_NONE) key += fmt::format("+{}", activation_name(activation));
   const std::vector<int>& tensors = layer.outputs.empty() ? layer.inputs : layer.outputs;
-  const int32_t dtype =
-      tensors.empty() ? TANDEM_FLOAT32 : net.tensors[size_t(tensors.front())].dtype;
+  const int32_t dtype = tensors.empty() ? TANDEM_FLOAT32 : net.tensor(tensors.front()).dtype;
   if (dtype != TANDEM_FLOAT32) return key + " " + dtype_name(dtype);
   return layer.allows_tf32 ? key + " " + dtype_name(tf32_precision) : key;
 }
 
 bool rearranges(const Plan& plan, const CopyWork& copy) {
   const auto device = [&](const Region& region) {
-    const Buffer& buffer = plan.buffers[size_t(region.buffer)];
+    const Buffer& buffer = plan.buffer(region.buffer);
     return buffer.is_extended ? TANDEM_HOST : buffer.device;
   };
   return copy.segments.size() > 1 &&
@@ -210,7 +99,7 @@ bool rearranges(const Plan& plan, const CopyWork& copy) {
 std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
   return std::visit(overloaded{
                         [&](const LayerWork& work) {
-                          const PlanBinding& use = plan.bindings[size_t(work.binding)];
+                          const PlanBinding& use = plan.binding(work.binding);
                           return pass_key(net, use.layer, work.pass, activation_of(use, work.pass));
                         },
                         [&](const CopyWork& work) { return copy_key(plan, work); },
@@ -226,17 +115,17 @@ std::string cost_key(const Net& net, const Plan& plan, const Task& task) {
 }
 
 int64_t cost_bytes(const Plan& plan, const Task& task) {
-  const int64_t written = sum_of(plan, task.writes);
+  const int64_t written = plan.bytes(task.writes);
   return std::visit(
       overloaded{
           [](const LayerWork&) { return int64_t{0}; },
           [&](const CopyWork& work) { return rearranges(plan, work) ? 2 * written : written; },
           // What these change is read before it is written.
           [&](const OneOf<AddWork, MergeWork, NormWork, UpdateWork, CheckWork> auto&) {
-            return sum_of(plan, task.reads) + 2 * written;
+            return plan.bytes(task.reads) + 2 * written;
           },
           [&](const OneOf<ConvertWork, SendWork, ReceiveWork> auto&) {
-            return sum_of(plan, task.reads) + written;
+            return plan.bytes(task.reads) + written;
           },
       },
       task.work);
@@ -287,7 +176,7 @@ double CostTable::pass_seconds(const Net& net, int layer, LayerPass pass, int64_
 }
 
 double CostTable::pass_seconds(LayerWorks& layers, int layer, LayerPass pass, int64_t rows) const {
-  const Layer& l = layers.net().layers[size_t(layer)];
+  const Layer& l = layers.net().layer(layer);
   const bool is_forward = pass == LayerPass::forward;
   if (is_forward ? l.fused_into >= 0 : l.gradient_fused_into >= 0) return 0;
   if (!is_forward && layers.net().makes_gradient_views(layer)) return 0;
@@ -302,7 +191,7 @@ double CostTable::use_seconds(LayerWorks& layers, int layer, LayerPass pass, int
     if (cost->rows <= 0) return cost->seconds;
     return cost->seconds * static_cast<double>(rows) / static_cast<double>(cost->rows);
   }
-  const Layer& l = net.layers[size_t(layer)];
+  const Layer& l = net.layer(layer);
   if (pass == LayerPass::backward) {
     const auto half = [&](bool is_wanted, LayerPass of) {
       return is_wanted ? pass_seconds(layers, layer, of, rows) : 0;
@@ -316,7 +205,7 @@ double CostTable::use_seconds(LayerWorks& layers, int layer, LayerPass pass, int
 
 double CostTable::statistics_seconds(const Net& net, int layer, LayerPass pass,
                                      int64_t rows) const {
-  const Layer& l = net.layers[size_t(layer)];
+  const Layer& l = net.layer(layer);
   if (!l.has(TANDEM_BATCH_STATISTICS)) return 0;
   const tandem_layer_statistics floats = net.statistics(layer);
   const bool is_forward = pass == LayerPass::forward_statistics;
@@ -338,7 +227,7 @@ double CostTable::seconds(const Net& net, const Plan& plan, const Task& task) co
 
 double CostTable::seconds(LayerWorks& layers, const Plan& plan, const Task& task) const {
   if (const auto* work = std::get_if<LayerWork>(&task.work)) {
-    const PlanBinding& use = plan.bindings[size_t(work->binding)];
+    const PlanBinding& use = plan.binding(work->binding);
     return slice_fraction(layers.net(), use) * use_seconds(layers, use.layer, work->pass,
                                                            use.rows.count(),
                                                            activation_of(use, work->pass));
@@ -352,91 +241,17 @@ bool CostTable::is_measured(const Net& net, const Plan& plan, const Task& task) 
   if (key.empty() || find(key) != nullptr) return true;
   const auto* work = std::get_if<LayerWork>(&task.work);
   if (work == nullptr) return false;
-  const PlanBinding& use = plan.bindings[size_t(work->binding)];
+  const PlanBinding& use = plan.binding(work->binding);
   const int layer = use.layer;
   if (work->pass != LayerPass::backward) {
     return find_pass(net, layer, work->pass, activation_of(use, work->pass)) != nullptr;
   }
-  const Layer& l = net.layers[size_t(layer)];
+  const Layer& l = net.layer(layer);
   const auto has = [&](LayerPass half) {
     return find(pass_key(net, layer, half, TANDEM_ACTIVATION_NONE)) != nullptr;
   };
   return (!l.wants_backward_data || has(LayerPass::backward_data)) &&
          (!l.wants_backward_weights || has(LayerPass::backward_weights));
-}
-
-std::string CostTable::text(const std::vector<std::string>& comments) const {
-  std::string text = fmt::format("{}\n", title);
-  for (const std::string& comment : comments) text += fmt::format("# {}\n", comment);
-  for (const auto& [layer, extents] : extents_) {
-    text += fmt::format("{}{}: {}\n", layer_comment, layer, extents);
-  }
-  text += fmt::format("{}\n", header);
-  for (const auto& [key, cost] : measured_) {
-    text += fmt::format("{},{},{},{}\n", quoted(key), cost.seconds, cost.rows, cost.bytes);
-  }
-  return text;
-}
-
-void CostTable::write(const std::filesystem::path& path,
-                      const std::vector<std::string>& comments) const {
-  if (!may_replace(path)) {
-    throw error("costs file '{}' exists and is another kind of file: choose another name",
-                path.string());
-  }
-  write_text_file(path, text(comments));
-}
-
-CostTable CostTable::read(const std::filesystem::path& path, const Roofline& roofline,
-                          const std::string& precision) {
-  std::string text;
-  try {
-    text = read_text_file(path, "costs file");
-  } catch (const Error& failure) {
-    throw error("{}; `tandem profile --costs FILE` writes one", failure.what());
-  }
-  return parse(text, path.string(), roofline, precision);
-}
-
-CostTable CostTable::parse(const std::string& text, const std::string& source,
-                           const Roofline& roofline, const std::string& precision) {
-  std::istringstream file(text);
-  CostTable table(roofline);
-  Location where{source, 0, 0};
-  bool has_header = false;
-  std::vector<std::string> fields;
-  for (std::string line; std::getline(file, line);) {
-    ++where.line;
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.starts_with('#')) {
-      require_precision(line, precision, where);
-      if (table.net_.empty()) table.net_ = net_of(line);
-      if (const auto [layer, extents] = extents_in(line); !layer.empty()) {
-        table.set_extents(layer, extents);
-      }
-    }
-    if (line.empty() || line.front() == '#') continue;
-    if (!has_header) {
-      if (line != header) {
-        throw error("{}: expected the header \"{}\", found \"{}\"", to_string(where), header, line);
-      }
-      has_header = true;
-      continue;
-    }
-    if (!split_fields(line, fields) || fields.size() != 4 || fields[0].empty()) {
-      throw error("{}: expected the 4 fields \"{}\", as in \"{}\", found \"{}\"", to_string(where),
-                  header, example, line);
-    }
-    const MeasuredCost cost = parse_cost(fields, where);
-    if (table.find(fields[0]) != nullptr) {
-      throw error("{}: '{}' occurs twice; each key has one line", to_string(where), fields[0]);
-    }
-    table.set(fields[0], cost);
-  }
-  if (!has_header) {
-    throw error("{}: no header line \"{}\"; is it a costs file?", source, header);
-  }
-  return table;
 }
 
 }  // namespace tandem

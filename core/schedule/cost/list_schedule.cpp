@@ -7,7 +7,6 @@
 #include <tuple>
 
 namespace tandem {
-
 namespace {
 
 // By task: the seconds from its begin to the end of a few micro-batches, on the longest chain of
@@ -247,7 +246,7 @@ OrderedStep list_schedule(const StepModel& model, int attempts, double bound) {
 
 void reorder(Plan& plan, const std::vector<int>& order) {
   std::vector<Task> tasks;
-  for (const int task : order) tasks.push_back(std::move(plan.tasks[size_t(task)]));
+  for (const int task : order) tasks.push_back(std::move(plan.task(task)));
   plan.tasks = std::move(tasks);
 }
 

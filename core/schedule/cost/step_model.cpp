@@ -7,7 +7,6 @@
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {
-
 namespace {
 
 // As the backend `sim` is opened.
@@ -21,6 +20,17 @@ timing::Links simulated_links(int devices, const LinkSpec& link, const Topology*
   const tandem_topology raw = table.raw();
   options.topology = &raw;
   return {options, timing::default_link_bandwidth};
+}
+
+std::vector<TaskTime> times_of(std::span<const timing::Operation> operations) {
+  double from = std::numeric_limits<double>::infinity();
+  for (const timing::Operation& operation : operations) from = std::min(from, operation.begin);
+  std::vector<TaskTime> times;
+  times.reserve(operations.size());
+  for (const timing::Operation& operation : operations) {
+    times.push_back({operation.begin - from, operation.end - from});
+  }
+  return times;
 }
 
 }  // namespace
@@ -37,7 +47,7 @@ StepModel::StepModel(const Net& net, const Plan& plan, const CostTable& costs, c
 void StepModel::estimate_tasks(const Net& net, const Plan& plan, const CostTable& costs,
                                const Topology* topology) {
   const auto device = [&](const Region& region) {
-    const Buffer& buffer = plan.buffers[size_t(region.buffer)];
+    const Buffer& buffer = plan.buffer(region.buffer);
     return buffer.is_extended ? TANDEM_HOST : buffer.device;
   };
   reserve_lists(plan);
@@ -118,21 +128,6 @@ std::vector<int> StepModel::given_order() const {
   std::iota(order.begin(), order.end(), 0);
   return order;
 }
-
-namespace {
-
-std::vector<TaskTime> times_of(std::span<const timing::Operation> operations) {
-  double from = std::numeric_limits<double>::infinity();
-  for (const timing::Operation& operation : operations) from = std::min(from, operation.begin);
-  std::vector<TaskTime> times;
-  times.reserve(operations.size());
-  for (const timing::Operation& operation : operations) {
-    times.push_back({operation.begin - from, operation.end - from});
-  }
-  return times;
-}
-
-}  // namespace
 
 // Issues micro-batches as the executor does, which is at most two micro-batches ahead of the
 // devices. The mean is over an even number of micro-batches, because some plans alternate between

@@ -15,13 +15,12 @@
 #include "core/model/file/fields.h"
 
 namespace tandem {
-
 namespace {
 
 // Paths are compared by the time of a copy of so many bytes.
 constexpr int64_t typical_bytes = 1 << 20;
 // Of a path; far more than any machine has. There is a path for every pair of devices.
-constexpr size_t most_channels = 64;
+constexpr size_t max_channels = 64;
 
 struct Node {
   std::string name;
@@ -46,9 +45,9 @@ class Reader {
     if (device_count_ == 0) {
       throw error("{}: it has no device; write device {{ name: \"gpu0\" }} for each", owner());
     }
-    if (device_count_ > size_t(most_devices)) {
+    if (device_count_ > size_t(max_devices)) {
       throw error("{}: it has {} devices, at most {} are possible", owner(), device_count_,
-                  most_devices);
+                  max_devices);
     }
     for (const Field* field : message.all("hub")) add_hub(*field);
     for (const Field* field : message.all("switch")) add_switch(*field);
@@ -191,10 +190,10 @@ class Reader {
         Topology::Path path = extended(paths[size_t(nearest)], edge);
         const double time = topology_.seconds(path, typical_bytes);
         if (time >= seconds[size_t(edge.target)]) continue;
-        if (path.channels.size() > most_channels) {
+        if (path.channels.size() > max_channels) {
           throw error("{}: from '{}' to '{}' a copy passes {} links and hubs; at most {} can be",
                       owner(), nodes_[size_t(source)].name, nodes_[size_t(edge.target)].name,
-                      path.channels.size(), most_channels);
+                      path.channels.size(), max_channels);
         }
         seconds[size_t(edge.target)] = time;
         paths[size_t(edge.target)] = std::move(path);

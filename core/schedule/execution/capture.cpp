@@ -7,7 +7,6 @@
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {
-
 namespace {
 
 // For each task those of its micro-batch that it directly comes after: by its waits, and on its
@@ -57,8 +56,7 @@ GraphUse parse_graph_use(const std::string& text) {
 
 bool touches_external(const Plan& plan, const Task& task) {
   const auto is_external = [&](const Region& region) {
-    return region.buffer >= 0 &&
-           plan.buffers[static_cast<size_t>(region.buffer)].kind == BufferKind::external;
+    return region.buffer >= 0 && plan.buffer(region.buffer).kind == BufferKind::external;
   };
   return std::any_of(task.reads.begin(), task.reads.end(), is_external) ||
          std::any_of(task.writes.begin(), task.writes.end(), is_external);
@@ -76,8 +74,7 @@ CaptureSplit split_for_capture(const Plan& plan) {
       return none(plan, fmt::format("task '{}' waits for another rank", task.label));
     }
     Part last = Part::before;  // of those it comes after
-    for (const int other : predecessors[i])
-      last = std::max(last, parts[static_cast<size_t>(other)]);
+    for (const int other : predecessors[i]) last = std::max(last, parts[size_t(other)]);
     const bool stays_out = touches_external(plan, task) ||
                            (last == Part::before && travels_with_batch(task, predecessors[i]));
     if (!stays_out && last == Part::after) {

@@ -1,7 +1,6 @@
 #include "core/schedule/execution/joined_rows.h"
 
 namespace tandem {
-
 namespace {
 
 int64_t distance(const void* from, const void* to) {

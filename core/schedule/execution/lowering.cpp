@@ -16,7 +16,6 @@
 #include "core/schedule/kernels/guarded_pass.h"
 
 namespace tandem {
-
 namespace {
 
 // Data last: where a layer runs in place, its input gradient overwrites the output gradient.
@@ -44,7 +43,7 @@ tandem_status no_kernel(const tandem_call&) {
   return TANDEM_FAILED;
 }
 
-// Adds whose reason it is to the reason that the kernel gave.
+// Puts the layer before the reason that its kernel gave, and the place in a file after it.
 void explain_with(const KernelOwner& owner, tandem_status status) {
   const std::string reason = take_reason();
   host_table().explain(
@@ -92,7 +91,7 @@ Lowering::Lowering(const Plan& plan, const MemoryPlan& memory, const Net& net,
 std::byte* Lowering::address(const Region& region, int64_t micro_batch,
                              const std::vector<void*>& externals) const {
   if (region.buffer < 0) return nullptr;
-  const auto index = static_cast<size_t>(region.buffer);
+  const auto index = size_t(region.buffer);
   const Buffer& buffer = plan_.buffers[index];
   std::byte* base = nullptr;
   switch (buffer.kind) {
@@ -113,7 +112,7 @@ std::byte* Lowering::address(const Region& region, int64_t micro_batch,
 
 Lowered Lowering::lower(int task_index, int64_t micro_batch,
                         const std::vector<void*>& externals) const {
-  const Task& task = plan_.tasks[static_cast<size_t>(task_index)];
+  const Task& task = plan_.task(task_index);
   const Resolver at{*this, micro_batch, externals};
   Lowered result;
   result.micro_batch = micro_batch;
@@ -151,8 +150,7 @@ void Lowering::lower_rows(const CopyWork& work, const Resolver& at, Lowered& res
   };
   std::vector<Row> rows;
   for (const CopySegment& segment : work.segments) {
-    rows.push_back(
-        {at(segment.target), at(segment.source), static_cast<size_t>(plan_.bytes(segment.source))});
+    rows.push_back({at(segment.target), at(segment.source), size_t(plan_.bytes(segment.source))});
   }
   result.run = [rows = std::move(rows)](const tandem_call&) {
     for (const Row& row : rows) std::memcpy(row.target, row.source, row.bytes);
@@ -161,7 +159,7 @@ void Lowering::lower_rows(const CopyWork& work, const Resolver& at, Lowered& res
 }
 
 int Lowering::device_of(const Region& region) const {
-  const Buffer& buffer = plan_.buffers[static_cast<size_t>(region.buffer)];
+  const Buffer& buffer = plan_.buffer(region.buffer);
   return buffer.is_extended ? TANDEM_HOST : buffer.device;
 }
 
@@ -215,8 +213,8 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
     result.run = &no_kernel;
     return;
   }
-  const PlanBinding& binding = plan_.bindings[static_cast<size_t>(work.binding)];
-  const Layer& layer = net_.layers[static_cast<size_t>(binding.layer)];
+  const PlanBinding& binding = plan_.binding(work.binding);
+  const Layer& layer = net_.layer(binding.layer);
   // The micro-batches of a step after its first add to the gradients of those before.
   const bool accumulates = work.accumulate || at.micro_batch % plan_.micro_batches_per_step != 0;
   const auto pointers = at.pointers(binding, layer, work.pass, accumulates);
@@ -252,25 +250,45 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
   };
 }
 
-// What the pass may do with each of its memories, by the comments of tandem_pass. A slice of the
-// outputs or of the inputs writes a part only.
+namespace {
+
+// What a pass may do with each of its memories.
+struct PassAccess {
+  GuardedAccess inputs, outputs, input_gradients, weight_gradients, saved, statistics;
+  bool has_output_gradients = false;  // before the backward passes other streams may write them
+};
+
+// By the comments of tandem_pass. A slice of the outputs or of the inputs writes a part only.
+PassAccess access_of(LayerPass pass, const PlanBinding& use, const Layer& layer, bool accumulates) {
+  using Access = GuardedAccess;
+  const bool is_forward = pass == LayerPass::forward, reads_all = tandem::is_forward(pass);
+  const bool gives_data = pass == LayerPass::backward_data || pass == LayerPass::backward;
+  const bool gives_weights = pass == LayerPass::backward_weights || pass == LayerPass::backward;
+  const bool is_part = use.slice.end >= 0 || use.input_slice.end >= 0 || use.adds_to_output;
+  const Access whole = is_part ? Access::update : Access::write;
+  const auto readable = [](bool may_read) { return may_read ? Access::read : Access::hidden; };
+  return {.inputs = readable(reads_all || layer.backward_reads_inputs()),
+          .outputs =
+              is_forward ? whole : readable(!reads_all && layer.has(TANDEM_BACKWARD_READS_OUTPUTS)),
+          .input_gradients = gives_data ? whole : Access::hidden,
+          .weight_gradients = !gives_weights ? Access::hidden
+                              : accumulates  ? Access::update
+                                             : whole,
+          .saved = is_forward            ? Access::fill
+                   : is_statistics(pass) ? Access::read
+                                         : Access::update,
+          .statistics = is_statistics(pass) ? Access::write : Access::read,
+          .has_output_gradients = !reads_all};
+}
+
+}  // namespace
+
 GuardedPass Lowering::guarded_pass(const LayerWork& work, bool accumulates,
                                    const LayerPointers& pointers) const {
   using Access = GuardedAccess;
-  const PlanBinding& binding = plan_.bindings[static_cast<size_t>(work.binding)];
-  const Layer& layer = net_.layers[static_cast<size_t>(binding.layer)];
-  const LayerPass pass = work.pass;
-  const bool is_statistics =
-      pass == LayerPass::forward_statistics || pass == LayerPass::backward_statistics;
-  const bool is_forward = pass == LayerPass::forward,
-             reads_all = is_forward || pass == LayerPass::forward_statistics;
-  const bool gives_data = pass == LayerPass::backward_data || pass == LayerPass::backward;
-  const bool gives_weights = pass == LayerPass::backward_weights || pass == LayerPass::backward;
-  const bool is_part =
-      binding.slice.end >= 0 || binding.input_slice.end >= 0 || binding.adds_to_output;
-  const Access whole = is_part ? Access::update : Access::write;
-  const auto readable = [](bool may_read) { return may_read ? Access::read : Access::hidden; };
-
+  const PlanBinding& binding = plan_.binding(work.binding);
+  const Layer& layer = net_.layer(binding.layer);
+  const PassAccess may = access_of(work.pass, binding, layer, accumulates);
   GuardedPass result;
   const auto add = [&](const char* what, auto array, const std::vector<Region>& regions,
                        const std::vector<int>& tensors, Access access) {
@@ -281,37 +299,27 @@ GuardedPass Lowering::guarded_pass(const LayerWork& work, bool accumulates,
                        i < tensors.size() ? net_.tensor(tensors[i]).dtype : TANDEM_FLOAT32, access};
       if constexpr (std::is_same_v<decltype(array), decltype(&LayerPointers::inputs)>) {
         if (access == Access::hidden) part.hidden_in = array;
-        const bool is_state = array == &LayerPointers::weights && is_forward &&
+        const bool is_state = array == &LayerPointers::weights && work.pass == LayerPass::forward &&
                               !net_.weight(layer.weights[i]).trained();
         if (is_state) part.access = Access::update;
       }
       result.add(std::move(part));
     }
   };
-  add("input", &LayerPointers::inputs, binding.inputs, layer.inputs,
-      readable(reads_all || layer.backward_reads_inputs()));
-  add("output", &LayerPointers::outputs, binding.outputs, layer.outputs,
-      is_forward ? whole : readable(!reads_all && layer.has(TANDEM_BACKWARD_READS_OUTPUTS)));
+  add("input", &LayerPointers::inputs, binding.inputs, layer.inputs, may.inputs);
+  add("output", &LayerPointers::outputs, binding.outputs, layer.outputs, may.outputs);
   add("weight", &LayerPointers::weights, binding.weights, {}, Access::read);
   add("the gradient of input", &LayerPointers::input_gradients, binding.input_gradients,
-      layer.inputs, gives_data ? whole : Access::hidden);
-  // Before the backward passes other streams may write it.
-  if (!reads_all) {
+      layer.inputs, may.input_gradients);
+  if (may.has_output_gradients) {
     add("the gradient of output", &LayerPointers::output_gradients, binding.output_gradients,
         layer.outputs, Access::read);
   }
   add("the gradient of weight", &LayerPointers::weight_gradients, binding.weight_gradients, {},
-      !gives_weights ? Access::hidden
-      : accumulates  ? Access::update
-                     : whole);
-  const auto bytes_of = [&](int buffer) {
-    return buffer < 0 ? 0 : plan_.buffers[static_cast<size_t>(buffer)].bytes;
-  };
-  result.add({"saved memory", pointers.pass.saved, bytes_of(binding.saved), 0,
-              is_forward      ? Access::fill
-              : is_statistics ? Access::read
-                              : Access::update});
-  result.add({"scratch memory", pointers.pass.scratch, bytes_of(scratch_of(binding, pass)), 0,
+      may.weight_gradients);
+  const auto bytes_of = [&](int buffer) { return buffer < 0 ? 0 : plan_.buffer(buffer).bytes; };
+  result.add({"saved memory", pointers.pass.saved, bytes_of(binding.saved), 0, may.saved});
+  result.add({"scratch memory", pointers.pass.scratch, bytes_of(scratch_of(binding, work.pass)), 0,
               Access::scratch});
   if (pointers.pass.addend != nullptr) {
     result.add({"the addend", const_cast<void*>(pointers.pass.addend), plan_.bytes(binding.addend),
@@ -319,8 +327,7 @@ GuardedPass Lowering::guarded_pass(const LayerWork& work, bool accumulates,
   }
   if (pointers.pass.statistics != nullptr) {
     result.add({"the statistics", pointers.pass.statistics,
-                plan_.bytes(statistics_of(binding, pass)), TANDEM_FLOAT32,
-                is_statistics ? Access::write : Access::read});
+                plan_.bytes(statistics_of(binding, work.pass)), TANDEM_FLOAT32, may.statistics});
   }
   return result;
 }

@@ -8,7 +8,7 @@
 #include "core/model/net/loss_scale.h"
 #include "core/schedule/execution/lowering.h"
 #include "core/schedule/execution/lowering_resolver.h"
-#include "core/schedule/execution/merged_updates.h"
+#include "core/schedule/execution/update_rule.h"
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
@@ -57,7 +57,7 @@ void Lowering::lower_norms(const NormWork& work, const Resolver& at, Lowered& re
   auto* norms = at.as<double>(work.norms);
   const size_t count = net_.weights.size();
   for (const ArrayNorms& array : work.arrays) {
-    const WeightArray& weights = net_.weights[size_t(array.weight)];
+    const WeightArray& weights = net_.weight(array.weight);
     if (!weights.trained() || weights.count == 0) continue;
     double* const target = norms + array.weight;
     sums.push_back({at.as<const float>(array.gradient), weights.count, target});
@@ -100,7 +100,7 @@ void Lowering::lower_update(const UpdateWork& work, const Resolver& at, Lowered&
   const auto* norms = at.as<const double>(work.norms);
   for (const ArrayUpdate& array :
        merged_updates(net_, plan_, work.arrays, rule_.rule != TANDEM_UPDATE_LARS)) {
-    const WeightArray& weights = net_.weights[size_t(array.weight)];
+    const WeightArray& weights = net_.weight(array.weight);
     std::vector<float*>& states = all->states.emplace_back();
     for (int k = 0; k < rule_.states; ++k) {
       states.push_back(at.as<float>(array.state) + k * (array.state_stride / buffers::float_bytes));

@@ -4,7 +4,6 @@
 #include <utility>
 
 namespace tandem {
-
 namespace {
 
 CaptureSplit wanted_split(const Plan& plan, const Machine& machine, GraphUse use) {
@@ -35,7 +34,7 @@ bool contains(const std::vector<StreamId>& streams, StreamId stream) {
 std::vector<StreamId> streams_of(const Plan& plan, const std::vector<int>& tasks) {
   std::vector<StreamId> result;
   for (const int task : tasks) {
-    for (const StreamId stream : plan.tasks[static_cast<size_t>(task)].streams) {
+    for (const StreamId stream : plan.task(task).streams) {
       if (!contains(result, stream)) result.push_back(stream);
     }
   }
@@ -47,7 +46,7 @@ std::vector<int> last_of_streams(const Plan& plan, const std::vector<int>& tasks
   std::vector<StreamId> seen;
   std::vector<int> result;
   for (auto task = tasks.rbegin(); task != tasks.rend(); ++task) {
-    const StreamId stream = plan.tasks[static_cast<size_t>(*task)].streams[0];
+    const StreamId stream = plan.task(*task).streams[0];
     if (contains(seen, stream)) continue;
     seen.push_back(stream);
     result.push_back(*task);
@@ -65,16 +64,16 @@ PlanGraphs::PlanGraphs(const Runtime& runtime, const Plan& plan, const TaskEvent
       split_(wanted_split(plan, runtime.machine(), use)),
       possible_(split_.reason.empty()),
       is_captured_(plan.tasks.size()),
-      graphs_(static_cast<size_t>(round)),
-      ran_(static_cast<size_t>(round)) {
+      graphs_(size_t(round)),
+      ran_(size_t(round)) {
   if (!possible_) return;
   const Machine& machine = runtime.machine();
-  for (const int task : split_.captured) is_captured_[static_cast<size_t>(task)] = true;
+  for (const int task : split_.captured) is_captured_[size_t(task)] = true;
   std::vector<int> outside = split_.before;
   outside.insert(outside.end(), split_.after.begin(), split_.after.end());
   last_before_ = last_of_streams(plan, split_.before);
   last_outside_ = last_of_streams(plan, outside);
-  launcher_ = plan.tasks[static_cast<size_t>(split_.captured.front())].streams[0];
+  launcher_ = plan.task(split_.captured.front()).streams[0];
   const std::vector<StreamId> live = streams_of(plan, outside);
   for (const StreamId stream : streams_of(plan, split_.captured)) {
     if (stream == launcher_) continue;

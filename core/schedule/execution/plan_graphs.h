@@ -62,11 +62,9 @@ class PlanGraphs {
 
  private:
   [[nodiscard]] size_t index(int64_t micro_batch) const {
-    return static_cast<size_t>(micro_batch) % graphs_.size();
+    return size_t(micro_batch) % graphs_.size();
   }
-  [[nodiscard]] static size_t parity(int64_t micro_batch) {
-    return static_cast<size_t>(micro_batch % 2);
-  }
+  [[nodiscard]] static size_t parity(int64_t micro_batch) { return size_t(micro_batch % 2); }
   [[nodiscard]] Graph captured(const std::function<void(int task)>& issue) const;
   void give_up(const std::string& reason);
 

@@ -5,13 +5,12 @@
 #include <utility>
 
 namespace tandem {
-
 namespace {
 
 constexpr int parities = 2;
 
 size_t parity(int64_t micro_batch) {
-  return static_cast<size_t>(micro_batch % parities);
+  return size_t(micro_batch % parities);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class TaskEvents {
     std::vector<Event> start, done;           // by parity
     std::vector<std::vector<Event>> arrived;  // by parity, then by further stream
   };
-  [[nodiscard]] const OfTask& of(int task) const { return tasks_[static_cast<size_t>(task)]; }
+  [[nodiscard]] const OfTask& of(int task) const { return tasks_[size_t(task)]; }
 
   std::vector<OfTask> tasks_;
   std::vector<int> last_;

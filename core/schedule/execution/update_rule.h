@@ -1,10 +1,13 @@
-// What a solver's update needs besides the plan: the rule and its constants. The rate of each step
-// is in tandem_step.
+// What a solver's update needs besides the plan: the rule and its constants, and which arrays one
+// call updates. The rate of each step is in tandem_step.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/model/file/solver_definition.h"
+#include "core/model/net/net.h"
+#include "core/schedule/plan/plan.h"
 #include "plugins/abi.h"
 
 namespace tandem {
@@ -36,5 +39,15 @@ struct UpdateRule {
 // The update of the average of the weights, which follows that of the weights. It is their last
 // state; the arrays are those of `weights`.
 [[nodiscard]] tandem_update average_of(const tandem_update& weights, double decay);
+
+// Joins updates of neighbouring weight arrays, so that one call updates them all; every element is
+// updated by the same rule and with the same bits as before.
+// Returns the updates of the trained arrays that are not empty, with their sizes in bytes filled
+// in. Neighbours with one rule are one update, unless each array has a rate of its own (`merges` is
+// false, as for LARS). Only whole arrays are merged: what lies between them is padding, and not
+// another device's part.
+[[nodiscard]] std::vector<ArrayUpdate> merged_updates(const Net& net, const Plan& plan,
+                                                      const std::vector<ArrayUpdate>& arrays,
+                                                      bool merges);
 
 }  // namespace tandem

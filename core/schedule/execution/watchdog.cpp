@@ -8,7 +8,6 @@
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {
-
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -18,14 +17,14 @@ bool reached(const Event& event) {
 }
 
 std::string quoted(const Plan& plan, int task) {
-  return fmt::format("'{}'", plan.tasks[static_cast<size_t>(task)].label);
+  return fmt::format("'{}'", plan.task(task).label);
 }
 
 // What the task may wait for: its waits, and what comes before it on its streams.
 std::vector<Dependency> awaited(const Plan& plan, int task) {
-  std::vector<Dependency> result = plan.tasks[static_cast<size_t>(task)].after;
+  std::vector<Dependency> result = plan.task(task).after;
   const auto before = stream_predecessors(plan);
-  const std::vector<Dependency>& on_streams = before[static_cast<size_t>(task)];
+  const std::vector<Dependency>& on_streams = before[size_t(task)];
   result.insert(result.end(), on_streams.begin(), on_streams.end());
   return result;
 }
@@ -78,15 +77,15 @@ std::string unfinished(const Plan& plan, int64_t micro_batch, double seconds) {
 }  // namespace
 
 bool Timeout::wait(const Event& event) {
-  constexpr double longest_slice = 1;
+  constexpr double max_slice = 1;
   do {
-    const double slice = std::clamp(left_, 0.0, longest_slice);
+    const double slice = std::clamp(left_, 0.0, max_slice);
     const auto begin = Clock::now();
     if (event.synchronize(slice)) return true;
     if (check_) check_();
     const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
     if (waited < slice / 2) return false;
-    left_ -= std::min(waited, 2 * longest_slice);
+    left_ -= std::min(waited, 2 * max_slice);
   } while (left_ > 0);
   return false;
 }
@@ -107,7 +106,7 @@ std::string explain_stuck_graph(const Plan& plan, const CaptureSplit& split,
                                        micro_batch, seconds, false);
   if (!first.empty()) return first;
   if (is_after) return unfinished(plan, micro_batch, seconds);
-  const auto label = [&](int task) { return plan.tasks[static_cast<size_t>(task)].label; };
+  const auto label = [&](int task) { return plan.task(task).label; };
   return fmt::format(
       "{}: its {} tasks from '{}' to '{}', which run as one graph, have not finished in {} s; "
       "--graphs off names the one that is stuck",

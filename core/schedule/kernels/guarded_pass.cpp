@@ -13,7 +13,6 @@
 #include "core/plugin/host.h"
 
 namespace tandem {
-
 namespace {
 
 using GuardClock = std::chrono::steady_clock;
@@ -42,7 +41,7 @@ size_t element_bytes(const GuardedPart& part) {
 
 // The first element that holds what the memory was filled with; -1: none.
 int64_t unwritten_element(const GuardedPart& part, const unsigned char* bytes) {
-  const size_t each = element_bytes(part), count = static_cast<size_t>(part.bytes) / each;
+  const size_t each = element_bytes(part), count = size_t(part.bytes) / each;
   constexpr unsigned char fill[4] = {GuardedMemory::nan, GuardedMemory::nan, GuardedMemory::nan,
                                      GuardedMemory::nan};
   for (size_t i = 0; i < count; ++i) {
@@ -55,7 +54,7 @@ int64_t unwritten_element(const GuardedPart& part, const unsigned char* bytes) {
 int64_t element_not_finite(const GuardedPart& part, const void* data, bool only_nan) {
   if (part.dtype != TANDEM_FLOAT32) return -1;
   const std::span<const float> values(static_cast<const float*>(data),
-                                      static_cast<size_t>(part.bytes) / sizeof(float));
+                                      size_t(part.bytes) / sizeof(float));
   const auto found = std::find_if(values.begin(), values.end(), [only_nan](float value) {
     return only_nan ? std::isnan(value) : !std::isfinite(value);
   });
@@ -68,7 +67,7 @@ std::string broken_promise(const GuardedPart& part, const GuardedMemory& memory)
     return fmt::format("{}: {}", part.name, damage);
   }
   if (part.access == GuardedAccess::read &&
-      std::memcmp(now, part.address, static_cast<size_t>(part.bytes)) != 0) {
+      std::memcmp(now, part.address, size_t(part.bytes)) != 0) {
     return fmt::format("{} was written, but this pass may only read it", part.name);
   }
   if (part.access == GuardedAccess::hidden &&
@@ -158,7 +157,7 @@ std::string broken_promise(const Parts& parts, const Memories& memories) {
 void copy_out(const Parts& parts, const Memories& memories) {
   for (size_t i = 0; i < parts.size(); ++i) {
     if (!is_copied_out(parts[i].access)) continue;
-    std::memcpy(parts[i].address, memories[i].data(), static_cast<size_t>(parts[i].bytes));
+    std::memcpy(parts[i].address, memories[i].data(), size_t(parts[i].bytes));
   }
 }
 

@@ -13,7 +13,6 @@
 #include "core/plugin/attributes.h"
 
 namespace tandem {
-
 namespace {
 
 bool have_same_values(const Attributes* a, const Attributes* b) {
@@ -44,14 +43,13 @@ bool same_tensors(const std::vector<tandem_tensor>& a, const std::vector<tandem_
 }  // namespace
 
 std::string choice_key(const std::string& hardware, const Net& net, const PlanBinding& use) {
-  const Layer& layer = net.layers[static_cast<size_t>(use.layer)];
+  const Layer& layer = net.layer(use.layer);
   const int32_t precision = layer.allows_tf32 ? tf32_precision : layer.dtype;
   std::string key = fmt::format("{}: {}, {}, {} rows, {}", hardware, layer.name,
                                 net.phase == TANDEM_TRAIN ? "training" : "testing",
                                 use.rows.count(), dtype_name(precision));
   // Algorithms differ by the layout of their tensors.
-  const int32_t layout =
-      layer.inputs.empty() ? TANDEM_NCHW : net.tensors[static_cast<size_t>(layer.inputs[0])].layout;
+  const int32_t layout = layer.inputs.empty() ? TANDEM_NCHW : net.tensor(layer.inputs[0]).layout;
   if (layout != TANDEM_NCHW) key += fmt::format(", {}", layout_name(layout));
   if (use.slice.end >= 0) key += fmt::format(", slice {} to {}", use.slice.begin, use.slice.end);
   if (use.input_slice.end >= 0)

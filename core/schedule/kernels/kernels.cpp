@@ -14,7 +14,6 @@
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
-
 namespace {
 
 // Reduces the shapes of a whole layer to those of a slice, as tandem_binding says.
@@ -111,7 +110,7 @@ std::string given_text(const Prepared& prepared) {
 
 // Of one buffer: more than any device addresses, and few enough that the offsets and sums of a
 // memory plan do not overflow.
-constexpr int64_t most_bytes = int64_t{1} << 48;
+constexpr int64_t max_bytes = int64_t{1} << 48;
 
 // What a kernel lacks is reported before the first step.
 void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
@@ -127,9 +126,9 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
   require_given(layer, prepared);
   for (const auto& [bytes, what] : {std::pair{prepared.report.saved_bytes, "saved"},
                                     {prepared.report.scratch_bytes, "scratch"}}) {
-    if (bytes >= 0 && bytes <= most_bytes) continue;
+    if (bytes >= 0 && bytes <= max_bytes) continue;
     const std::string limit =
-        bytes < 0 ? std::string("the least is 0") : fmt::format("the most is {}", most_bytes);
+        bytes < 0 ? std::string("the least is 0") : fmt::format("the most is {}", max_bytes);
     throw error("{}: its kernel asks for {} bytes of {} memory, but {}{}", prepared.owner.layer,
                 bytes, what, limit, prepared.owner.place);
   }
@@ -145,7 +144,7 @@ void require(const Layer& layer, const Prepared& prepared, int64_t statistics) {
 
 void need(Plan& plan, int buffer, int64_t bytes) {
   if (buffer < 0) return;
-  int64_t& needed = plan.buffers[static_cast<size_t>(buffer)].bytes;
+  int64_t& needed = plan.buffer(buffer).bytes;
   needed = std::max(needed, bytes);
 }
 
@@ -205,7 +204,7 @@ struct Kernels::State {
     std::map<int64_t, std::vector<Shape>> shapes;  // by rows
     for (size_t i = 0; i < kernels.size(); ++i) {
       const PlanBinding& binding = plan.bindings[i];
-      const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
+      const Layer& layer = net.layer(binding.layer);
       kernels[i].table = &registry.kernel(layer.type->name, runtime.machine().kind());
       const tandem_kernel& table = *kernels[i].table;
       require_activation(layer, table, table.fused_activations, binding.activation);
@@ -227,7 +226,7 @@ struct Kernels::State {
     }
     for (size_t i = 0; i < kernels.size(); ++i) {
       const PlanBinding& use = plan.bindings[i];
-      kernels[i].hardware = hardware[static_cast<size_t>(use.device)];
+      kernels[i].hardware = hardware[size_t(use.device)];
       kernels[i].key = choice_key(kernels[i].hardware, net, use);
     }
   }
@@ -293,7 +292,7 @@ Kernels::Kernels(Plan& plan, const Net& net, const Registry& registry, Runtime& 
   for (size_t i = 0; i < plan.bindings.size(); ++i) {
     const PlanBinding& binding = plan.bindings[i];
     const Prepared& prepared = state_->kernels[i];
-    require(net.layers[static_cast<size_t>(binding.layer)], prepared,
+    require(net.layer(binding.layer), prepared,
             plan.bytes(binding.forward_statistics) / buffers::float_bytes);
     need(plan, binding.saved, prepared.report.saved_bytes);
     need(plan, binding.scratch, prepared.report.scratch_bytes);
@@ -308,16 +307,16 @@ Kernels::~Kernels() {
 Kernels::Kernels(Kernels&&) noexcept = default;
 
 const tandem_kernel& Kernels::table(int binding) const {
-  return *state_->kernels[static_cast<size_t>(binding)].table;
+  return *state_->kernels[size_t(binding)].table;
 }
 void* Kernels::handle(int binding) const {
-  return state_->kernels[static_cast<size_t>(binding)].handle;
+  return state_->kernels[size_t(binding)].handle;
 }
 const KernelOwner& Kernels::owner(int binding) const {
-  return state_->kernels[static_cast<size_t>(binding)].owner;
+  return state_->kernels[size_t(binding)].owner;
 }
 const std::string& Kernels::algorithm(int binding) const {
-  return state_->kernels[static_cast<size_t>(binding)].algorithm;
+  return state_->kernels[size_t(binding)].algorithm;
 }
 
 }  // namespace tandem

@@ -11,13 +11,12 @@
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
-
 namespace {
 
 constexpr int high_priority = 1;
 
 size_t index_of(StreamId id) {
-  return static_cast<size_t>(id.device * stream_kinds + static_cast<int>(id.kind));
+  return size_t(id.device * stream_kinds + static_cast<int>(id.kind));
 }
 
 // A work that clears memory. It does not run where there is no memory (sim) and is not needed where
@@ -31,7 +30,7 @@ struct Clear {
   static tandem_status run(void* context, const tandem_call* call) {
     const Clear& clear = *static_cast<Clear*>(context);
     if (clear.on_host) {
-      std::memset(clear.address, 0, static_cast<size_t>(clear.bytes));
+      std::memset(clear.address, 0, size_t(clear.bytes));
       return TANDEM_OK;
     }
     return clear.backend->arithmetic->fill(call, static_cast<float*>(clear.address), 0,
@@ -51,7 +50,7 @@ struct Runtime::State {
         make({device, kind});
       }
     }
-    transient.resize(static_cast<size_t>(devices));
+    transient.resize(size_t(devices));
   }
 
   // The host's memory is pinned memory of the first device.
@@ -70,7 +69,7 @@ struct Runtime::State {
                         fmt::format("{} {}", to_string(id.kind), id.device));
   }
   [[nodiscard]] Memory& arena(int device) {
-    return device < 0 ? host_transient : transient[static_cast<size_t>(device)];
+    return device < 0 ? host_transient : transient[size_t(device)];
   }
 
   [[nodiscard]] std::vector<int64_t> new_persistent(const Plan& plan) const;
@@ -105,13 +104,12 @@ struct Runtime::State {
 
 // One entry a device, then the host's.
 std::vector<int64_t> Runtime::State::new_persistent(const Plan& plan) const {
-  std::vector<int64_t> bytes(static_cast<size_t>(machine.device_count()) + 1);
+  std::vector<int64_t> bytes(size_t(machine.device_count()) + 1);
   for (const Buffer& buffer : plan.buffers) {
     if (buffer.kind != BufferKind::persistent || buffer.is_extended) continue;
     const auto found = persistent.find({buffer.name, buffer.device});
     if (found == persistent.end()) {
-      (buffer.device < 0 ? bytes.back() : bytes[static_cast<size_t>(buffer.device)]) +=
-          total_bytes(buffer);
+      (buffer.device < 0 ? bytes.back() : bytes[size_t(buffer.device)]) += total_bytes(buffer);
     } else if (found->second.bytes() != total_bytes(buffer)) {
       throw error("buffer '{}' of device {} has {} bytes in this plan, {} in an earlier one",
                   buffer.name, buffer.device, total_bytes(buffer), found->second.bytes());
@@ -138,15 +136,15 @@ void Runtime::State::require(const std::string& who, int64_t persistent, int64_t
 void Runtime::State::forecast(const Plan& plan, const MemoryPlan& memory, int64_t batch) {
   std::vector<int64_t> persistent_bytes = new_persistent(plan);
   for (const auto& [key, held] : persistent) {
-    (key.second < 0 ? persistent_bytes.back()
-                    : persistent_bytes[static_cast<size_t>(key.second)]) += held.bytes();
+    (key.second < 0 ? persistent_bytes.back() : persistent_bytes[size_t(key.second)]) +=
+        held.bytes();
   }
   const bool shares_memory = machine.is_host_addressable();
   // While a run evaluates, the rings of both phases are full.
   prefetched += memory.prefetched_bytes;
   int64_t all_persistent = persistent_bytes.back(), all_transient = prefetched;
   for (int device = 0; device < plan.devices; ++device) {
-    const auto i = static_cast<size_t>(device);
+    const auto i = size_t(device);
     const int64_t needed = std::max(memory.transient_bytes[i], transient[i].bytes());
     all_persistent += persistent_bytes[i];
     all_transient += needed;
@@ -170,7 +168,7 @@ void Runtime::State::make_extended(const Buffer& buffer) {
     return;
   }
   Extended& memory = extended[key] = {allocate(TANDEM_HOST, bytes), MappedFile()};
-  if (!machine.has_virtual_time()) std::memset(memory.data(), 0, static_cast<size_t>(bytes));
+  if (!machine.has_virtual_time()) std::memset(memory.data(), 0, size_t(bytes));
 }
 
 void Runtime::State::clear(int device, const Memory& memory) const {
@@ -255,7 +253,7 @@ void Runtime::reserve(const Plan& plan, const MemoryPlan& memory, int64_t batch)
     if (buffer.kind == BufferKind::persistent) state_->make(buffer);
   }
   for (int device = 0; device < plan.devices; ++device) {
-    state_->grow(device, memory.transient_bytes[static_cast<size_t>(device)]);
+    state_->grow(device, memory.transient_bytes[size_t(device)]);
   }
   const bool host_transients =
       std::any_of(plan.buffers.begin(), plan.buffers.end(),

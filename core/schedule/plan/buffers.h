@@ -60,7 +60,7 @@ constexpr int64_t float_bytes = sizeof(float);
 }
 // The bytes of one sample's row of the tensor, by its dtype.
 [[nodiscard]] inline int64_t row_bytes(const Net& net, int tensor) {
-  const Tensor& t = net.tensors[size_t(tensor)];
+  const Tensor& t = net.tensor(tensor);
   return element_count(t.shape) / net.batch * dtype_bytes(t.dtype);
 }
 [[nodiscard]] inline int64_t norms_bytes(const Net& net) {

@@ -8,7 +8,6 @@
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {
-
 namespace {
 
 bool share_a_stream(const Task& a, const Task& b) {
@@ -23,7 +22,7 @@ bool share_a_stream(const Task& a, const Task& b) {
 DependencyLists conflicts(const Plan& plan) {
   std::vector<DependencyLists::Entry> found;
   for_each_conflict(plan, [&](int earlier, int later, int micro_batches_back) {
-    if (share_a_stream(plan.tasks[size_t(earlier)], plan.tasks[size_t(later)])) return;
+    if (share_a_stream(plan.task(earlier), plan.task(later))) return;
     found.push_back({later, {earlier, micro_batches_back}});
   });
   DependencyLists result(plan.tasks.size(), found);
@@ -56,7 +55,7 @@ DependencyLists last_users(const std::vector<std::vector<Dependency>>& predecess
 }  // namespace
 
 void derive_dependencies(Plan& plan) {
-  const size_t tasks = plan.tasks.size(), runs = static_cast<size_t>(unrolled_micro_batches(plan));
+  const size_t tasks = plan.tasks.size(), runs = size_t(unrolled_micro_batches(plan));
   const auto predecessors = stream_predecessors(plan);
   const auto candidates = conflicts(plan);
   const auto forgotten = last_users(predecessors, candidates);
@@ -65,24 +64,23 @@ void derive_dependencies(Plan& plan) {
   for (size_t node = 0; node < tasks * runs; ++node) {
     const size_t run = node / tasks, task = node % tasks;
     const auto node_of = [&](const Dependency& dependency) {
-      return (run - static_cast<size_t>(dependency.micro_batches_back)) * tasks +
-             static_cast<size_t>(dependency.task);
+      return (run - size_t(dependency.micro_batches_back)) * tasks + size_t(dependency.task);
     };
     for (const Dependency& dependency : predecessors[task]) {
-      if (static_cast<size_t>(dependency.micro_batches_back) <= run) {
+      if (size_t(dependency.micro_batches_back) <= run) {
         ancestors.add(node, node_of(dependency));
       }
     }
     std::vector<Dependency>& after = plan.tasks[task].after;
     after.clear();
     for (const Dependency& candidate : candidates[task]) {
-      if (static_cast<size_t>(candidate.micro_batches_back) > run) continue;
+      if (size_t(candidate.micro_batches_back) > run) continue;
       if (ancestors.has(node, node_of(candidate))) continue;
       ancestors.add(node, node_of(candidate));
       after.push_back(candidate);
     }
     for (const Dependency& dependency : forgotten[task]) {
-      if (static_cast<size_t>(dependency.micro_batches_back) > run) continue;
+      if (size_t(dependency.micro_batches_back) > run) continue;
       ancestors.forget(node_of(dependency));
     }
   }

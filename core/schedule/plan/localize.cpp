@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/overloaded.h"
 #include "core/schedule/plan/dependencies.h"
+#include "core/schedule/plan/regions.h"
 #include "core/schedule/plan/staging.h"
 #include "plugins/fnv.h"
 
@@ -27,7 +27,7 @@ int DeviceRanks::local(int device) const {
 DeviceRanks equal_ranks(int ranks, int devices_each) {
   DeviceRanks result;
   for (int rank = 0; rank < ranks; ++rank) {
-    result.of_device.insert(result.of_device.end(), static_cast<size_t>(devices_each), rank);
+    result.of_device.insert(result.of_device.end(), size_t(devices_each), rank);
   }
   return result;
 }
@@ -88,7 +88,7 @@ class Localizer {
   [[nodiscard]] bool is_mine(int device) const { return ranks_.of_device[size_t(device)] == rank_; }
   [[nodiscard]] int local(int device) const { return device < 0 ? device : ranks_.local(device); }
   [[nodiscard]] int rank_of(const Region& region) const {
-    const Buffer& buffer = whole_.buffers[size_t(region.buffer)];
+    const Buffer& buffer = whole_.buffer(region.buffer);
     if (buffer.device >= 0) return ranks_.of_device[size_t(buffer.device)];
     return buffer.kind == BufferKind::external ? everywhere : host_rank;
   }
@@ -113,14 +113,7 @@ class Localizer {
       for (int* buffer : {&use.saved, &use.scratch, &use.backward_scratch}) {
         if (*buffer >= 0) *buffer = buffers_[size_t(*buffer)];
       }
-      for (auto* regions : {&use.inputs, &use.outputs, &use.weights, &use.input_gradients,
-                            &use.output_gradients, &use.weight_gradients}) {
-        move(*regions);
-      }
-      for (Region* region : {&use.addend, &use.step, &use.normaliser, &use.row_labels,
-                             &use.forward_statistics, &use.backward_statistics}) {
-        move(*region);
-      }
+      for_each_region_of(use, [this](Region& region) { move(region); });
       local_.bindings.push_back(std::move(use));
     }
   }
@@ -131,49 +124,16 @@ class Localizer {
   void move(std::vector<Region>& regions) const {
     for (Region& region : regions) move(region);
   }
-  void move(LayerWork& work) const { work.binding = bindings_[size_t(work.binding)]; }
-  void move(CheckWork& work) const {
-    move(work.values);
-    move(work.found_inf);
-  }
-  void move(ConvertWork& work) const {
-    move(work.pixels);
-    move(work.target);
-  }
-  void move(CopyWork& work) const {
-    for (CopySegment& segment : work.segments) {
-      move(segment.source);
-      move(segment.target);
+  void move(Work& work) const {
+    if (std::holds_alternative<SendWork>(work) || std::holds_alternative<ReceiveWork>(work)) {
+      throw error("a plan with messages is one rank's part already");
     }
-  }
-  void move(AddWork& work) const {
-    move(work.target);
-    move(work.sources);
-  }
-  void move(MergeWork& work) const {
-    work.binding = bindings_[size_t(work.binding)];
-    move(work.target);
-    move(work.sources);
-  }
-  void move(NormWork& work) const {
-    for (ArrayNorms& array : work.arrays) {
-      move(array.values);
-      move(array.gradient);
+    if (auto* pass = std::get_if<LayerWork>(&work))
+      pass->binding = bindings_[size_t(pass->binding)];
+    if (auto* merge = std::get_if<MergeWork>(&work)) {
+      merge->binding = bindings_[size_t(merge->binding)];
     }
-    move(work.norms);
-  }
-  void move(UpdateWork& work) const {
-    for (ArrayUpdate& array : work.arrays) {
-      move(array.weights);
-      move(array.gradient);
-      move(array.state);
-    }
-    move(work.step);
-    move(work.found_inf);
-    move(work.norms);
-  }
-  static void move(RankMessage& /*of a plan that is a part already*/) {
-    throw error("a plan with messages is one rank's part already");
+    for_each_region(work, [this](Region& region) { move(region); });
   }
 
   // What the task occupies on that rank, in the numbers of all devices. A copy from or to memory of
@@ -186,7 +146,7 @@ class Localizer {
       if (ranks_.of_device[size_t(stream.device)] == rank) streams.push_back(stream);
     }
     if (!streams.empty()) return streams;
-    const int device = whole_.buffers[size_t(region.buffer)].device;
+    const int device = whole_.buffer(region.buffer).device;
     return {{device >= 0 ? device : first_device_.at(rank), StreamKind::communication}};
   }
 
@@ -198,7 +158,7 @@ class Localizer {
     task.writes = std::move(writes);
     move(task.reads);
     move(task.writes);
-    std::visit([&](auto& work) { move(work); }, task.work);
+    move(task.work);
     local_.tasks.push_back(std::move(task));
   }
 
@@ -266,24 +226,21 @@ class Localizer {
   void take_part(const Task& task, const Part& part) {
     Task mine = task;
     mine.work = CopyWork{part.segments};
-    add(mine, streams_on(rank_, task, part.segments[0].source), sources_of(part), targets_of(part));
+    add(mine, streams_on(rank_, task, part.segments[0].source),
+        regions_of(part, &CopySegment::source), regions_of(part, &CopySegment::target));
   }
 
-  [[nodiscard]] static std::vector<Region> sources_of(const Part& part) {
+  // All that the part copies from, or to.
+  [[nodiscard]] static std::vector<Region> regions_of(const Part& part, Region CopySegment::*end) {
     std::vector<Region> regions;
-    for (const CopySegment& segment : part.segments) regions.push_back(segment.source);
-    return regions;
-  }
-  [[nodiscard]] static std::vector<Region> targets_of(const Part& part) {
-    std::vector<Region> regions;
-    for (const CopySegment& segment : part.segments) regions.push_back(segment.target);
+    for (const CopySegment& segment : part.segments) regions.push_back(segment.*end);
     return regions;
   }
 
   // Both sides say the same of the message.
   [[nodiscard]] bool is_by_link(const Part& part) const {
     const auto is_on_device = [&](const Region& region) {
-      const Buffer& buffer = whole_.buffers[size_t(region.buffer)];
+      const Buffer& buffer = whole_.buffer(region.buffer);
       return buffer.device >= 0 && !buffer.is_extended;
     };
     return path_ == MessagePath::links &&
@@ -304,14 +261,14 @@ class Localizer {
             .first->second;
     Task mine = task;
     if (part.source == rank_) {
-      const std::vector<Region> regions = sources_of(part);
+      const std::vector<Region> regions = regions_of(part, &CopySegment::source);
       mine.label = fmt::format("send {} to rank {}", task.label, part.target);
       mine.work = CopyWork{};
       add(mine, from, regions, {});
       local_.tasks.back().work =
           SendWork{{part.target, channel, local_.tasks.back().reads, {}, is_by_link(part)}};
     } else if (part.target == rank_) {
-      const std::vector<Region> regions = targets_of(part);
+      const std::vector<Region> regions = regions_of(part, &CopySegment::target);
       mine.label = fmt::format("receive {} from rank {}", task.label, part.source);
       mine.work = CopyWork{};
       add(mine, to, {}, regions);

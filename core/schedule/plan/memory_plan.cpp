@@ -6,11 +6,10 @@
 #include <tuple>
 #include <utility>
 
-#include "core/data/loader.h"
+#include "core/data/batch_layout.h"
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {
-
 namespace {
 
 // Large buffers begin on a page, so that what moves them can use whole pages.
@@ -41,9 +40,9 @@ struct Life {
 std::vector<Life> lives(const Plan& plan) {
   std::vector<Life> result(plan.buffers.size());
   for_each_access(plan, [&](const Access& access) {
-    Life& life = result[static_cast<size_t>(access.buffer)];
-    const Task& task = plan.tasks[static_cast<size_t>(access.task)];
-    const int64_t bytes = plan.buffers[static_cast<size_t>(access.buffer)].bytes;
+    Life& life = result[size_t(access.buffer)];
+    const Task& task = plan.task(access.task);
+    const int64_t bytes = plan.buffer(access.buffer).bytes;
     const Interval used = intersection(access.bytes, {0, bytes});
     const bool writes_all = access.writes && used.begin == 0 && used.end == bytes;
     // What the pass reads itself is not written anew: reads come before writes.
@@ -92,9 +91,7 @@ int64_t first_fit(const std::vector<Occupied>& occupied, const std::vector<Inter
 // Places the buffers of one stream, largest first; returns the bytes they take together.
 int64_t pack(const Plan& plan, const std::vector<Life>& lives, std::vector<int> buffers,
              std::vector<int64_t>& offsets) {
-  const auto bytes = [&](int buffer) {
-    return total_bytes(plan.buffers[static_cast<size_t>(buffer)]);
-  };
+  const auto bytes = [&](int buffer) { return total_bytes(plan.buffer(buffer)); };
   std::stable_sort(buffers.begin(), buffers.end(),
                    [&](int a, int b) { return bytes(a) > bytes(b); });
   std::vector<Occupied> occupied;
@@ -104,7 +101,7 @@ int64_t pack(const Plan& plan, const std::vector<Life>& lives, std::vector<int> 
   const Interval all{0, static_cast<int64_t>(plan.tasks.size())};
   int64_t needed = 0;
   for (const int buffer : buffers) {
-    const Life& life = lives[static_cast<size_t>(buffer)];
+    const Life& life = lives[size_t(buffer)];
     const std::vector<Interval> tasks = life.carried_over ? std::vector{all} : life.tasks;
     int64_t from = 0;
     int64_t& end = tasks.size() == 1 ? ends[{bytes(buffer), tasks[0].begin, tasks[0].end}] : from;
@@ -119,7 +116,7 @@ int64_t pack(const Plan& plan, const std::vector<Life>& lives, std::vector<int> 
                                        }),
                       mine);
     }
-    offsets[static_cast<size_t>(buffer)] = offset;
+    offsets[size_t(buffer)] = offset;
   }
   return needed;
 }
@@ -129,9 +126,9 @@ int64_t pack(const Plan& plan, const std::vector<Life>& lives, std::vector<int> 
 MemoryPlan plan_memory(const Plan& plan, bool reuse) {
   MemoryPlan memory;
   memory.offsets.resize(plan.buffers.size());
-  memory.persistent_bytes.resize(static_cast<size_t>(plan.devices));
-  memory.transient_bytes.resize(static_cast<size_t>(plan.devices));
-  memory.extended_bytes.resize(static_cast<size_t>(plan.devices));
+  memory.persistent_bytes.resize(size_t(plan.devices));
+  memory.transient_bytes.resize(size_t(plan.devices));
+  memory.extended_bytes.resize(size_t(plan.devices));
   const std::vector<Life> uses = lives(plan);
   std::map<std::pair<int, StreamKind>, std::vector<int>> pools;
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
@@ -140,7 +137,7 @@ MemoryPlan plan_memory(const Plan& plan, bool reuse) {
       memory.prefetched_bytes += ring_slots * total_bytes(buffer);
       continue;
     }
-    const size_t device = static_cast<size_t>(buffer.device);
+    const size_t device = size_t(buffer.device);
     const bool of_one_stream = uses[i].one_stream && uses[i].stream.has_value();
     if (buffer.device < 0) {
       memory.offsets[i] = append(memory.host_bytes[0], total_bytes(buffer));
@@ -158,10 +155,10 @@ MemoryPlan plan_memory(const Plan& plan, bool reuse) {
     }
   }
   for (const auto& [stream, buffers] : pools) {
-    int64_t& arena_bytes = memory.transient_bytes[static_cast<size_t>(stream.first)];
+    int64_t& arena_bytes = memory.transient_bytes[size_t(stream.first)];
     const int64_t base = (arena_bytes + page - 1) / page * page;
     arena_bytes = base + pack(plan, uses, buffers, memory.offsets);
-    for (const int buffer : buffers) memory.offsets[static_cast<size_t>(buffer)] += base;
+    for (const int buffer : buffers) memory.offsets[size_t(buffer)] += base;
   }
   return memory;
 }

@@ -9,13 +9,6 @@
 #include "core/base/error.h"
 
 namespace tandem {
-
-std::vector<Access> accesses(const Plan& plan) {
-  std::vector<Access> result;
-  for_each_access(plan, [&](const Access& access) { result.push_back(access); });
-  return result;
-}
-
 namespace {
 
 // A part of a buffer whose bytes all have the same history.
@@ -256,28 +249,6 @@ std::vector<std::vector<Dependency>> stream_predecessors(const Plan& plan) {
     }
   }
   return result;
-}
-
-HappensBefore::HappensBefore(const Plan& plan, int micro_batches)
-    : tasks_(plan.tasks.size()), ancestors_(plan, static_cast<size_t>(micro_batches)) {
-  const std::vector<std::vector<Dependency>> predecessors = stream_predecessors(plan);
-  for (size_t node = 0; node < tasks_ * static_cast<size_t>(micro_batches); ++node) {
-    const size_t run = node / tasks_, task = node % tasks_;
-    for (const auto* list : {&predecessors[task], &plan.tasks[task].after}) {
-      for (const Dependency& dependency : *list) {
-        const size_t back = static_cast<size_t>(dependency.micro_batches_back);
-        if (back > run) continue;
-        ancestors_.add(node, (run - back) * tasks_ + static_cast<size_t>(dependency.task));
-      }
-    }
-  }
-}
-
-bool HappensBefore::ordered(int first, int second, int micro_batches_apart) const {
-  // Orders do not depend on the micro-batch they begin in, so the first one stands for all.
-  return ancestors_.has(
-      static_cast<size_t>(micro_batches_apart) * tasks_ + static_cast<size_t>(second),
-      static_cast<size_t>(first));
 }
 
 }  // namespace tandem

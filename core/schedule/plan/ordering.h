@@ -1,6 +1,6 @@
 // The order of task instances (micro-batch, task) when a plan runs for one micro-batch after
 // another: which accesses can conflict, and which instances are ordered. The derivation of waits
-// and the race check share these definitions of "conflict" and "before".
+// and the race check of tests share these definitions of "conflict" and "before".
 #pragma once
 
 #include <array>
@@ -40,8 +40,6 @@ void for_each_access(const Plan& plan, const Visit& visit) {
     }
   }
 }
-[[nodiscard]] std::vector<Access> accesses(const Plan& plan);
-
 // Calls visit(earlier, later, micro_batches_back) for tasks of which one must be done before the
 // other begins because both access the same bytes and one of them writes, `earlier` so many
 // micro-batches before `later`. Of a chain of such tasks only neighbours are visited: a writer
@@ -96,18 +94,5 @@ class Ancestors {
 // For each task the last task before it on each of its streams. A stream's first task follows its
 // last one of the micro-batch before.
 [[nodiscard]] std::vector<std::vector<Dependency>> stream_predecessors(const Plan& plan);
-
-// The order that the streams and the waits make over consecutive micro-batches.
-class HappensBefore {
- public:
-  HappensBefore(const Plan& plan, int micro_batches);
-  // Whether `first` of some micro-batch is done before `second`, so many micro-batches later,
-  // begins.
-  [[nodiscard]] bool ordered(int first, int second, int micro_batches_apart) const;
-
- private:
-  size_t tasks_;
-  Ancestors ancestors_;
-};
 
 }  // namespace tandem

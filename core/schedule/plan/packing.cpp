@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <variant>
 
 #include "core/schedule/plan/memory_plan.h"
+#include "core/schedule/plan/regions.h"
 
 namespace tandem {
-
 namespace {
 
 // What is kept of a buffer, and where it goes.
@@ -50,13 +49,14 @@ class Packing {
   void pack() {
     std::map<int, int64_t> packed;
     for (auto& [buffer, kept] : kept_) packed[buffer] = kept.place();
-    for (PlanBinding& use : plan_.bindings) move(use);
+    const auto move_one = [this](Region& region) { move(region); };
+    for (PlanBinding& use : plan_.bindings) for_each_region_of(use, move_one);
     for (Task& task : plan_.tasks) {
       move(task.reads);
       move(task.writes);
-      std::visit([this](auto& work) { move(work); }, task.work);
+      for_each_region(task.work, move_one);
     }
-    for (const auto& [buffer, bytes] : packed) plan_.buffers[size_t(buffer)].bytes = bytes;
+    for (const auto& [buffer, bytes] : packed) plan_.buffer(buffer).bytes = bytes;
   }
 
  private:
@@ -73,44 +73,6 @@ class Packing {
   }
   void move(std::vector<Region>& regions) {
     for (Region& region : regions) move(region);
-  }
-  void move(PlanBinding& use) {
-    for (auto* regions : {&use.inputs, &use.outputs, &use.weights, &use.input_gradients,
-                          &use.output_gradients, &use.weight_gradients}) {
-      move(*regions);
-    }
-    move(use.addend);
-  }
-  void move(LayerWork&) {}
-  void move(CheckWork& work) { move(work.values); }
-  void move(ConvertWork&) {}
-  void move(RankMessage& work) { move(work.regions); }
-  void move(CopyWork& work) {
-    for (CopySegment& segment : work.segments) {
-      move(segment.source);
-      move(segment.target);
-    }
-  }
-  void move(AddWork& work) {
-    move(work.target);
-    move(work.sources);
-  }
-  void move(MergeWork& work) {
-    move(work.target);
-    move(work.sources);
-  }
-  void move(NormWork& work) {
-    for (ArrayNorms& array : work.arrays) {
-      move(array.values);
-      move(array.gradient);
-    }
-  }
-  void move(UpdateWork& work) {
-    for (ArrayUpdate& array : work.arrays) {
-      move(array.weights);
-      move(array.gradient);
-      move(array.state);
-    }
   }
 
   Plan& plan_;

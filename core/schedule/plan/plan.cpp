@@ -12,6 +12,7 @@
 #include "core/base/overloaded.h"
 #include "core/model/net/net.h"
 #include "core/schedule/plan/buffers.h"
+#include "core/schedule/plan/regions.h"
 
 namespace tandem {
 
@@ -19,42 +20,14 @@ const char* to_string(StreamKind kind) {
   static constexpr std::array names{"compute", "communication", "copy",
                                     "send",    "update",        "control"};
   static_assert(names.size() == stream_kinds);
-  return names.at(static_cast<size_t>(kind));
-}
-
-const char* to_string(Stage stage) {
-  static constexpr std::array names{
-      "input",
-      "broadcast",
-      "forward",
-      "backward_fc",
-      "backward_conv",
-      "send_fc_gradients",
-      "update_fc",
-      "send_conv_gradients",
-      "update_conv",
-      "backward",
-      "reduce_gradients",
-      "update",
-      "broadcast_weights",
-      "report",
-      "send_activations",
-      "send_activation_gradients",
-      "backward_data",
-      "backward_weights",
-      "update_weights",
-      "load_state",
-      "store_state",
-  };
-  static_assert(names.size() == stage_count);
-  return names.at(static_cast<size_t>(stage));
+  return names.at(size_t(kind));
 }
 
 const char* to_string(LayerPass pass) {
   static constexpr std::array names{"forward",  "backward_data",      "backward_weights",
                                     "backward", "forward_statistics", "backward_statistics"};
   static_assert(names.size() == layer_passes);
-  return names.at(static_cast<size_t>(pass));
+  return names.at(size_t(pass));
 }
 
 int Plan::find_buffer(const std::string& name, int device) const {
@@ -67,7 +40,13 @@ int Plan::find_buffer(const std::string& name, int device) const {
 int64_t Plan::bytes(const Region& region) const {
   if (region.buffer < 0) return 0;
   if (region.bytes != whole_buffer) return region.bytes;
-  return buffers[static_cast<size_t>(region.buffer)].bytes - region.offset;
+  return buffers[size_t(region.buffer)].bytes - region.offset;
+}
+
+int64_t Plan::bytes(const std::vector<Region>& regions) const {
+  int64_t sum = 0;
+  for (const Region& region : regions) sum += bytes(region);
+  return sum;
 }
 
 bool works_in(const Plan& plan, const Task& task, int64_t micro_batch) {
@@ -108,14 +87,14 @@ std::string step_name(const Plan& plan, int64_t micro_batch) {
 }
 
 double slice_fraction(const Net& net, const PlanBinding& binding) {
-  const Layer& layer = net.layers[static_cast<size_t>(binding.layer)];
+  const Layer& layer = net.layer(binding.layer);
   double fraction = 1;
   if (binding.slice.end >= 0) {
-    const Shape& output = net.tensors[static_cast<size_t>(layer.outputs[0])].shape;
+    const Shape& output = net.tensor(layer.outputs[0]).shape;
     fraction *= static_cast<double>(binding.slice.count()) / static_cast<double>(output.c);
   }
   if (binding.input_slice.end >= 0) {
-    const Shape& input = net.tensors[static_cast<size_t>(layer.inputs[0])].shape;
+    const Shape& input = net.tensor(layer.inputs[0]).shape;
     fraction *= static_cast<double>(binding.input_slice.count()) /
                 static_cast<double>(input.c * input.h * input.w);
   }
@@ -175,7 +154,7 @@ void validate_region(const Plan& plan, const Task& task, const Region& region) {
   if (region.buffer < 0 || region.buffer >= static_cast<int>(plan.buffers.size())) {
     throw error("task '{}' uses buffer {}, which does not exist", task.label, region.buffer);
   }
-  const Buffer& buffer = plan.buffers[static_cast<size_t>(region.buffer)];
+  const Buffer& buffer = plan.buffer(region.buffer);
   const int64_t bytes = plan.bytes(region);
   if (region.offset < 0 || bytes < 0 || region.offset > buffer.bytes - bytes) {
     throw error("task '{}': bytes {} to {} exceed buffer '{}' of device {}, which has {}",
@@ -201,7 +180,7 @@ void validate_streams(const Plan& plan, const Task& task) {
 }
 
 void validate_waits(const Plan& plan, int index) {
-  const Task& task = plan.tasks[static_cast<size_t>(index)];
+  const Task& task = plan.task(index);
   for (const Dependency& wait : task.after) {
     if (wait.task < 0 || wait.task >= static_cast<int>(plan.tasks.size()) ||
         wait.micro_batches_back < 0) {
@@ -211,7 +190,7 @@ void validate_waits(const Plan& plan, int index) {
     if (wait.micro_batches_back > 0 || wait.task < index) continue;
     if (wait.task == index) throw error("task '{}' waits for itself", task.label);
     throw error("task '{}' waits for '{}', which comes later in the micro-batch", task.label,
-                plan.tasks[static_cast<size_t>(wait.task)].label);
+                plan.task(wait.task).label);
   }
 }
 
@@ -222,29 +201,14 @@ void validate_binding(const Plan& plan, const Task& task, int binding) {
 
 void validate_sum(const Plan& plan, const Task& task, const Region& target,
                   const std::vector<Region>& sources) {
-  validate_region(plan, task, target);
   for (const Region& source : sources) {
-    validate_region(plan, task, source);
     if (plan.bytes(source) == plan.bytes(target)) continue;
     throw error("task '{}' adds {} bytes to {}", task.label, plan.bytes(source),
                 plan.bytes(target));
   }
 }
 
-void validate_update(const Plan& plan, const Task& task, const UpdateWork& update) {
-  validate_region(plan, task, update.step);
-  validate_region(plan, task, update.found_inf);
-  if (update.norms.buffer >= 0) validate_region(plan, task, update.norms);
-  for (const ArrayUpdate& array : update.arrays) {
-    validate_region(plan, task, array.weights);
-    validate_region(plan, task, array.gradient);
-    if (array.state.buffer >= 0) validate_region(plan, task, array.state);
-  }
-}
-
 void validate_conversion(const Plan& plan, const Task& task, const ConvertWork& convert) {
-  validate_region(plan, task, convert.pixels);
-  validate_region(plan, task, convert.target);
   const int64_t count = element_count(convert.shape);
   if (plan.bytes(convert.pixels) == count &&
       plan.bytes(convert.target) == buffers::float_bytes * count) {
@@ -257,34 +221,17 @@ void validate_conversion(const Plan& plan, const Task& task, const ConvertWork& 
 
 void validate_copy(const Plan& plan, const Task& task, const CopyWork& copy) {
   for (const CopySegment& segment : copy.segments) {
-    validate_region(plan, task, segment.source);
-    validate_region(plan, task, segment.target);
     if (plan.bytes(segment.source) == plan.bytes(segment.target)) continue;
     throw error("task '{}' copies {} bytes to a region of {}", task.label,
                 plan.bytes(segment.source), plan.bytes(segment.target));
   }
 }
 
-void validate_norms(const Plan& plan, const Task& task, const NormWork& work) {
-  validate_region(plan, task, work.norms);
-  for (const ArrayNorms& array : work.arrays) {
-    validate_region(plan, task, array.values);
-    validate_region(plan, task, array.gradient);
-  }
-}
-
 void validate_message(const Plan& plan, const Task& task, const RankMessage& message) {
-  int64_t bytes = 0;
-  for (const Region& region : message.regions) {
-    validate_region(plan, task, region);
-    bytes += plan.bytes(region);
-  }
-  if (message.staging.buffer >= 0) {
-    validate_region(plan, task, message.staging);
-    if (plan.bytes(message.staging) != bytes) {
-      throw error("task '{}' has a message of {} bytes, which goes through {}", task.label, bytes,
-                  plan.bytes(message.staging));
-    }
+  const int64_t bytes = plan.bytes(message.regions);
+  if (message.staging.buffer >= 0 && plan.bytes(message.staging) != bytes) {
+    throw error("task '{}' has a message of {} bytes, which goes through {}", task.label, bytes,
+                plan.bytes(message.staging));
   }
   if (message.peer >= 0 && message.channel >= 0) return;
   throw error("task '{}' is a message with rank {} on channel {}: both count from 0", task.label,
@@ -292,6 +239,7 @@ void validate_message(const Plan& plan, const Task& task, const RankMessage& mes
 }
 
 void validate_work(const Plan& plan, const Task& task) {
+  for_each_region(task.work, [&](const Region& region) { validate_region(plan, task, region); });
   std::visit(overloaded{
                  [&](const LayerWork& work) { validate_binding(plan, task, work.binding); },
                  [&](const CopyWork& work) { validate_copy(plan, task, work); },
@@ -300,12 +248,7 @@ void validate_work(const Plan& plan, const Task& task) {
                    validate_binding(plan, task, work.binding);
                    validate_sum(plan, task, work.target, work.sources);
                  },
-                 [&](const NormWork& work) { validate_norms(plan, task, work); },
-                 [&](const UpdateWork& work) { validate_update(plan, task, work); },
-                 [&](const CheckWork& work) {
-                   validate_region(plan, task, work.values);
-                   validate_region(plan, task, work.found_inf);
-                 },
+                 [](const OneOf<NormWork, UpdateWork, CheckWork> auto&) {},
                  [&](const ConvertWork& work) { validate_conversion(plan, task, work); },
                  [&](const RankMessage& work) { validate_message(plan, task, work); },
              },

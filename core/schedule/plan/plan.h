@@ -4,8 +4,10 @@
 // races and run by the executor on any backend.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -30,33 +32,22 @@ struct StreamId {
   friend bool operator==(const StreamId&, const StreamId&) = default;
 };
 
-// The eight stages of docs/design/strategies.md §1, those of other strategies, and `input` and
-// `report`. Users see these names in tables and timelines.
-enum class Stage {
-  input,
-  broadcast,
-  forward,
-  backward_fc,
-  backward_conv,
-  send_fc_gradients,
-  update_fc,
-  send_conv_gradients,
-  update_conv,
-  backward,
-  reduce_gradients,
-  update,
-  broadcast_weights,
-  report,
-  send_activations,
-  send_activation_gradients,
-  backward_data,  // where activation gradients and weights are not computed by one device
-  backward_weights,
-  update_weights,
-  load_state,  // between a device and its extended memory
-  store_state  // the same; and what a layer keeps, before a pass that runs again (recompute.h)
+// What a task is for, as users see it: its name in tables and timelines, its color in pictures and
+// graphs, and its place among the others there. Strategies name their own; these are common to all.
+struct Stage {
+  int place = 0;
+  std::string_view name, color;  // of literals, or of texts that live as long as the program
+  friend auto operator<=>(const Stage&, const Stage&) = default;
+  static const Stage input, forward, report;
+  static const Stage store_state;  // to extended memory; and what a layer keeps (recompute.h)
 };
-constexpr int stage_count = static_cast<int>(Stage::store_state) + 1;
-[[nodiscard]] const char* to_string(Stage stage);
+inline constexpr Stage Stage::input{0, "input", "#d9d9d9"};
+inline constexpr Stage Stage::forward{2, "forward", "#80b1d3"};
+inline constexpr Stage Stage::report{13, "report", "#ffffb3"};
+inline constexpr Stage Stage::store_state{20, "store_state", "#d2a56d"};
+[[nodiscard]] inline std::string to_string(const Stage& stage) {
+  return std::string(stage.name);
+}
 
 enum class BufferKind { persistent, transient, external };
 
@@ -239,8 +230,14 @@ struct Plan {
   std::vector<std::string> notes;  // what the strategy decided, for the user
   std::string recomputation;       // what runs again in a step, for the user; "": not asked for
 
+  [[nodiscard]] const Buffer& buffer(int index) const { return buffers[size_t(index)]; }
+  [[nodiscard]] Buffer& buffer(int index) { return buffers[size_t(index)]; }
+  [[nodiscard]] const PlanBinding& binding(int index) const { return bindings[size_t(index)]; }
+  [[nodiscard]] const Task& task(int index) const { return tasks[size_t(index)]; }
+  [[nodiscard]] Task& task(int index) { return tasks[size_t(index)]; }
   [[nodiscard]] int find_buffer(const std::string& name, int device) const;  // -1: none
-  [[nodiscard]] int64_t bytes(const Region& region) const;  // whole_buffer resolved
+  [[nodiscard]] int64_t bytes(const Region& region) const;                // whole_buffer resolved
+  [[nodiscard]] int64_t bytes(const std::vector<Region>& regions) const;  // their sum
 };
 
 // Whether the task does its work in this micro-batch.

@@ -16,11 +16,10 @@
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {
-
 namespace {
 
 // Operations for each byte of a float32 pass. Devices do many more in the time that a byte takes.
-constexpr double most_operations = 4;
+constexpr double max_operations = 4;
 
 // A matrix or filter is used for many values of the output, whatever the layer's type counts.
 bool has_vectors_only(const Net& net, const Layer& layer) {
@@ -62,7 +61,7 @@ class Recomputation {
 
  private:
   [[nodiscard]] const LayerWork* pass_of(int task) const {
-    return std::get_if<LayerWork>(&plan_.tasks[size_t(task)].work);
+    return std::get_if<LayerWork>(&plan_.task(task).work);
   }
   [[nodiscard]] const PlanBinding& binding_of(int task) const {
     return plan_.bindings[size_t(pass_of(task)->binding)];
@@ -77,26 +76,25 @@ class Recomputation {
     const PlanBinding& use = binding_of(task);
     if (use.slice.end >= 0 || use.input_slice.end >= 0 || use.adds_to_output) return false;
     if (use.outputs.size() != 1 || use.outputs[0].buffer != buffer ||
-        plan_.bytes(use.outputs[0]) != plan_.buffers[size_t(buffer)].bytes) {
+        plan_.bytes(use.outputs[0]) != plan_.buffer(buffer).bytes) {
       return false;
     }
     const Layer& layer = net_.layer(use.layer);
     if (!has_vectors_only(net_, layer)) return false;
     const tandem_layer_cost cost = net_.cost(use.layer, use.rows.count());
-    return cost.forward_flops <= most_operations * cost.forward_bytes;
+    return cost.forward_flops <= max_operations * cost.forward_bytes;
   }
 
   // Whether only passes of one stream of its device use the buffer, so that others take its memory
   // while it is free.
   [[nodiscard]] bool shares_memory(int buffer) const {
-    const Buffer& b = plan_.buffers[size_t(buffer)];
+    const Buffer& b = plan_.buffer(buffer);
     if (b.kind != BufferKind::transient || b.slots != 1 || b.device < 0) return false;
     const auto& uses = uses_[size_t(buffer)];
-    const std::vector<StreamId>& streams = plan_.tasks[size_t(uses.front().task)].streams;
+    const std::vector<StreamId>& streams = plan_.task(uses.front().task).streams;
     return streams.size() == 1 && streams[0].device == b.device &&
            std::all_of(uses.begin(), uses.end(), [&](const Access& use) {
-             return pass_of(use.task) != nullptr &&
-                    plan_.tasks[size_t(use.task)].streams == streams;
+             return pass_of(use.task) != nullptr && plan_.task(use.task).streams == streams;
            });
   }
 
@@ -152,7 +150,7 @@ class Recomputation {
   // kept values are copied before they change.
   [[nodiscard]] bool reads_the_same(int task, int buffer, int before) const {
     const std::vector<Region> states = states_of(task);
-    const auto& reads = plan_.tasks[size_t(task)].reads;
+    const auto& reads = plan_.task(task).reads;
     return std::all_of(reads.begin(), reads.end(), [&](const Region& region) {
       return region.buffer < 0 || region.buffer == buffer || is_among(region, states) ||
              !is_written_between(region, task, before);
@@ -168,7 +166,7 @@ class Recomputation {
     const auto dropped = dropped_.find(input);
     if (dropped != dropped_.end()) return is_used_later && dropped->second <= before;
     if (is_used_later) return true;
-    const bool is_larger = plan_.buffers[size_t(input)].bytes > plan_.buffers[size_t(buffer)].bytes;
+    const bool is_larger = plan_.buffer(input).bytes > plan_.buffer(buffer).bytes;
     return (repeats_larger_inputs_ || !is_larger) && repeat(input, before);
   }
 
@@ -215,7 +213,7 @@ class Recomputation {
 
   // "norm1 @0" of "forward norm1 @0"
   [[nodiscard]] std::string name_of(int task) const {
-    const std::string& label = plan_.tasks[size_t(task)].label;
+    const std::string& label = plan_.task(task).label;
     return label.substr(label.find(' ') + 1);
   }
 
@@ -224,7 +222,7 @@ class Recomputation {
   [[nodiscard]] Copies copies_of(int task) {
     Copies copies;
     Buffer buffer;
-    buffer.name = "state of " + plan_.tasks[size_t(task)].label;
+    buffer.name = "state of " + plan_.task(task).label;
     buffer.device = binding_of(task).device;
     for (const Region& state : states_of(task)) {
       const int64_t bytes = plan_.bytes(state);
@@ -238,10 +236,8 @@ class Recomputation {
   // Not on the copy stream, where the next batch would wait behind it.
   [[nodiscard]] Task copy_task(int task, const Copies& copies) const {
     const StreamId stream{binding_of(task).device, StreamKind::control};
-    Task copy{"copy state of " + name_of(task),
-              Stage::store_state,
-              plan_.tasks[size_t(task)].layer,
-              {stream}};
+    Task copy{
+        "copy state of " + name_of(task), Stage::store_state, plan_.task(task).layer, {stream}};
     for (const CopySegment& segment : copies) {
       copy.reads.push_back(segment.source);
       copy.writes.push_back(segment.target);
@@ -251,7 +247,7 @@ class Recomputation {
   }
 
   [[nodiscard]] Task again(int task, Stage stage, const Copies& copies) {
-    Task result = plan_.tasks[size_t(task)];
+    Task result = plan_.task(task);
     result.label = "recompute " + name_of(task);
     result.stage = stage;
     replace(result.reads, copies);
@@ -298,13 +294,13 @@ class Recomputation {
 
 }  // namespace
 
-void recompute_activations(Plan& plan, const Net& net, double least_share) {
+void recompute_activations(Plan& plan, const Net& net, double min_share) {
   const auto bytes_of = [](const Plan& some) {
     const std::vector<int64_t> bytes = plan_memory(some).transient_bytes;
     return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
   };
   const int64_t whole = bytes_of(plan);
-  int64_t least = whole - static_cast<int64_t>(least_share * static_cast<double>(whole));
+  int64_t least = whole - static_cast<int64_t>(min_share * static_cast<double>(whole));
   Plan best;
   for (const bool repeats_larger_inputs : {false, true}) {
     Plan changed = plan;
@@ -318,7 +314,7 @@ void recompute_activations(Plan& plan, const Net& net, double least_share) {
     plan.recomputation = fmt::format(
         "--recompute: no pass runs again, since that would save less than {:.3g} % of the "
         "memory",
-        100 * least_share);
+        100 * min_share);
     return;
   }
   plan = std::move(best);

@@ -12,9 +12,9 @@ struct Net;
 
 // Adds tasks "recompute norm1 @0" to a training plan whose waits are not derived yet. Outputs that
 // could not be computed again exactly, or whose layer's inputs would have to be kept for it, stay
-// as they are, and all do if that would save less than `least_share` of the transient memory: what
+// as they are, and all do if that would save less than `min_share` of the transient memory: what
 // kernels keep besides is not known yet, and a step takes longer. Plan::recomputation says what was
 // done.
-void recompute_activations(Plan& plan, const Net& net, double least_share = 0.01);
+void recompute_activations(Plan& plan, const Net& net, double min_share = 0.01);
 
 }  // namespace tandem

@@ -7,7 +7,6 @@
 #include <tuple>
 
 namespace tandem {
-
 namespace {
 
 RankMessage* message_of(Task& task) {
@@ -16,7 +15,7 @@ RankMessage* message_of(Task& task) {
 }
 
 bool is_on_device(const Plan& plan, const Region& region) {
-  const Buffer& buffer = plan.buffers[size_t(region.buffer)];
+  const Buffer& buffer = plan.buffer(region.buffer);
   return buffer.device >= 0 && !buffer.is_extended && plan.bytes(region) > 0;
 }
 
@@ -26,7 +25,7 @@ bool is_reached(const Plan& plan, const RankMessage& message, const StreamId& st
   for (const Region& region : message.regions) {
     if (plan.bytes(region) == 0) continue;
     if (!message.by_link && is_on_device(plan, region)) return false;
-    pieces += plan.buffers[size_t(region.buffer)].device == stream.device ? 1 : 2;
+    pieces += plan.buffer(region.buffer).device == stream.device ? 1 : 2;
   }
   return !message.by_link || pieces <= 1;
 }
@@ -48,9 +47,8 @@ void stage_messages(Plan& part) {
       buffer.device = message->by_link ? stream.device : -1;
       part.buffers.push_back(std::move(buffer));
     }
-    int64_t bytes = 0;
-    for (const Region& region : message->regions) bytes += part.bytes(region);
-    Buffer& buffer = part.buffers[size_t(entry->second)];
+    const int64_t bytes = part.bytes(message->regions);
+    Buffer& buffer = part.buffer(entry->second);
     buffer.bytes = std::max(buffer.bytes, bytes);
     message->staging = {entry->second, 0, bytes};
     task.writes.push_back(message->staging);

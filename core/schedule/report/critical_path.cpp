@@ -8,7 +8,6 @@
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {
-
 namespace {
 
 using Instance = std::pair<int64_t, int>;  // micro-batch, task
@@ -61,7 +60,7 @@ std::vector<PathPart> path_of(const Plan& plan, const std::vector<TraceEvent>& e
   std::map<Stage, double> seconds;
   double sum = 0;
   while (at != nullptr) {
-    const auto task = static_cast<size_t>(at->task);
+    const auto task = size_t(at->task);
     seconds[plan.tasks[task].stage] += at->end - at->start;
     sum += at->end - at->start;
     at = awaited(by_instance, on_streams[task], waits_of(task), at->micro_batch);

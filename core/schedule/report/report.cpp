@@ -16,7 +16,6 @@
 #include "core/schedule/report/svg.h"
 
 namespace tandem {
-
 namespace {
 
 constexpr double microseconds = 1e6, milliseconds = 1e3;
@@ -26,7 +25,7 @@ std::string name_of(const StreamId& stream) {
 }
 
 std::string name_of(const Plan& plan, const Dependency& wait) {
-  const std::string& label = plan.tasks[static_cast<size_t>(wait.task)].label;
+  const std::string& label = plan.task(wait.task).label;
   if (wait.micro_batches_back == 0) return fmt::format("'{}'", label);
   return fmt::format("'{}' {}", label,
                      wait.micro_batches_back == 1
@@ -49,8 +48,8 @@ std::string dot_clusters(const Plan& plan) {
                           to_string(kind), to_string(kind));
       for (const size_t task : tasks) {
         text += fmt::format("      t{} [label={}, fillcolor=\"{}\", tooltip=\"{}\"];\n", task,
-                            quote(plan.tasks[task].label), stage_color(plan.tasks[task].stage),
-                            to_string(plan.tasks[task].stage));
+                            quote(plan.tasks[task].label), plan.tasks[task].stage.color,
+                            plan.tasks[task].stage.name);
       }
       text += "    }\n";
     }
@@ -58,54 +57,6 @@ std::string dot_clusters(const Plan& plan) {
   }
   return text;
 }
-
-}  // namespace
-
-std::string to_text(const Plan& plan) {
-  std::string text =
-      fmt::format("{} of '{}' on {} device{}, batch {}: {} tasks\n", plan.strategy, plan.net,
-                  plan.devices, plan.devices == 1 ? "" : "s", plan.batch, plan.tasks.size());
-  for (const std::string& note : plan.notes) text += fmt::format("  {}\n", note);
-  if (!plan.recomputation.empty()) text += fmt::format("  {}\n", plan.recomputation);
-  for (size_t i = 0; i < plan.tasks.size(); ++i) {
-    const Task& task = plan.tasks[i];
-    std::string streams, waits;
-    for (const StreamId& stream : task.streams) {
-      streams += (streams.empty() ? "" : " + ") + name_of(stream);
-    }
-    for (const Dependency& wait : task.after) {
-      waits += (waits.empty() ? "  after " : ", ") + name_of(plan, wait);
-    }
-    text += fmt::format("{:4}  {:<20} {:<32} {}{}\n", i, to_string(task.stage), task.label, streams,
-                        waits);
-  }
-  return text;
-}
-
-std::string to_dot(const Plan& plan) {
-  std::string text = fmt::format(
-      "digraph plan {{\n  label={};\n  rankdir=LR;\n  node [shape=box, style=filled];\n",
-      quote(fmt::format("{} of {}", plan.strategy, plan.net)));
-  text += dot_clusters(plan);
-  const auto predecessors = stream_predecessors(plan);
-  for (size_t i = 0; i < plan.tasks.size(); ++i) {
-    for (const Dependency& before : predecessors[i]) {
-      if (before.micro_batches_back > 0) continue;
-      text += fmt::format("  t{} -> t{} [color=\"#aaaaaa\"];\n", before.task, i);
-    }
-    for (const Dependency& wait : plan.tasks[i].after) {
-      const std::string style =
-          wait.micro_batches_back == 0
-              ? std::string("penwidth=2")
-              : fmt::format("style=dashed, constraint=false, label=\"micro-batch -{}\"",
-                            wait.micro_batches_back);
-      text += fmt::format("  t{} -> t{} [{}];\n", wait.task, i, style);
-    }
-  }
-  return text + "}\n";
-}
-
-namespace {
 
 using Json = nlohmann::ordered_json;
 
@@ -146,8 +97,8 @@ class ChromeTrace {
                        {"tid", track.thread},
                        {"args", {{"name", name}}}});
   }
-  Json& add(const std::string& name, const char* category, const TraceTrack& track, double start,
-            double end) {
+  Json& add(const std::string& name, const std::string& category, const TraceTrack& track,
+            double start, double end) {
     events_.push_back({{"name", name},
                        {"cat", category},
                        {"ph", "X"},
@@ -221,7 +172,63 @@ void add_host(const std::vector<HostSpan>& host, const TraceTracks& tracks, Chro
   }
 }
 
+// The input of a micro-batch is copied while the one before computes, so it does not show when a
+// micro-batch begins.
+double first_compute(const Plan& plan, const std::vector<TraceEvent>& events) {
+  double any = events[0].start, compute = std::numeric_limits<double>::infinity();
+  for (const TraceEvent& event : events) {
+    any = std::min(any, event.start);
+    const Task& task = plan.tasks.at(size_t(event.task));
+    if (task.streams[0].kind == StreamKind::compute) compute = std::min(compute, event.start);
+  }
+  return std::isfinite(compute) ? compute : any;
+}
+
 }  // namespace
+
+std::string to_text(const Plan& plan) {
+  std::string text =
+      fmt::format("{} of '{}' on {} device{}, batch {}: {} tasks\n", plan.strategy, plan.net,
+                  plan.devices, plan.devices == 1 ? "" : "s", plan.batch, plan.tasks.size());
+  for (const std::string& note : plan.notes) text += fmt::format("  {}\n", note);
+  if (!plan.recomputation.empty()) text += fmt::format("  {}\n", plan.recomputation);
+  for (size_t i = 0; i < plan.tasks.size(); ++i) {
+    const Task& task = plan.tasks[i];
+    std::string streams, waits;
+    for (const StreamId& stream : task.streams) {
+      streams += (streams.empty() ? "" : " + ") + name_of(stream);
+    }
+    for (const Dependency& wait : task.after) {
+      waits += (waits.empty() ? "  after " : ", ") + name_of(plan, wait);
+    }
+    text +=
+        fmt::format("{:4}  {:<20} {:<32} {}{}\n", i, task.stage.name, task.label, streams, waits);
+  }
+  return text;
+}
+
+std::string to_dot(const Plan& plan) {
+  std::string text = fmt::format(
+      "digraph plan {{\n  label={};\n  rankdir=LR;\n  node [shape=box, style=filled];\n",
+      quote(fmt::format("{} of {}", plan.strategy, plan.net)));
+  text += dot_clusters(plan);
+  const auto predecessors = stream_predecessors(plan);
+  for (size_t i = 0; i < plan.tasks.size(); ++i) {
+    for (const Dependency& before : predecessors[i]) {
+      if (before.micro_batches_back > 0) continue;
+      text += fmt::format("  t{} -> t{} [color=\"#aaaaaa\"];\n", before.task, i);
+    }
+    for (const Dependency& wait : plan.tasks[i].after) {
+      const std::string style =
+          wait.micro_batches_back == 0
+              ? std::string("penwidth=2")
+              : fmt::format("style=dashed, constraint=false, label=\"micro-batch -{}\"",
+                            wait.micro_batches_back);
+      text += fmt::format("  t{} -> t{} [{}];\n", wait.task, i, style);
+    }
+  }
+  return text + "}\n";
+}
 
 std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& events,
                             const std::vector<HostSpan>& host,
@@ -231,7 +238,7 @@ std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& eve
   name_ranks(ranks, trace);
   name_streams(plan, tracks, trace);
   for (const TraceEvent& event : events) {
-    const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
+    const Task& task = plan.tasks.at(size_t(event.task));
     const int64_t per_step = plan.micro_batches_per_step;
     for (const StreamId& stream : task.streams) {
       Json& args = trace.add(task.label, to_string(task.stage), tracks.of(stream), event.start,
@@ -246,28 +253,12 @@ std::string to_chrome_trace(const Plan& plan, const std::vector<TraceEvent>& eve
   return trace.text();
 }
 
-namespace {
-
-// The input of a micro-batch is copied while the one before computes, so it does not show when a
-// micro-batch begins.
-double first_compute(const Plan& plan, const std::vector<TraceEvent>& events) {
-  double any = events[0].start, compute = std::numeric_limits<double>::infinity();
-  for (const TraceEvent& event : events) {
-    any = std::min(any, event.start);
-    const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
-    if (task.streams[0].kind == StreamKind::compute) compute = std::min(compute, event.start);
-  }
-  return std::isfinite(compute) ? compute : any;
-}
-
-}  // namespace
-
 std::vector<StageTime> stage_times(const Plan& plan, const std::vector<TraceEvent>& events) {
   if (events.empty()) return {};
   const double begin = first_compute(plan, events);
   std::map<std::tuple<Stage, int, StreamKind>, StageTime> stages;
   for (const TraceEvent& event : events) {
-    const Task& task = plan.tasks.at(static_cast<size_t>(event.task));
+    const Task& task = plan.tasks.at(size_t(event.task));
     const double start = event.start - begin, end = event.end - begin;
     for (const StreamId& stream : task.streams) {
       const auto [entry, is_new] = stages.try_emplace(

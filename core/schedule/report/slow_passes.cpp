@@ -13,10 +13,10 @@ namespace {
 
 // Bytes a second; a thread of a CPU of today reaches it, and GPUs far more.
 constexpr double sure_bandwidth = 1e10;
-constexpr double slow_factor = 5, least_share = 0.1;
+constexpr double slow_factor = 5, min_share = 0.1;
 // A thread of a team may wait for another one that has no processor, for some time slices of 3 to
 // 4 ms and in many steps one after the other. That is no slow kernel.
-constexpr double least_seconds = 1e-2;
+constexpr double min_seconds = 1e-2;
 // A pass that takes less of the time of all passes but the longest says little about what the
 // device can do. The longest is left out since it may take nearly all of the net's time.
 constexpr double telling_share = 0.005;
@@ -39,10 +39,10 @@ std::vector<TimedPass> timed_passes(const Net& net, const Plan& plan,
   LayerWorks layers(net);
   std::map<std::tuple<int, int, LayerPass>, TimedPass> passes;
   for (const auto& [index, seconds] : shortest) {
-    const Task& task = plan.tasks[size_t(index)];
+    const Task& task = plan.task(index);
     const auto* work = std::get_if<LayerWork>(&task.work);
     if (work == nullptr || task.streams.empty()) continue;
-    const PlanBinding& use = plan.bindings[size_t(work->binding)];
+    const PlanBinding& use = plan.binding(work->binding);
     const int device = task.streams.front().device;
     TimedPass& pass = passes[{device, use.layer, work->pass}];
     const PassWork amount = work_of(layers, use.layer, work->pass, use.rows.count());
@@ -116,8 +116,8 @@ std::vector<SlowPass> slow_passes(const Net& net, const Plan& plan,
     const double by_flops = found_rate == fastest.end() ? 0 : pass.flops / found_rate->second.rate;
     const double expected = std::max(by_bytes, by_flops);
     const double share = pass.seconds / std::max(totals[pass.device], 1e-9);
-    if (expected <= 0 || share < least_share) continue;
-    if (pass.seconds <= std::max(slow_factor * expected, least_seconds)) continue;
+    if (expected <= 0 || share < min_share) continue;
+    if (pass.seconds <= std::max(slow_factor * expected, min_seconds)) continue;
     SlowPass& found = slow[{pass.layer, pass.pass}];
     if (found.seconds >= pass.seconds) continue;
     found = {pass.layer, pass.pass, pass.seconds,
@@ -131,12 +131,12 @@ std::vector<SlowPass> slow_passes(const Net& net, const Plan& plan,
 }
 
 std::string to_text(const Net& net, const SlowPass& slow) {
-  const Layer& layer = net.layers[size_t(slow.layer)];
+  const Layer& layer = net.layer(slow.layer);
   const std::string expected =
       slow.fastest_layer < 0
           ? fmt::format("moving its data takes at {:.0f} GB/s", sure_bandwidth / 1e9)
           : fmt::format("its operations take at the rate of layer '{}'",
-                        net.layers[size_t(slow.fastest_layer)].name);
+                        net.layer(slow.fastest_layer).name);
   return fmt::format(
       "layer '{}' ({}) is slow: {} takes {}, {:.0f} % of the time of all layers, and {:.0f} times "
       "as long as {}. This device has no fast kernel for its extents; other numbers of channels or "

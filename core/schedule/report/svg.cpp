@@ -1,7 +1,6 @@
 #include "core/schedule/report/svg.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -78,7 +77,7 @@ std::string boxes(const Plan& plan, const std::vector<TraceEvent>& events, const
     for (const StreamId& stream : task.streams) {
       text += svg_rect(picture.x(std::max(event.start, picture.begin)),
                        picture.y.at({stream.device, stream.kind}) + 1,
-                       std::max(picture.wide(event), min_width), row - 2, stage_color(task.stage),
+                       std::max(picture.wide(event), min_width), row - 2, task.stage.color,
                        fmt::format("{}: {:.3f} ms", task.label, 1e3 * (event.end - event.start)));
     }
   }
@@ -94,8 +93,8 @@ std::string legend(const Plan& plan, const std::vector<TraceEvent>& events,
   std::string text;
   double x = left;
   for (const Stage stage : stages) {
-    const std::string name = to_string(stage);
-    text += svg_rect(x, 32, 12, 12, stage_color(stage), name);
+    const std::string name = stage.name;
+    text += svg_rect(x, 32, 12, 12, stage.color, name);
     text += svg_text(x + 16, 42, name);
     x += 30 + 6.6 * double(name.size());
   }
@@ -120,34 +119,6 @@ std::string axis(const Picture& picture) {
 }
 
 }  // namespace
-
-const char* stage_color(Stage stage) {
-  static constexpr std::array colors{
-      "#d9d9d9",  // input
-      "#bebada",  // broadcast
-      "#80b1d3",  // forward
-      "#fdb462",  // backward_fc
-      "#fb8072",  // backward_conv
-      "#b3de69",  // send_fc_gradients
-      "#8dd3c7",  // update_fc
-      "#ccebc5",  // send_conv_gradients
-      "#66c2a5",  // update_conv
-      "#fb8072",  // backward
-      "#b3de69",  // reduce_gradients
-      "#8dd3c7",  // update
-      "#bebada",  // broadcast_weights
-      "#ffffb3",  // report
-      "#fccde5",  // send_activations
-      "#bc80bd",  // send_activation_gradients
-      "#fdb462",  // backward_data
-      "#fb8072",  // backward_weights
-      "#66c2a5",  // update_weights
-      "#e5c494",  // load_state
-      "#d2a56d",  // store_state
-  };
-  static_assert(colors.size() == stage_count);
-  return colors.at(size_t(stage));
-}
 
 std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events) {
   if (events.empty()) throw error("plan '{}': nothing to draw", plan.strategy);

@@ -15,7 +15,4 @@ namespace tandem {
 // without events.
 [[nodiscard]] std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events);
 
-// The fill color of a stage, in every picture and graph: "#80b1d3".
-[[nodiscard]] const char* stage_color(Stage stage);
-
 }  // namespace tandem

@@ -56,7 +56,7 @@ OptionValue value_of(const StrategyOptions& options, const StrategyOption& optio
 void require_weights_to_train(const Net& net) {
   for (const Layer& layer : net.layers) {
     for (const int weight : layer.weights) {
-      if (net.weights[size_t(weight)].trained()) return;
+      if (net.weight(weight).trained()) return;
     }
   }
   throw error(

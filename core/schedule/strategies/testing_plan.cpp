@@ -1,4 +1,4 @@
-#include "core/schedule/strategies/testing_plan.h"
+#include "core/schedule/strategies/strategies.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,6 @@
 #include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
-
 namespace {
 
 // The weights to every device, from where the training plan has left them. Nothing changes them in
@@ -28,12 +27,9 @@ void emit_weights(PlanBuilder& builder) {
   for (const auto& [source, of_source] : ranges) {
     for (int target = 0; target < builder.devices(); ++target) {
       if (target == source) continue;
-      std::vector<CopySegment> segments;
-      for (const Interval& range : of_source) {
-        segments.push_back({builder.weights(source, range), builder.weights(target, range)});
-      }
-      builder.emit_transfer("broadcast weights", Stage::broadcast, -1, source, target,
-                            std::move(segments), When::micro_batch_0);
+      builder.emit_transfer("broadcast weights", stages::broadcast, -1, source, target,
+                            builder.copies(&PlanRegions::weights, source, target, of_source),
+                            When::micro_batch_0);
     }
   }
 }
@@ -63,7 +59,7 @@ Plan build_testing_plan(const StrategyInputs& inputs, bool sends_weights) {
   for (int layer = 0; layer < layers; ++layer) {
     stages::emit_forward(builder, layer);
     // Before a later layer can change the scores in place.
-    if (net.prediction >= 0 && net.tensors[size_t(net.prediction)].producer == layer) {
+    if (net.prediction >= 0 && net.tensor(net.prediction).producer == layer) {
       emit_predictions(builder);
     }
   }

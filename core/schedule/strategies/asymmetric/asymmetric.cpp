@@ -115,8 +115,7 @@ void require_per_sample(const Net& net) {
     throw error(
         "{}: it mixes the samples of a batch; strategy 'asymmetric' needs a net whose layers each "
         "work on samples one by one{}",
-        layer.title(),
-        layer.location.file.empty() ? "" : fmt::format(" ({})", tandem::to_string(layer.location)));
+        layer.title(), in_file(layer.location));
   }
 }
 
@@ -195,10 +194,10 @@ Plan build_asymmetric(const StrategyInputs& inputs) {
   const auto is_faster = [](const Tried& a, const Tried& b) {
     return a.step.times.step_seconds < b.step.times.step_seconds;
   };
-  constexpr size_t most_tried = 6;  // of many groups: those with the smallest bounds
-  std::vector<Tried> tried;         // fastest first
+  constexpr size_t max_tried = 6;  // of many groups: those with the smallest bounds
+  std::vector<Tried> tried;        // fastest first
   for (Candidate& candidate : all) {
-    if (tried.size() == most_tried) break;
+    if (tried.size() == max_tried) break;
     if (!tried.empty() && candidate.bound >= tried.front().step.times.step_seconds) break;
     tried.push_back({&candidate, list_schedule(model_of(candidate.plan),
                                                quick_attempts(candidate.plan), candidate.bound)});

@@ -6,9 +6,9 @@
 
 #include "core/schedule/strategies/common/buckets.h"
 #include "core/schedule/strategies/common/collectives.h"
+#include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
-
 namespace {
 
 constexpr int routes_of_each = 2;
@@ -74,15 +74,11 @@ void emit_broadcasts(PlanBuilder& builder, const WeightDivision& division,
   for (const WeightTransfer& transfer : weight_transfers(messages)) {
     const WeightMessage& message = messages[transfer.message];
     const bool is_divided = division.is_divided(message.layer);
-    std::vector<CopySegment> segments;
-    for (const Interval& range : message.ranges) {
-      segments.push_back(
-          {builder.weights(transfer.from, range), builder.weights(transfer.to, range)});
-    }
     builder.emit_transfer(
-        fmt::format("broadcast {}{} {}", builder.net().layers[size_t(message.layer)].name,
+        fmt::format("broadcast {}{} {}", builder.net().layer(message.layer).name,
                     is_divided ? fmt::format(" of @{}", message.owner) : "", message.number),
-        Stage::broadcast, message.layer, transfer.from, transfer.to, std::move(segments),
+        stages::broadcast, message.layer, transfer.from, transfer.to,
+        builder.copies(&PlanRegions::weights, transfer.from, transfer.to, message.ranges),
         When::last_micro_batch, full_duplex);
   }
 }

@@ -15,8 +15,12 @@
 #include "core/schedule/strategies/common/updates.h"
 
 namespace tandem {
-
 namespace {
+
+// The devices that compute the gradients of activations are others than those of the weights.
+constexpr Stage backward_data_stage{16, "backward_data", "#fdb462"};
+constexpr Stage backward_weights_stage{17, "backward_weights", "#fb8072"};
+constexpr Stage update_weights_stage{18, "update_weights", "#66c2a5"};
 
 class Asymmetric {
  public:
@@ -107,13 +111,13 @@ class Asymmetric {
   // The rows of the tensor that `from` ran the forward pass over and the shard works on.
   void gather(const Work& work, int tensor, int from) {
     const std::string name = name_of(tensor);
-    const int to = builder_.device_of(work.shard), layer = net_.tensors[size_t(tensor)].producer;
+    const int to = builder_.device_of(work.shard), layer = net_.tensor(tensor).producer;
     const Interval has = builder_.rows(from), wanted = builder_.rows(work.shard);
     const Interval both = intersection(has, wanted);
     if (both.is_empty()) return;
     if (from == to) {
       builder_.emit_copy(
-          fmt::format("keep {} @{}", name, to), Stage::send_activations, layer,
+          fmt::format("keep {} @{}", name, to), stages::send_activations, layer,
           {{to, StreamKind::copy}},
           {{builder_.tensor(from, tensor, both), builder_.tensor(work.shard, tensor, both)}});
       return;
@@ -122,7 +126,7 @@ class Asymmetric {
       const std::string rows =
           some.count() == both.count() ? "" : fmt::format(", rows {}-{}", some.begin, some.end);
       builder_.emit_transfer(
-          fmt::format("send {}{}", name, rows), Stage::send_activations, layer, from, to,
+          fmt::format("send {}{}", name, rows), stages::send_activations, layer, from, to,
           {{builder_.tensor(from, tensor, some), builder_.tensor(work.shard, tensor, some)}},
           When::every_micro_batch, full_duplex);
     }
@@ -148,16 +152,16 @@ class Asymmetric {
 
   // Some of the rows can be worked on by themselves.
   [[nodiscard]] bool takes_some_rows(int layer) const {
-    return net_.layers[size_t(layer)].has(TANDEM_SAVES_NOTHING) && !division_.is_shared(layer);
+    return net_.layer(layer).has(TANDEM_SAVES_NOTHING) && !division_.is_shared(layer);
   }
 
   void send_activation_gradients(int layer, const GradientMessage& message, int device) {
-    const Layer& l = net_.layers[size_t(layer)];
+    const Layer& l = net_.layer(layer);
     const BackwardRows& part = parts_[message.part];
     const int from = work_[message.part].shard, to = weight_work(device).shard;
     std::vector<CopySegment> segments;
     for (const int output : l.outputs) {
-      if (!net_.tensors[size_t(output)].has_gradient) continue;
+      if (!net_.tensor(output).has_gradient) continue;
       const auto& [begin, end] = message.rows;
       if (!sent_.emplace(from, to, net_.gradient_of(output), begin, end).second) continue;
       segments.push_back({builder_.tensor_gradient(from, output, message.rows),
@@ -170,7 +174,7 @@ class Asymmetric {
             "send {} activation gradients{}{}", l.name,
             part.is_own() ? "" : fmt::format(" of @{}", part.forward_on),
             is_whole ? "" : fmt::format(", rows {}-{}", message.rows.begin, message.rows.end)),
-        Stage::send_activation_gradients, layer, part.device, device, std::move(segments),
+        stages::send_activation_gradients, layer, part.device, device, std::move(segments),
         When::every_micro_batch, full_duplex);
   }
 
@@ -179,7 +183,7 @@ class Asymmetric {
   void emit_backward() {
     const auto layers = static_cast<int>(net_.layers.size());
     int top = layers - 1;
-    while (top > 0 && !net_.layers[size_t(top)].wants_backward_weights) --top;
+    while (top > 0 && !net_.layer(top).wants_backward_weights) --top;
     emit_activation_gradients(top, layers, true);
     for (const Work& work : work_) {
       for (const int layer : work.needs.again) builder_.emit_forward(work.shard, layer);
@@ -189,14 +193,14 @@ class Asymmetric {
       emit_weights(layer);
       const int above = layer + 1;
       do --layer;
-      while (layer >= 0 && !net_.layers[size_t(layer)].wants_backward_weights);
+      while (layer >= 0 && !net_.layer(layer).wants_backward_weights);
       emit_activation_gradients(layer, above, true);
       emit_activation_gradients(layer, above, false);
     }
   }
 
   [[nodiscard]] std::vector<GradientMessage> messages_of(int layer) const {
-    const Layer& l = net_.layers[size_t(layer)];
+    const Layer& l = net_.layer(layer);
     if (!l.wants_backward_weights) return {};
     return gradient_messages(parts_, division_.of(layer).size(),
                              buffers::row_bytes(net_, l.outputs[0]));
@@ -228,7 +232,7 @@ class Asymmetric {
   }
 
   void emit_activation_gradient(int shard, int layer, Interval rows) {
-    if (!builder_.emit_backward_data(shard, layer, Stage::backward_data, rows)) return;
+    if (!builder_.emit_backward_data(shard, layer, backward_data_stage, rows)) return;
     for (const int input : net_.layer(layer).inputs) forget_sent(shard, input, rows);
   }
   // W has another gradient than the one that is there now.
@@ -249,7 +253,7 @@ class Asymmetric {
         if (division_.is_divided(layer)) {
           emit_gradients(layer, shares[i], builder_.rows(shard), false);
         } else {
-          builder_.emit_backward_weights(shard, layer, Stage::backward_weights);
+          builder_.emit_backward_weights(shard, layer, backward_weights_stage);
         }
         continue;
       }
@@ -271,19 +275,19 @@ class Asymmetric {
     if (division_.is_divided(layer)) builder_.slice_outputs(use, share.interval);
     builder_.emit_pass(builder_.label(LayerPass::backward_weights, layer, shard) +
                            (is_whole ? "" : fmt::format(", rows {}-{}", rows.begin, rows.end)),
-                       Stage::backward_weights,
+                       backward_weights_stage,
                        {builder_.add_binding(std::move(use)), LayerPass::backward_weights, adds});
   }
 
   void emit_update(int layer, const Placement& share) {
-    const std::string& name = net_.layers[size_t(layer)].name;
+    const std::string& name = net_.layer(layer).name;
     if (division_.is_divided(layer)) {
-      builder_.emit_update(fmt::format("update {} @{}", name, share.device), Stage::update_weights,
+      builder_.emit_update(fmt::format("update {} @{}", name, share.device), update_weights_stage,
                            share.device, slices_of(net_, layer, share.interval),
                            StreamKind::update);
       return;
     }
-    updates_.add(share.device, Stage::update_weights, name, weights_completed_by(net_, layer));
+    updates_.add(share.device, update_weights_stage, name, weights_completed_by(net_, layer));
   }
 
   AsymmetricGroups groups_;

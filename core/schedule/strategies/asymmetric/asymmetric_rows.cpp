@@ -8,7 +8,6 @@
 #include "core/schedule/strategies/common/collectives.h"
 
 namespace tandem {
-
 namespace {
 
 // Hands out the rows of W.
@@ -73,13 +72,13 @@ std::vector<BackwardRows> backward_rows(const StrategyInputs& inputs,
 
 std::vector<GradientMessage> gradient_messages(const std::vector<BackwardRows>& parts,
                                                size_t targets, int64_t row_bytes) {
-  constexpr int64_t message_bytes = int64_t{4} << 20, most_messages = 8;
+  constexpr int64_t message_bytes = int64_t{4} << 20, max_messages = 8;
   std::vector<std::vector<GradientMessage>> by_device;  // in the order in which they are computed
   for (size_t part = 0; part < parts.size(); ++part) {
     if (part == 0 || parts[part].device != parts[part - 1].device) by_device.emplace_back();
     const int64_t count = parts[part].rows.count();
     const int64_t messages =
-        std::min({(count * row_bytes + message_bytes - 1) / message_bytes, most_messages, count});
+        std::min({(count * row_bytes + message_bytes - 1) / message_bytes, max_messages, count});
     for (int64_t i = 0; i < std::max(messages, int64_t{1}); ++i) {
       const Interval some =
           share(count, static_cast<int>(std::max(messages, int64_t{1})), static_cast<int>(i));

@@ -8,12 +8,13 @@
 #include <string>
 
 #include "core/schedule/builder/plan_builder.h"
+#include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
 
 struct AllToAll {
   std::string what;  // in the labels of its tasks: "send fc1"
-  Stage stage = Stage::send_activations;
+  Stage stage = stages::send_activations;
   int layer = -1;
   // Where the part of `source` for `target` lies on both.
   std::function<CopySegment(int source, int target)> part{};
@@ -21,6 +22,18 @@ struct AllToAll {
   std::function<void(int source, int target)> use{};
 };
 
-void emit_all_to_all(PlanBuilder& builder, const AllToAll& exchange);
+inline void emit_all_to_all(PlanBuilder& builder, const AllToAll& exchange) {
+  for (int turn = 0; turn < builder.devices(); ++turn) {
+    for (int target = 0; target < builder.devices(); ++target) {
+      const int source = (target + turn) % builder.devices();
+      if (source != target) {
+        builder.emit_transfer(exchange.what, exchange.stage, exchange.layer, source, target,
+                              {exchange.part(source, target)}, When::every_micro_batch,
+                              full_duplex);
+      }
+      if (exchange.use) exchange.use(source, target);
+    }
+  }
+}
 
 }  // namespace tandem

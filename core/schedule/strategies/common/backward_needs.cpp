@@ -4,7 +4,6 @@
 #include <algorithm>
 
 namespace tandem {
-
 namespace {
 
 bool reports(const Layer& layer) {
@@ -18,7 +17,7 @@ class Search {
     chains_.resize(net.tensors.size());
     for (size_t i = 0; i < net.layers.size(); ++i) {
       for (const int output : net.layers[i].outputs) {
-        if (net.tensors[size_t(output)].view_of >= 0) continue;
+        if (net.tensor(output).view_of >= 0) continue;
         chains_[size_t(root_of(output))].push_back(static_cast<int>(i));
       }
     }
@@ -64,7 +63,7 @@ class Search {
   void run_again(int layer) {
     if (again_[size_t(layer)]) return;
     again_[size_t(layer)] = changed_ = true;
-    const Layer& l = net_.layers[size_t(layer)];
+    const Layer& l = net_.layer(layer);
     for (const int input : l.inputs) want(input);
     if (l.addend >= 0) want(l.addend);
   }

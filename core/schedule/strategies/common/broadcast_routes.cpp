@@ -8,7 +8,6 @@
 #include "core/schedule/strategies/common/collectives.h"
 
 namespace tandem {
-
 namespace {
 
 // All orders of a few devices; of many, those of the ring of neighbours cut at each place.

@@ -5,35 +5,26 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/schedule/builder/weight_ranges.h"
 #include "core/schedule/plan/buffers.h"
 
 namespace tandem {
-
 namespace {
 
 // Small arrays that are not trained (running means) lie between others; to leave them out would
 // cost a message of its own for what is on either side.
-constexpr int64_t largest_gap = 64 << 10;
+constexpr int64_t max_gap = 64 << 10;
 constexpr int64_t alignment = 64;
-
-// A gradient is complete after its last user, which backward is the first layer.
-std::vector<int> first_users(const Net& net) {
-  std::vector<int> users(net.weights.size(), -1);
-  for (size_t i = net.layers.size(); i-- > 0;) {
-    for (const int weight : net.layers[i].weights) users[size_t(weight)] = static_cast<int>(i);
-  }
-  return users;
-}
 
 // Whether the array lies next to the bucket, on either side.
 bool is_neighbour(const Bucket& bucket, const WeightArray& array) {
   const Interval bytes = buffers::bytes_of(array);
   const int64_t gap = std::max(bucket.range.begin - bytes.end, bytes.begin - bucket.range.end);
-  return gap <= largest_gap;
+  return gap <= max_gap;
 }
 
 void add(Bucket& bucket, const Net& net, int weight, int layer) {
-  const Interval bytes = buffers::bytes_of(net.weights[size_t(weight)]);
+  const Interval bytes = buffers::bytes_of(net.weight(weight));
   bucket.range = bucket.weights.empty() ? bytes
                                         : Interval{std::min(bucket.range.begin, bytes.begin),
                                                    std::max(bucket.range.end, bytes.end)};
@@ -42,13 +33,12 @@ void add(Bucket& bucket, const Net& net, int weight, int layer) {
 }
 
 void finish(Bucket& bucket, const Net& net, const std::vector<int>& users) {
-  std::sort(bucket.weights.begin(), bucket.weights.end(), [&](int a, int b) {
-    return net.weights[size_t(a)].offset < net.weights[size_t(b)].offset;
-  });
+  std::sort(bucket.weights.begin(), bucket.weights.end(),
+            [&](int a, int b) { return net.weight(a).offset < net.weight(b).offset; });
   int last = bucket.layer;
   for (const int weight : bucket.weights) last = std::max(last, users[size_t(weight)]);
-  bucket.name = net.layers[size_t(bucket.layer)].name;
-  if (last != bucket.layer) bucket.name += ".." + net.layers[size_t(last)].name;
+  bucket.name = net.layer(bucket.layer).name;
+  if (last != bucket.layer) bucket.name += ".." + net.layer(last).name;
 }
 
 }  // namespace
@@ -66,7 +56,7 @@ std::vector<Bucket> make_buckets(const Net& net, int64_t bytes) {
   }
   std::stable_sort(trained.begin(), trained.end(), [&](int a, int b) {
     if (users[size_t(a)] != users[size_t(b)]) return users[size_t(a)] > users[size_t(b)];
-    return net.weights[size_t(a)].offset > net.weights[size_t(b)].offset;
+    return net.weight(a).offset > net.weight(b).offset;
   });
   std::vector<Bucket> buckets;
   for (const int weight : trained) {
@@ -74,7 +64,7 @@ std::vector<Bucket> make_buckets(const Net& net, int64_t bytes) {
     // A layer's arrays are complete together, so they never make a bucket too large.
     const bool fits = !buckets.empty() &&
                       (buckets.back().range.count() < bytes || buckets.back().layer == layer) &&
-                      is_neighbour(buckets.back(), net.weights[size_t(weight)]);
+                      is_neighbour(buckets.back(), net.weight(weight));
     if (!fits) buckets.emplace_back();
     add(buckets.back(), net, weight, layer);
   }

@@ -11,7 +11,6 @@
 #include "plugins/simulation.h"
 
 namespace tandem {
-
 namespace {
 
 // Gradients come together on the root, which alone updates.
@@ -21,21 +20,21 @@ class ToRoot : public Collective {
       : builder_(builder), order_(device_order(builder.inputs())) {}
 
   void emit_update(const Bucket& bucket) override {
-    builder_.emit_update(fmt::format("update {} @0", bucket.name), Stage::update, 0, bucket.weights,
-                         StreamKind::update);
+    builder_.emit_update(fmt::format("update {} @0", bucket.name), stages::update, 0,
+                         bucket.weights, StreamKind::update);
   }
   [[nodiscard]] bool updates_everywhere() const override { return false; }
 
  protected:
   void emit_norms(const Bucket& bucket) {
-    builder_.emit_norms(fmt::format("norms {} @0", bucket.name), Stage::update, 0, bucket.weights,
+    builder_.emit_norms(fmt::format("norms {} @0", bucket.name), stages::update, 0, bucket.weights,
                         StreamKind::update);
   }
   void emit_copy(const Bucket& bucket, int source, int target) {
-    builder_.emit_transfer(
-        "broadcast " + bucket.name, Stage::broadcast_weights, bucket.layer, source, target,
-        {{builder_.weights(source, bucket.range), builder_.weights(target, bucket.range)}},
-        When::last_micro_batch, full_duplex);
+    builder_.emit_transfer("broadcast " + bucket.name, stages::broadcast_weights, bucket.layer,
+                           source, target,
+                           builder_.copies(&PlanRegions::weights, source, target, {bucket.range}),
+                           When::last_micro_batch, full_duplex);
   }
   [[nodiscard]] int devices() const { return builder_.devices(); }
 
@@ -51,12 +50,13 @@ class Serial final : public ToRoot {
     std::vector<Region> received;
     for (int device = 1; device < devices(); ++device) {
       received.push_back(builder_.received_gradients(device, bucket.range));
-      builder_.emit_transfer("reduce " + bucket.name, Stage::reduce_gradients, bucket.layer, device,
-                             0, {{builder_.gradients(device, bucket.range), received.back()}},
+      builder_.emit_transfer("reduce " + bucket.name, stages::reduce_gradients, bucket.layer,
+                             device, 0,
+                             {{builder_.gradients(device, bucket.range), received.back()}},
                              When::last_micro_batch, full_duplex);
     }
     if (!received.empty()) {
-      builder_.emit_add(fmt::format("add {} @0", bucket.name), Stage::reduce_gradients,
+      builder_.emit_add(fmt::format("add {} @0", bucket.name), stages::reduce_gradients,
                         {0, StreamKind::update}, builder_.gradients(0, bucket.range),
                         std::move(received), When::last_micro_batch);
     }
@@ -108,11 +108,11 @@ class Tree final : public ToRoot {
   void emit_pair(const Bucket& bucket, int distance, int source, int target) {
     const Region received = builder_.arriving_gradients(
         target, fmt::format("received gradients, distance {}", distance), bucket.range);
-    builder_.emit_transfer("reduce " + bucket.name, Stage::reduce_gradients, bucket.layer, source,
+    builder_.emit_transfer("reduce " + bucket.name, stages::reduce_gradients, bucket.layer, source,
                            target, {{builder_.gradients(source, bucket.range), received}},
                            When::last_micro_batch, full_duplex);
     builder_.emit_add(fmt::format("add {} of @{} @{}", bucket.name, source, target),
-                      Stage::reduce_gradients, {target, StreamKind::update},
+                      stages::reduce_gradients, {target, StreamKind::update},
                       builder_.gradients(target, bucket.range), {received}, When::last_micro_batch);
   }
   // The largest power of two below the number of devices.
@@ -132,12 +132,13 @@ class Ring final : public Collective {
       : builder_(builder), group_(builder, device_order(builder.inputs())) {}
 
   void emit_reduction(const Bucket& bucket) override {
-    const RingGroup::Label label{bucket.name, bucket.layer};
+    const RingGroup::Label label{bucket.name, bucket.layer, stages::reduce_gradients,
+                                 stages::reduce_gradients};
     group_.emit_reduce_scatter(label, bucket.range);
     if (is_owned()) return;
-    group_.emit_all_gather(label, bucket.range, &PlanBuilder::gradients);
+    group_.emit_all_gather(label, bucket.range, &PlanRegions::gradients);
     for (int device = 0; device < devices(); ++device) {
-      builder_.emit_norms(fmt::format("norms {} @{}", bucket.name, device), Stage::update, device,
+      builder_.emit_norms(fmt::format("norms {} @{}", bucket.name, device), stages::update, device,
                           bucket.weights, StreamKind::update);
     }
   }
@@ -146,7 +147,7 @@ class Ring final : public Collective {
     for (int place = 0; place < devices(); ++place) {
       const int device = group_.member(place);
       if (!is_owned()) {
-        builder_.emit_update(fmt::format("update {} @{}", bucket.name, device), Stage::update,
+        builder_.emit_update(fmt::format("update {} @{}", bucket.name, device), stages::update,
                              device, bucket.weights, StreamKind::update);
         continue;
       }
@@ -156,15 +157,15 @@ class Ring final : public Collective {
         if (parts.empty()) continue;
         builder_.emit_update(
             fmt::format("update {} {} @{}", bucket.name, RingGroup::part_name(place, half), device),
-            Stage::update, device, parts, StreamKind::update);
+            stages::update, device, parts, StreamKind::update);
       }
     }
   }
 
   void emit_broadcast(const Bucket& bucket) override {
     if (!is_owned()) return;
-    group_.emit_all_gather({bucket.name, bucket.layer, Stage::broadcast_weights}, bucket.range,
-                           &PlanBuilder::weights);
+    group_.emit_all_gather({bucket.name, bucket.layer, stages::broadcast_weights}, bucket.range,
+                           &PlanRegions::weights);
   }
 
   [[nodiscard]] bool updates_everywhere() const override { return true; }
@@ -198,9 +199,7 @@ std::unique_ptr<Collective> Collective::make(const std::string& reduction, PlanB
 }
 
 std::vector<int> device_order(const StrategyInputs& inputs) {
-  std::vector<int> all(size_t(inputs.devices));
-  std::iota(all.begin(), all.end(), 0);
-  return device_order(inputs, all);
+  return device_order(inputs, inputs.all_devices());
 }
 
 std::vector<int> device_order(const StrategyInputs& inputs, const std::vector<int>& devices) {

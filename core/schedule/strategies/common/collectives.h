@@ -19,6 +19,13 @@
 
 namespace tandem {
 
+namespace stages {
+constexpr Stage backward{9, "backward", "#fb8072"};
+constexpr Stage reduce_gradients{10, "reduce_gradients", "#b3de69"};
+constexpr Stage update{11, "update", "#8dd3c7"};
+constexpr Stage broadcast_weights{12, "broadcast_weights", "#bebada"};
+}  // namespace stages
+
 class Collective {
  public:
   // Error for an unknown reduction ("serial", "tree", "ring"). `builder` outlives it.

@@ -9,6 +9,8 @@
 
 namespace tandem {
 
+static constexpr Stage load_state{19, "load_state", "#e5c494"};
+
 // A quarter of the largest array, so that two windows are less than it, and what takes a copy much
 // longer than its begin.
 int64_t ExtendedState::window_bytes() const {
@@ -54,7 +56,7 @@ void ExtendedState::emit_part(const std::string& name, Stage stage, int device,
     in.push_back({there, inside});
     out.push_back({inside, there});
   }
-  builder_.emit_copy(fmt::format("load state of {} @{}", name, device), Stage::load_state, -1,
+  builder_.emit_copy(fmt::format("load state of {} @{}", name, device), load_state, -1,
                      {{device, StreamKind::copy}}, std::move(in), When::last_micro_batch);
   builder_.emit_update(fmt::format("update {} @{}", name, device), stage, device, parts,
                        StreamKind::update, &here);

@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 
 namespace tandem {
-
 namespace {
 
 int users_of(const Net& net, int weight) {
@@ -62,10 +61,6 @@ bool is_fully_connected(const Layer& layer) {
   return !layer.weights.empty() && layer.has(TANDEM_SLICED_INPUTS);
 }
 
-std::string file_place(const Layer& layer) {
-  return layer.location.file.empty() ? "" : fmt::format(" ({})", to_string(layer.location));
-}
-
 bool FcChain::has(int layer) const {
   return std::binary_search(layers.begin(), layers.end(), layer);
 }
@@ -94,13 +89,13 @@ FcChain fc_chain(const StrategyInputs& inputs) {
     throw error("{}: strategy 'fc_parallel' cannot divide it: it {}{}", last->title(),
                 shares_weights(net, *last) ? "shares its weights with another layer"
                                            : "has several inputs or outputs",
-                file_place(*last));
+                in_file(last->location));
   }
   if (const Layer& layer = *last; layer.dtype != TANDEM_FLOAT32) {
     throw error(
         "{}: strategy 'fc_parallel' adds up parts of its gradients in float32, but it computes in "
         "{}: use --precision float32 or another strategy{}",
-        layer.title(), dtype_name(layer.dtype), file_place(layer));
+        layer.title(), dtype_name(layer.dtype), in_file(layer.location));
   }
   FcChain chain;
   chain.layers = walk_back(net, static_cast<int>(net.layers.rend() - last) - 1);
@@ -110,7 +105,7 @@ FcChain fc_chain(const StrategyInputs& inputs) {
     const int64_t neurons = net.tensor(layer.outputs[0]).shape.c;
     if (neurons >= inputs.devices) continue;
     throw error("{}: its {} neurons cannot be divided over {} devices: use {} or fewer{}",
-                layer.title(), neurons, inputs.devices, neurons, file_place(layer));
+                layer.title(), neurons, inputs.devices, neurons, in_file(layer.location));
   }
   return chain;
 }

@@ -19,10 +19,6 @@ struct FcChain {
 
 // Its sums go over whole rows, so that they can be divided by inputs and by outputs.
 [[nodiscard]] bool is_fully_connected(const Layer& layer);
-
-// " (net.prototxt:12)", for the end of a message; "" for a layer that no file describes.
-[[nodiscard]] std::string file_place(const Layer& layer);
-
 // Error, saying what would be right: fewer than two devices, no such layer, fewer neurons than
 // devices, weights that others share, another precision than float32.
 [[nodiscard]] FcChain fc_chain(const StrategyInputs& inputs);

@@ -26,8 +26,12 @@ std::string value_text(const StrategyOption& option, const OptionValue& value) {
   return std::visit([](const auto& v) { return fmt::format("{}", v); }, value);
 }
 
-[[noreturn]] void refuse(const std::string& key, const char* wanted) {
-  throw error("strategy option '{}': its value is not {}", key, wanted);
+// The value as this type of it; `wanted` names the type.
+template <class Type>
+const Type& read_as(const std::string& key, const OptionValue& value, const char* wanted) {
+  const auto* known = std::get_if<Type>(&value);
+  if (known == nullptr) throw error("strategy option '{}': its value is not {}", key, wanted);
+  return *known;
 }
 
 }  // namespace
@@ -65,9 +69,9 @@ StrategyOption word_option(const char* name, const char* help, std::vector<std::
 StrategyOption count_option(const char* name, const char* help) {
   return {name, help, [name](const std::string& text) -> OptionValue {
             int64_t number = 0;
-            if (!parse_integer(text, &number) || number < 1 || number > most_devices) {
+            if (!parse_integer(text, &number) || number < 1 || number > max_devices) {
               throw error("{} {}: it must be a whole number of at least 1 and at most {}", name,
-                          text, most_devices);
+                          text, max_devices);
             }
             return number;
           }};
@@ -108,15 +112,11 @@ std::string key_of(const std::string& name) {
 namespace option_values {
 
 void read(const std::string& key, const OptionValue& value, bool& field) {
-  const auto* known = std::get_if<bool>(&value);
-  if (known == nullptr) refuse(key, "true or false");
-  field = *known;
+  field = read_as<bool>(key, value, "true or false");
 }
 
 void read(const std::string& key, const OptionValue& value, int64_t& field) {
-  const auto* known = std::get_if<int64_t>(&value);
-  if (known == nullptr) refuse(key, "a whole number");
-  field = *known;
+  field = read_as<int64_t>(key, value, "a whole number");
 }
 
 void read(const std::string& key, const OptionValue& value, int& field) {
@@ -126,19 +126,12 @@ void read(const std::string& key, const OptionValue& value, int& field) {
 }
 
 void read(const std::string& key, const OptionValue& value, double& field) {
-  if (const auto* whole = std::get_if<int64_t>(&value)) {
-    field = static_cast<double>(*whole);
-  } else if (const auto* known = std::get_if<double>(&value)) {
-    field = *known;
-  } else {
-    refuse(key, "a number");
-  }
+  const auto* whole = std::get_if<int64_t>(&value);
+  field = whole != nullptr ? static_cast<double>(*whole) : read_as<double>(key, value, "a number");
 }
 
 void read(const std::string& key, const OptionValue& value, std::string& field) {
-  const auto* known = std::get_if<std::string>(&value);
-  if (known == nullptr) refuse(key, "a text");
-  field = *known;
+  field = read_as<std::string>(key, value, "a text");
 }
 
 }  // namespace option_values

@@ -7,10 +7,9 @@
 #include "core/schedule/strategies/common/buckets.h"
 
 namespace tandem {
-
 namespace {
 
-constexpr int64_t smallest_half = 16 << 10;  // below it a part is not cut in two: latency counts
+constexpr int64_t min_half = 16 << 10;  // below it a part is not cut in two: latency counts
 
 }  // namespace
 
@@ -18,7 +17,7 @@ RingGroup::RingGroup(PlanBuilder& builder, std::vector<int> members)
     : builder_(builder), members_(std::move(members)) {}
 
 int RingGroup::halves(Interval range) const {
-  return range.count() / size() >= 2 * smallest_half ? 2 : 1;
+  return range.count() / size() >= 2 * min_half ? 2 : 1;
 }
 
 Interval RingGroup::slice(Interval range, int part, int half) const {
@@ -55,7 +54,8 @@ void RingGroup::emit_reduce_scatter(const Label& label, Interval range) {
   }
 }
 
-void RingGroup::emit_all_gather(const Label& label, Interval range, Array array) {
+void RingGroup::emit_all_gather(const Label& label, Interval range,
+                                PlanRegions::WeightsOrGradients array) {
   for (int round = 0; round + 1 < size(); ++round) {
     for (int half = 0; half < halves(range); ++half) {
       for (int from = 0; from < size(); ++from) {
@@ -63,11 +63,10 @@ void RingGroup::emit_all_gather(const Label& label, Interval range, Array array)
         const Interval bytes = slice(range, part, half);
         if (bytes.is_empty()) continue;
         const int source = member(from), target = member(from + 1);
-        builder_.emit_transfer(
-            fmt::format("all-gather {} {}", label.name, part_name(part, half)), label.stage,
-            label.layer, source, target,
-            {{(builder_.*array)(source, bytes), (builder_.*array)(target, bytes)}},
-            When::last_micro_batch, full_duplex);
+        builder_.emit_transfer(fmt::format("all-gather {} {}", label.name, part_name(part, half)),
+                               label.stage, label.layer, source, target,
+                               builder_.copies(array, source, target, {bytes}),
+                               When::last_micro_batch, full_duplex);
       }
     }
   }
@@ -79,7 +78,7 @@ void RingGroup::emit_all_reduce(const Label& label, const std::vector<Interval>&
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (ranges.size() > 1) one.name = fmt::format("{}, range {},", label.name, i);
     emit_reduce_scatter(one, ranges[i]);
-    emit_all_gather(one, ranges[i], &PlanBuilder::gradients);
+    emit_all_gather(one, ranges[i], &PlanRegions::gradients);
   }
 }
 

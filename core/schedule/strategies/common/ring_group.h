@@ -20,9 +20,8 @@ class RingGroup {
   struct Label {
     std::string name;  // "conv1 gradients"
     int layer = -1;
-    Stage stage = Stage::reduce_gradients, adding = Stage::reduce_gradients;
+    Stage stage, adding{};  // of copies, and of the additions of a reduction
   };
-  using Array = Region (PlanBuilder::*)(int device, Interval range);
 
   // The members in the order of the ring. `builder` outlives it.
   RingGroup(PlanBuilder& builder, std::vector<int> members);
@@ -30,7 +29,7 @@ class RingGroup {
   // Then every member has the sum of its own part of the range.
   void emit_reduce_scatter(const Label& label, Interval range);
   // Every member's part of the array to all others.
-  void emit_all_gather(const Label& label, Interval range, Array array);
+  void emit_all_gather(const Label& label, Interval range, PlanRegions::WeightsOrGradients array);
   // The gradients in these ranges become, on every member, their sum. Nothing for a group of one.
   void emit_all_reduce(const Label& label, const std::vector<Interval>& ranges);
 

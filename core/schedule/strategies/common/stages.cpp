@@ -14,20 +14,13 @@ void emit_inputs(PlanBuilder& builder) {
 
 namespace {
 
-std::vector<int> everyone(const PlanBuilder& builder) {
-  std::vector<int> members(size_t(builder.devices()));
-  std::iota(members.begin(), members.end(), 0);
-  return members;
-}
-
 void emit_statistics(PlanBuilder& builder, const std::vector<int>& members, int layer, Stage stage,
                      LayerPass pass, StreamKind stream) {
   const int root = members.front();
   if (builder.statistics(root, layer, pass).buffer < 0) return;
   for (const int member : members) builder.emit_statistics(member, layer, stage, pass);
   if (members.size() == 1) return;
-  const std::string what =
-      fmt::format("{} {}", to_string(pass), builder.net().layers[size_t(layer)].name);
+  const std::string what = fmt::format("{} {}", to_string(pass), builder.net().layer(layer).name);
   for (const int member : members) {
     if (member == root) continue;
     builder.emit_transfer("send " + what, stage, layer, member, root,
@@ -53,7 +46,7 @@ void emit_forward(PlanBuilder& builder, StreamKind stream) {
 }
 
 void emit_forward(PlanBuilder& builder, int layer, StreamKind stream) {
-  emit_forward(builder, everyone(builder), layer, stream);
+  emit_forward(builder, builder.inputs().all_devices(), layer, stream);
 }
 
 void emit_forward(PlanBuilder& builder, const std::vector<int>& members, int layer,
@@ -63,7 +56,7 @@ void emit_forward(PlanBuilder& builder, const std::vector<int>& members, int lay
 }
 
 void emit_report(PlanBuilder& builder, bool checked, StreamKind kind) {
-  emit_report(builder, everyone(builder), checked, kind);
+  emit_report(builder, builder.inputs().all_devices(), checked, kind);
 }
 
 void emit_report(PlanBuilder& builder, const std::vector<int>& members, bool checked,
@@ -103,13 +96,13 @@ void emit_report(PlanBuilder& builder, const std::vector<int>& members, bool che
 
 void emit_backward(PlanBuilder& builder, int first, int last, Stage stage, StreamKind stream) {
   for (int layer = last; layer-- > first;) {
-    emit_backward(builder, everyone(builder), layer, stage, stream);
+    emit_backward(builder, builder.inputs().all_devices(), layer, stage, stream);
   }
 }
 
 void emit_backward(PlanBuilder& builder, const std::vector<int>& members, int layer, Stage stage,
                    StreamKind stream) {
-  if (builder.net().layers[size_t(layer)].has_backward()) {
+  if (builder.net().layer(layer).has_backward()) {
     emit_statistics(builder, members, layer, stage, LayerPass::backward_statistics, stream);
   }
   for (const int member : members) builder.emit_backward(member, layer, stage);
@@ -141,12 +134,8 @@ void emit_reduction(PlanBuilder& builder, const std::string& what,
 void emit_broadcast(PlanBuilder& builder, const std::string& what, int layer,
                     const std::vector<Interval>& ranges, When when) {
   for (int device = 1; device < builder.devices(); ++device) {
-    std::vector<CopySegment> segments;
-    for (const Interval& range : ranges) {
-      segments.push_back({builder.weights(0, range), builder.weights(device, range)});
-    }
-    builder.emit_transfer("broadcast " + what, Stage::broadcast, layer, 0, device,
-                          std::move(segments), when);
+    builder.emit_transfer("broadcast " + what, stages::broadcast, layer, 0, device,
+                          builder.copies(&PlanRegions::weights, 0, device, ranges), when);
   }
 }
 

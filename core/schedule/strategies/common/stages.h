@@ -10,6 +10,18 @@
 
 namespace tandem::stages {
 
+// Of docs/design/strategies.md §1, where "fc" and "conv" are the parts of a net.
+constexpr Stage broadcast{1, "broadcast", "#bebada"};
+constexpr Stage backward_fc{3, "backward_fc", "#fdb462"};
+constexpr Stage backward_conv{4, "backward_conv", "#fb8072"};
+constexpr Stage send_fc_gradients{5, "send_fc_gradients", "#b3de69"};
+constexpr Stage update_fc{6, "update_fc", "#8dd3c7"};
+constexpr Stage send_conv_gradients{7, "send_conv_gradients", "#ccebc5"};
+constexpr Stage update_conv{8, "update_conv", "#66c2a5"};
+// Where devices do different parts of a step.
+constexpr Stage send_activations{14, "send_activations", "#fccde5"};
+constexpr Stage send_activation_gradients{15, "send_activation_gradients", "#bc80bd"};
+
 // Every device's rows of the batch, and the forward pass over them, layer by layer.
 void emit_inputs(PlanBuilder& builder);
 // `stream` carries what passes need of the whole batch.

@@ -8,9 +8,9 @@ namespace tandem {
 
 std::vector<int> weights_completed_by(const Net& net, int layer) {
   std::vector<int> result;
-  if (!net.layers[size_t(layer)].wants_backward_weights) return result;
-  for (const int weight : net.layers[size_t(layer)].weights) {
-    const WeightArray& array = net.weights[size_t(weight)];
+  if (!net.layer(layer).wants_backward_weights) return result;
+  for (const int weight : net.layer(layer).weights) {
+    const WeightArray& array = net.weight(weight);
     if (array.layer == layer && array.trained()) result.push_back(weight);
   }
   return result;
@@ -79,7 +79,7 @@ void Updates::exchange_norms() {
       if (!mine.contains(weight)) missing[from].push_back(weight);
     }
     for (const auto& [from, weights] : missing) {
-      send_norms(Stage::update_conv, from, device, weights);
+      send_norms(stages::update_conv, from, device, weights);
     }
   }
 }

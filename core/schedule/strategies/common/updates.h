@@ -9,6 +9,7 @@
 
 #include "core/schedule/builder/plan_builder.h"
 #include "core/schedule/strategies/common/extended_state.h"
+#include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
 
@@ -35,7 +36,7 @@ class Updates {
  private:
   struct Pending {
     int device = 0;
-    Stage stage = Stage::update_conv;
+    Stage stage = stages::update_conv;
     std::string what;
     std::vector<int> weights;
   };

@@ -38,7 +38,7 @@ WeightDivision::WeightDivision(const Net& net, const std::vector<int>& devices, 
     const bool slices = division == Division::slices ||
                         (division == Division::slices_of_large &&
                          int64_t{2} * count * weights_of(static_cast<int>(i)) > all);
-    const int64_t channels = net.tensors[size_t(layer.outputs[0])].shape.c;
+    const int64_t channels = net.tensor(layer.outputs[0]).shape.c;
     if (slices && count > 1 && layer.has(TANDEM_SLICED_OUTPUTS) && channels >= count &&
         !is_shared(static_cast<int>(i))) {
       for (int k = 0; k < count; ++k) {
@@ -60,14 +60,14 @@ WeightDivision::WeightDivision(const Net& net, const std::vector<int>& devices, 
 
 int64_t WeightDivision::weights_of(int layer) const {
   int64_t count = 0;
-  for (const int weight : net_.layers[size_t(layer)].weights) {
-    count += net_.weights[size_t(weight)].count;
+  for (const int weight : net_.layer(layer).weights) {
+    count += net_.weight(weight).count;
   }
   return count;
 }
 
 bool WeightDivision::is_shared(int layer) const {
-  const std::vector<int>& weights = net_.layers[size_t(layer)].weights;
+  const std::vector<int>& weights = net_.layer(layer).weights;
   return std::any_of(weights.begin(), weights.end(),
                      [this](int weight) { return users_[size_t(weight)] > 1; });
 }
@@ -75,8 +75,8 @@ bool WeightDivision::is_shared(int layer) const {
 std::vector<Interval> WeightDivision::ranges(int layer, const Placement& channels) const {
   if (!is_divided(layer)) return weight_ranges(net_, weights_completed_by(net_, layer));
   std::vector<Interval> result;
-  for (const int weight : net_.layers[size_t(layer)].weights) {
-    const WeightArray& array = net_.weights[size_t(weight)];
+  for (const int weight : net_.layer(layer).weights) {
+    const WeightArray& array = net_.weight(weight);
     if (!array.trained()) continue;
     const int64_t one = array.count / array.shape.n;
     result.push_back(

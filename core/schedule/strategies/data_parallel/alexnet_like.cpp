@@ -5,11 +5,10 @@
 #include "core/base/error.h"
 
 namespace tandem {
-
 namespace {
 
 double backward_seconds(const Net& net, const CostTable& costs, int layer) {
-  const Layer& l = net.layers[size_t(layer)];
+  const Layer& l = net.layer(layer);
   double seconds = costs.statistics_seconds(net, layer, LayerPass::backward_statistics, net.batch);
   for (const auto& [wanted, pass] :
        {std::pair(l.wants_backward_data, LayerPass::backward_data),
@@ -61,7 +60,7 @@ AlexNetTest test_alexnet_like(const Net& net, const CostTable& costs,
     time += backward_seconds(net, costs, --p);
     test.time_share = time / all_time;
   }
-  test.p = net.layers[size_t(p)].name;
+  test.p = net.layer(p).name;
   if (test.time_share <= thresholds.time_threshold) {
     test.explanation = fmt::format(
         "not AlexNet-like: backward time never passes the first threshold, {:.3g} of the total",

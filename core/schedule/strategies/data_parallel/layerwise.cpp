@@ -10,7 +10,6 @@
 #include "core/schedule/strategies/common/updates.h"
 
 namespace tandem {
-
 namespace {
 
 // Below it a message's own cost counts; around a ring travel parts, and each of them should take
@@ -40,7 +39,7 @@ std::vector<double> ready_times(const StrategyInputs& in, const std::vector<Buck
   std::vector<double> ready(buckets.size(), 0);
   double now = 0;
   for (int layer = static_cast<int>(net.layers.size()); layer-- > 0;) {
-    const Layer& l = net.layers[size_t(layer)];
+    const Layer& l = net.layer(layer);
     const auto seconds = [&](bool wanted, LayerPass pass) {
       return wanted ? in.costs->pass_seconds(net, layer, pass, rows) : 0;
     };
@@ -113,7 +112,7 @@ Plan build_layerwise(const StrategyInputs& inputs) {
   }
   size_t next = 0;
   for (int layer = static_cast<int>(builder.net().layers.size()); layer-- > 0;) {
-    stages::emit_backward(builder, layer, layer + 1, Stage::backward, StreamKind::control);
+    stages::emit_backward(builder, layer, layer + 1, stages::backward, StreamKind::control);
     for (; next < transfers.size(); ++next) {
       const Bucket& bucket = buckets[size_t(transfers[next].bucket)];
       if (bucket.layer < layer) break;

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
+#include "core/schedule/builder/weight_ranges.h"
 
 namespace tandem {
 namespace {
@@ -41,11 +42,7 @@ const OptionTable<PartsOptions>& parts_options() {
 Parts parts_at(const Net& net, int split_layer) {
   Parts parts;
   parts.split_layer = split_layer;
-  // A gradient is complete after its last user, which backward is the first layer.
-  std::vector<int> first_user(net.weights.size(), -1);
-  for (size_t i = net.layers.size(); i-- > 0;) {
-    for (const int weight : net.layers[i].weights) first_user[size_t(weight)] = static_cast<int>(i);
-  }
+  const std::vector<int> first_user = first_users(net);
   for (size_t weight = 0; weight < net.weights.size(); ++weight) {
     if (!net.weights[weight].trained() || first_user[weight] < 0) continue;
     (first_user[weight] >= split_layer ? parts.fc_weights : parts.conv_weights)
@@ -59,7 +56,7 @@ Parts parts_at(const Net& net, const std::string& split) {
   if (!parts.fc_weights.empty() && !parts.conv_weights.empty()) return parts;
   const char* part = parts.fc_weights.empty() ? "FC" : "conv";
   const std::vector<int> trained = split_candidates(net);
-  const std::string& first = net.layers[size_t(trained.front())].name;
+  const std::string& first = net.layer(trained.front()).name;
   if (trained.size() < 2) {
     throw error(
         "--split {}: the {} part would have no weights to train: the only layer with any is '{}', "
@@ -69,7 +66,7 @@ Parts parts_at(const Net& net, const std::string& split) {
   throw error(
       "--split {}: the {} part would have no weights to train; the FC part may begin after '{}' "
       "and up to '{}'",
-      split, part, first, net.layers[size_t(trained.back())].name);
+      split, part, first, net.layer(trained.back()).name);
 }
 
 std::vector<int> split_candidates(const Net& net) {
@@ -78,7 +75,7 @@ std::vector<int> split_candidates(const Net& net) {
   for (size_t i = 0; i < net.layers.size(); ++i) {
     bool has_new = false;
     for (const int weight : net.layers[i].weights) {
-      if (net.weights[size_t(weight)].trained()) has_new |= seen.insert(weight).second;
+      if (net.weight(weight).trained()) has_new |= seen.insert(weight).second;
     }
     if (has_new) layers.push_back(static_cast<int>(i));
   }

@@ -14,7 +14,7 @@ Plan build_sequential(const StrategyInputs& inputs) {
   options.split = split;
   PlanBuilder builder(inputs, "sequential", PlanBuilder::Purpose::training);
   const Net& net = builder.net();
-  builder.plan().split_layer = net.layers[size_t(parts.split_layer)].name;
+  builder.plan().split_layer = net.layer(parts.split_layer).name;
   builder.plan().options = parts_options().write(options);
   builder.plan().notes = notes;
   std::vector<int> trained = parts.conv_weights;
@@ -25,12 +25,12 @@ Plan build_sequential(const StrategyInputs& inputs) {
   stages::emit_forward(builder);
   stages::emit_report(builder, true);
   const int layers = static_cast<int>(net.layers.size());
-  stages::emit_backward(builder, parts.split_layer, layers, Stage::backward_fc);
-  stages::emit_backward(builder, 0, parts.split_layer, Stage::backward_conv);
-  stages::emit_reduction(builder, "gradients", {all_weights(net)}, Stage::send_conv_gradients,
-                         Stage::update_conv);
-  builder.emit_norms("norms @0", Stage::update_conv, 0, trained);
-  builder.emit_update("update @0", Stage::update_conv, 0, trained);
+  stages::emit_backward(builder, parts.split_layer, layers, stages::backward_fc);
+  stages::emit_backward(builder, 0, parts.split_layer, stages::backward_conv);
+  stages::emit_reduction(builder, "gradients", {all_weights(net)}, stages::send_conv_gradients,
+                         stages::update_conv);
+  builder.emit_norms("norms @0", stages::update_conv, 0, trained);
+  builder.emit_update("update @0", stages::update_conv, 0, trained);
   return builder.take();
 }
 

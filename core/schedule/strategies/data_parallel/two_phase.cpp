@@ -43,33 +43,33 @@ void emit_step(PlanBuilder& builder, const Parts& parts, bool hidden) {
   stages::emit_forward(builder);
   stages::emit_report(builder, true);
   const int layers = static_cast<int>(net.layers.size());
-  stages::emit_backward(builder, parts.split_layer, layers, Stage::backward_fc);
-  stages::emit_reduction(builder, "fc gradients", fc, Stage::send_fc_gradients, Stage::update_fc);
-  builder.emit_norms("norms fc @0", Stage::update_fc, 0, parts.fc_weights);
+  stages::emit_backward(builder, parts.split_layer, layers, stages::backward_fc);
+  stages::emit_reduction(builder, "fc gradients", fc, stages::send_fc_gradients, stages::update_fc);
+  builder.emit_norms("norms fc @0", stages::update_fc, 0, parts.fc_weights);
   const auto update_fc = [&] {
-    builder.emit_update("update fc @0", Stage::update_fc, 0, parts.fc_weights);
+    builder.emit_update("update fc @0", stages::update_fc, 0, parts.fc_weights);
     if (hidden) stages::emit_broadcast(builder, "fc weights", -1, fc, When::last_micro_batch);
   };
   // A clipped update needs the norm of all gradients: then only the copies overlap.
   const bool waits = builder.inputs().clips_gradients && !parts.conv_weights.empty();
   if (!waits) update_fc();
-  stages::emit_backward(builder, 0, parts.split_layer, Stage::backward_conv);
+  stages::emit_backward(builder, 0, parts.split_layer, stages::backward_conv);
   if (parts.conv_weights.empty()) return;
-  stages::emit_reduction(builder, "conv gradients", conv, Stage::send_conv_gradients,
-                         Stage::update_conv);
-  builder.emit_norms("norms conv @0", Stage::update_conv, 0, parts.conv_weights);
+  stages::emit_reduction(builder, "conv gradients", conv, stages::send_conv_gradients,
+                         stages::update_conv);
+  builder.emit_norms("norms conv @0", stages::update_conv, 0, parts.conv_weights);
   if (waits) update_fc();
-  builder.emit_update("update conv @0", Stage::update_conv, 0, parts.conv_weights);
+  builder.emit_update("update conv @0", stages::update_conv, 0, parts.conv_weights);
   if (hidden) broadcast_layer_by_layer(builder, parts.conv_weights);
 }
 
-// In a net with more places to split than `most_places` only some are tried: evenly spaced ones,
+// In a net with more places to split than `max_places` only some are tried: evenly spaced ones,
 // then, by golden-section search, some between the neighbours of the best, until they are closer
 // than 1/finest of the net. The time of a trial is proportional to the layers, too.
-constexpr size_t most_places = 128, spaced_places = 8, finest = 64;
-// The time of a trial is proportional to the devices, too: of more than `most_devices` only a few
-// evenly spaced places are tried.
-constexpr int most_devices = 128;
+constexpr size_t max_places = 128, spaced_places = 8, finest = 64;
+// The time of a trial is proportional to the devices, too: of more than `max_searched_devices` only
+// a few evenly spaced places are tried.
+constexpr int max_searched_devices = 128;
 constexpr size_t few_places = 4;
 
 // So that every simulated step has an update.
@@ -90,8 +90,8 @@ class SplitSearch {
   void search() {
     const size_t last = candidates_.size() - 1;
     // From the last place down, the later of two equal ones.
-    const bool is_wide = inputs_.devices > most_devices;
-    const size_t places = is_wide ? few_places : last > most_places ? spaced_places : last;
+    const bool is_wide = inputs_.devices > max_searched_devices;
+    const size_t places = is_wide ? few_places : last > max_places ? spaced_places : last;
     const size_t stride = std::max<size_t>(1, last / places);
     for (size_t i = last; i >= 1; i -= std::min(i, stride)) try_place(i);
     if (stride == 1 || is_wide) return;
@@ -102,7 +102,7 @@ class SplitSearch {
   [[nodiscard]] double seconds() const { return best_seconds_; }
   // "", or " of 5 places that were tried"
   [[nodiscard]] std::string tried_text() const {
-    if (inputs_.devices <= most_devices) return "";
+    if (inputs_.devices <= max_searched_devices) return "";
     return fmt::format(" of {} places that were tried", tried_.size());
   }
 
@@ -125,7 +125,7 @@ class SplitSearch {
 
   void narrow(size_t first, size_t last) {
     constexpr double golden = 0.618;
-    const auto step = static_cast<size_t>(golden * static_cast<double>(last - first));
+    const auto step = size_t(golden * static_cast<double>(last - first));
     size_t low = last - step, high = first + step;
     while (low < high && last - first > candidates_.size() / finest) {
       if (try_place(high) <= try_place(low)) {
@@ -151,7 +151,7 @@ class SplitSearch {
 ChosenParts fastest_parts(const StrategyInputs& inputs, bool hidden) {
   const Net& net = *inputs.net;
   const std::vector<int> candidates = split_candidates(net);
-  const auto name = [&](int layer) { return net.layers[size_t(layer)].name; };
+  const auto name = [&](int layer) { return net.layer(layer).name; };
   if (candidates.size() < 2) {
     return {parts_at(net, 0),
             "auto",
@@ -173,7 +173,7 @@ Plan build_two_phase(const StrategyInputs& inputs) {
   PlanBuilder builder = builder_of(inputs);
   emit_step(builder, chosen.parts, options.hidden_broadcast);
   Plan plan = builder.take();
-  plan.split_layer = inputs.net->layers[size_t(chosen.parts.split_layer)].name;
+  plan.split_layer = inputs.net->layer(chosen.parts.split_layer).name;
   plan.notes = chosen.notes;
   options.split = chosen.split;
   plan.options = two_phase_options().write(options);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/schedule/strategies/common/all_to_all.h"
+#include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
 
@@ -52,7 +53,7 @@ void ColumnParallelLinear::emit_forward() {
     }
     return;
   }
-  AllToAll all_gather{"send " + input_name_, Stage::send_activations, index_};
+  AllToAll all_gather{"send " + input_name_, stages::send_activations, index_};
   all_gather.part = [this](int source, int target) {
     return input_is_rows_
                ? input_rows(source, target)
@@ -61,7 +62,7 @@ void ColumnParallelLinear::emit_forward() {
   };
   all_gather.use = [this](int source, int target) {
     if (input_is_rows_ && source == target) {
-      builder_.emit_copy(fmt::format("keep {} @{}", input_name_, target), Stage::send_activations,
+      builder_.emit_copy(fmt::format("keep {} @{}", input_name_, target), stages::send_activations,
                          index_, {{target, StreamKind::copy}}, {input_rows(source, target)});
     }
     const Interval rows = input_is_rows_ ? builder_.rows(source) : slices_.batch();
@@ -123,7 +124,7 @@ Region ColumnParallelLinear::output_gradient(int device, const Round& round) {
   if (!parts.empty()) {
     builder_.emit_add(fmt::format("add {} activation gradients @{} {}", slices_.producer(received),
                                   device, round.name),
-                      Stage::backward_fc, {device, StreamKind::compute}, sum, std::move(parts));
+                      stages::backward_fc, {device, StreamKind::compute}, sum, std::move(parts));
   }
   const auto gradient_of = [&](int tensor) {
     return net_.in_place_root(tensor) == net_.in_place_root(received)
@@ -152,7 +153,7 @@ void ColumnParallelLinear::emit_input_gradient(const Round& round, PlanBinding u
   slices_.emit_pass(LayerPass::backward_data, std::move(use), suffix);
   if (!round.adds_to_sent) return;
   builder_.emit_add(fmt::format("add {} input gradients @{} {}", layer_.name, device, suffix),
-                    Stage::backward_fc, {device, StreamKind::compute}, sum, {result});
+                    stages::backward_fc, {device, StreamKind::compute}, sum, {result});
 }
 
 // Parts of rows are added up here, those of slices in the rounds of the layer that has the slices.
@@ -165,7 +166,7 @@ void ColumnParallelLinear::emit_reduce_scatter(const ReduceScatter& scatter) {
   }
   const std::string suffix = scatter.name.empty() ? "" : " " + scatter.name;
   AllToAll exchange{fmt::format("send {} activation gradients{}", input_name_, suffix),
-                    Stage::send_activation_gradients, index_};
+                    stages::send_activation_gradients, index_};
   exchange.part = [&](int source, int target) {
     const auto on = [&](int device) {
       return slices_.partial_gradient(device, input_, source, target, scatter, scatter.rows);
@@ -178,7 +179,7 @@ void ColumnParallelLinear::emit_reduce_scatter(const ReduceScatter& scatter) {
 // The sum of all devices' parts for the device's own rows, where data-parallel layers run the
 // backward pass.
 void ColumnParallelLinear::emit_reduce_rows(int device, const ReduceScatter& scatter) {
-  const Stage stage = Stage::send_activation_gradients;
+  const Stage stage = stages::send_activation_gradients;
   const std::string what = input_name_ + " activation gradients";
   const std::string suffix = scatter.name.empty() ? "" : " " + scatter.name;
   const Region own = slices_.input_gradient(device, input_, scatter, builder_.rows(device));
@@ -232,7 +233,7 @@ void ColumnParallelLinear::rearrange_output(const std::string& label, Stage stag
 
 void ColumnParallelLinear::emit_gather_output() {
   const std::string& name = slices_.producer(output_);
-  AllToAll exchange{"send " + name, Stage::send_activations, index_};
+  AllToAll exchange{"send " + name, stages::send_activations, index_};
   exchange.part = [&](int source, int target) {
     const Interval rows = builder_.rows(target);
     return CopySegment{slices_.activation(source, output_, source, rows),
@@ -243,14 +244,14 @@ void ColumnParallelLinear::emit_gather_output() {
     const auto slice_of = [&](int owner) {
       return slices_.activation(device, output_, owner, builder_.rows(device));
     };
-    rearrange_output(fmt::format("gather {} @{}", name, device), Stage::send_activations, device,
+    rearrange_output(fmt::format("gather {} @{}", name, device), stages::send_activations, device,
                      builder_.tensor(device, output_), slice_of, Direction::to_rows);
   }
 }
 
 void ColumnParallelLinear::emit_scatter_gradient() {
   const std::string what = slices_.producer(output_) + " activation gradients";
-  const Stage stage = Stage::send_activation_gradients;
+  const Stage stage = stages::send_activation_gradients;
   const ReduceScatter& scatter = slices_.rounds().of(index_).front().received;
   const auto part = [&](int source, int owner) {  // where it is cut out of the rows of `source`
     const Interval rows = builder_.rows(source);

@@ -13,7 +13,6 @@
 #include "core/schedule/strategies/fc_parallel/column_parallel_linear.h"
 
 namespace tandem {
-
 namespace {
 
 class FcParallel {
@@ -25,9 +24,8 @@ class FcParallel {
         net_(builder_.net()),
         updates_(builder_),
         slices_(builder_, rounds_),
-        everyone_(size_t(inputs.devices)),
+        everyone_(inputs.all_devices()),
         ring_(builder_, device_order(inputs)) {
-    std::iota(everyone_.begin(), everyone_.end(), 0);
     for (const int layer : chain_.linear) {
       linear_.try_emplace(layer, slices_, chain_, layer);
     }
@@ -112,7 +110,7 @@ class FcParallel {
     if (!chain_.has(layer)) {
       const bool fc = layer > chain_.linear.back();
       stages::emit_backward(builder_, everyone_, layer,
-                            fc ? Stage::backward_fc : Stage::backward_conv, StreamKind::control);
+                            fc ? stages::backward_fc : stages::backward_conv, StreamKind::control);
       emit_all_reduce(layer);
     } else if (is_divided(layer) && net_.layer(layer).has_backward()) {
       if (layer == chain_.linear.back()) linear_.at(layer).emit_scatter_gradient();
@@ -128,20 +126,20 @@ class FcParallel {
     if (weights.empty()) return;
     const std::string& name = net_.layer(layer).name;
     ring_.emit_all_reduce(
-        {name + " gradients", layer, Stage::send_conv_gradients, Stage::update_conv},
+        {name + " gradients", layer, stages::send_conv_gradients, stages::update_conv},
         weight_ranges(net_, weights));
     if (needs_norms()) return;
-    for (const int device : everyone_) updates_.add(device, Stage::update_conv, name, weights);
+    for (const int device : everyone_) updates_.add(device, stages::update_conv, name, weights);
   }
 
   // Of what the device has of the layer's weights.
   void emit_update(int layer, int device) {
     const std::string label = fmt::format("update {} @{}", net_.layer(layer).name, device);
     if (!is_divided(layer)) {
-      builder_.emit_update(label, Stage::update_conv, device, weights_completed_by(net_, layer),
+      builder_.emit_update(label, stages::update_conv, device, weights_completed_by(net_, layer),
                            StreamKind::update);
     } else if (const std::vector<WeightSlice> mine = weights_of(layer, device); !mine.empty()) {
-      builder_.emit_update(label, Stage::update_fc, device, mine, StreamKind::update);
+      builder_.emit_update(label, stages::update_fc, device, mine, StreamKind::update);
     }
   }
 
@@ -158,9 +156,9 @@ class FcParallel {
         if (is_divided(layer) && device != 0) send_slice(layer, device);
       }
     }
-    builder_.emit_norms("norms @0", Stage::update_fc, 0, trained, StreamKind::update);
+    builder_.emit_norms("norms @0", stages::update_fc, 0, trained, StreamKind::update);
     for (const int device : everyone_) {
-      if (device != 0) updates_.send_norms(Stage::update_fc, 0, device, trained);
+      if (device != 0) updates_.send_norms(stages::update_fc, 0, device, trained);
     }
     for (const int layer : updated) {
       for (const int device : everyone_) emit_update(layer, device);
@@ -176,7 +174,7 @@ class FcParallel {
       segments.push_back({builder_.weights(device, range), builder_.weights(0, range)});
     }
     builder_.emit_transfer(fmt::format("send {} gradients", net_.layer(layer).name),
-                           Stage::send_fc_gradients, layer, device, 0, std::move(segments),
+                           stages::send_fc_gradients, layer, device, 0, std::move(segments),
                            When::last_micro_batch, full_duplex);
   }
 
@@ -198,8 +196,8 @@ Plan build_fc_parallel(const StrategyInputs& inputs) {
 // In each round of a layer every device sends to every other one. Of many devices small quotas have
 // millions of messages, which take minutes and gigabytes to simulate: those are not tried.
 bool has_few_messages(int64_t devices, int64_t quota) {
-  constexpr int64_t most_of_a_layer = int64_t{1} << 17;
-  return (devices + quota - 1) / quota * devices * devices <= most_of_a_layer;
+  constexpr int64_t max_of_a_layer = int64_t{1} << 17;
+  return (devices + quota - 1) / quota * devices * devices <= max_of_a_layer;
 }
 
 std::vector<StrategyVariant> fc_parallel_variants(const StrategyInputs& inputs) {

@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 
 namespace tandem {
-
 namespace {
 
 FcParallelOptions complete(FcParallelOptions options, int devices) {
@@ -41,7 +40,7 @@ void require_few_rounds(const Layer& first, size_t linear_layers, int devices,
       "{}: with --eager and {} of {} gradient parts a round its backward pass would take {} "
       "rounds, at "
       "most {} are allowed: use a larger --quota, or no --eager{}",
-      first.title(), options.quota, devices, rounds, most, file_place(first));
+      first.title(), options.quota, devices, rounds, most, in_file(first.location));
 }
 
 }  // namespace

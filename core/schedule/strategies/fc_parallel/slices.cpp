@@ -6,18 +6,9 @@
 #include <utility>
 
 #include "core/schedule/plan/buffers.h"
+#include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
-
-namespace {
-
-// Of a region that has the rows `all`.
-Region rows_of(const Region& region, Interval all, Interval rows) {
-  const int64_t row = region.bytes / all.count();
-  return {region.buffer, region.offset + (rows.begin - all.begin) * row, rows.count() * row};
-}
-
-}  // namespace
 
 Slices::Slices(PlanBuilder& builder, const BackwardRounds& rounds)
     : builder_(builder), net_(builder.net()), rounds_(rounds) {
@@ -34,15 +25,11 @@ const std::string& Slices::producer(int tensor) const {
   return net_.layer(net_.tensor(net_.in_place_root(tensor)).producer).name;
 }
 
-Region Slices::buffer(int device, const std::string& name, int64_t bytes) {
-  return {builder_.buffer({name, device, BufferKind::transient, bytes, 1, {}}), 0, bytes};
-}
-
 Region Slices::slice(int device, int tensor, int owner, const std::string& what, Interval all_rows,
                      Interval rows) {
   const int64_t elements = all_rows.count() * neurons(tensor, owner).count();
   const int64_t bytes = elements * dtype_bytes(net_.tensor(tensor).dtype);
-  return rows_of(buffer(device, producer(tensor) + " " + what, bytes), all_rows, rows);
+  return part_of(builder_.transient(device, producer(tensor) + " " + what, bytes), all_rows, rows);
 }
 
 Region Slices::activation(int device, int tensor, int owner, Interval rows) {
@@ -67,23 +54,24 @@ Region Slices::input_gradient(int device, int tensor, const ReduceScatter& scatt
   int64_t most = 0;
   for (const Interval& block : rounds_.row_blocks()) most = std::max(most, block.count());
   const int64_t row = buffers::row_bytes(net_, tensor);
-  Region region =
-      buffer(device, fmt::format("chain input gradient {}", scatter.number % 2), most * row);
+  Region region = builder_.transient(
+      device, fmt::format("chain input gradient {}", scatter.number % 2), most * row);
   region.bytes = scatter.rows.count() * row;
-  return rows_of(region, scatter.rows, rows);
+  return part_of(region, scatter.rows, rows);
 }
 
 Region Slices::received_input_gradient(int device, int tensor, int source,
                                        const ReduceScatter& scatter) {
   const std::string name =
       fmt::format("{} gradient of @{} {}", net_.tensor(tensor).name, source, scatter.number % 2);
-  return buffer(device, name, input_gradient(source, tensor, scatter, builder_.rows(device)).bytes);
+  return builder_.transient(device, name,
+                            input_gradient(source, tensor, scatter, builder_.rows(device)).bytes);
 }
 
 Region Slices::round_gradient(int device, int layer, int64_t largest, int64_t bytes) {
   const Layer& l = net_.layer(layer);
-  Region region = buffer(device, l.name + " input gradient of a round",
-                         largest * dtype_bytes(net_.tensor(l.inputs[0]).dtype));
+  Region region = builder_.transient(device, l.name + " input gradient of a round",
+                                     largest * dtype_bytes(net_.tensor(l.inputs[0]).dtype));
   region.bytes = bytes;
   return region;
 }
@@ -104,7 +92,8 @@ PlanBinding Slices::describe_elementwise(int device, int layer, Interval rows) {
   const Layer& l = net_.layer(layer);
   use.inputs[0] = activation(device, l.inputs[0], device, rows);
   if (has_row_blocks()) {
-    use.saved = buffer(device, fmt::format("{} saved (rows {})", l.name, rows.begin), 0).buffer;
+    use.saved =
+        builder_.transient(device, fmt::format("{} saved (rows {})", l.name, rows.begin), 0).buffer;
   }
   return use;
 }
@@ -123,7 +112,7 @@ void Slices::emit_pass(LayerPass pass, PlanBinding use, const std::string& suffi
   const std::string label =
       fmt::format("{} {} @{}{}{}", to_string(pass), net_.layer(use.layer).name, use.device,
                   suffix.empty() ? "" : " ", suffix);
-  builder_.emit_pass(label, pass == LayerPass::forward ? Stage::forward : Stage::backward_fc,
+  builder_.emit_pass(label, pass == LayerPass::forward ? Stage::forward : stages::backward_fc,
                      {builder_.add_binding(std::move(use)), pass, accumulate});
 }
 

@@ -57,7 +57,6 @@ class Slices {
 
  private:
   [[nodiscard]] bool has_row_blocks() const { return rounds_.row_blocks().size() > 1; }
-  [[nodiscard]] Region buffer(int device, const std::string& name, int64_t bytes);
   [[nodiscard]] Region slice(int device, int tensor, int owner, const std::string& what,
                              Interval all_rows, Interval rows);
 

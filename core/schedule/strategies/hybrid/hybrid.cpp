@@ -49,30 +49,26 @@ int find_last_conv(const Net& net) {
       net.name, first_fc->title());
 }
 
-std::string location(const Layer& layer) {
-  return layer.location.file.empty() ? "" : fmt::format(" ({})", to_string(layer.location));
-}
-
 // Only the last convolution's output goes from one part to the other.
 void require_one_boundary_layer(const Net& net, int last_conv) {
-  const Layer& boundary = net.layers[size_t(last_conv)];
+  const Layer& boundary = net.layer(last_conv);
   for (size_t i = size_t(last_conv) + 1; i < net.layers.size(); ++i) {
     for (const int input : net.layers[i].inputs) {
-      const Tensor& tensor = net.tensors[size_t(input)];
+      const Tensor& tensor = net.tensor(input);
       if (tensor.producer < 0 || tensor.producer >= last_conv) continue;
       throw error(
           "{}: it takes '{}' from before the last convolution '{}'; strategy 'hybrid' needs a net "
           "in which everything passes through one last convolution{}",
-          net.layers[i].title(), tensor.name, boundary.name, location(net.layers[i]));
+          net.layers[i].title(), tensor.name, boundary.name, in_file(net.layers[i].location));
     }
   }
   for (const Scalar& scalar : net.scalars) {
     if (scalar.layer > last_conv) continue;
-    const Layer& layer = net.layers[size_t(scalar.layer)];
+    const Layer& layer = net.layer(scalar.layer);
     throw error(
         "{}: it reports '{}' before the last convolution '{}'; strategy 'hybrid' needs all losses "
         "and metrics after it{}",
-        layer.title(), scalar.name, boundary.name, location(layer));
+        layer.title(), scalar.name, boundary.name, in_file(layer.location));
   }
 }
 
@@ -91,8 +87,8 @@ void require_weights_on_one_side(const Net& net, int last_conv) {
       throw error(
           "{}: it shares '{}' with layer '{}'; strategy 'hybrid' cannot share weights across the "
           "last convolution '{}'{}",
-          net.layers[i].title(), net.weights[size_t(weight)].name, net.layers[size_t(first)].name,
-          net.layers[size_t(last_conv)].name, location(net.layers[i]));
+          net.layers[i].title(), net.weight(weight).name, net.layer(first).name,
+          net.layer(last_conv).name, in_file(net.layers[i].location));
     }
   }
 }
@@ -125,7 +121,7 @@ double busiest(const StrategyInputs& in, int last_conv, std::pair<int, int> devi
     const bool forward_by_conv = layer <= last_conv, backward_by_conv = layer < last_conv;
     (forward_by_conv ? conv : fc) +=
         seconds(layer, LayerPass::forward, forward_by_conv ? devices.first : devices.second);
-    if (!in.net->layers[size_t(layer)].has_backward()) continue;
+    if (!in.net->layer(layer).has_backward()) continue;
     (backward_by_conv ? conv : fc) +=
         seconds(layer, LayerPass::backward, backward_by_conv ? devices.first : devices.second);
   }
@@ -204,7 +200,7 @@ class Hybrid {
                  rows_of(roles_, inputs.net->batch)),
         net_(builder_.net()),
         updates_(builder_),
-        boundary_layer_(net_.layers[size_t(roles_.last_conv)]),
+        boundary_layer_(net_.layer(roles_.last_conv)),
         conv_ring_(builder_, device_order(inputs, roles_.conv)),
         fc_ring_(builder_, device_order(inputs, roles_.fc)) {}
 
@@ -249,7 +245,7 @@ class Hybrid {
   [[nodiscard]] bool fc_reads_data() const {
     for (size_t i = size_t(roles_.last_conv); i < net_.layers.size(); ++i) {
       for (const int input : net_.layers[i].inputs) {
-        if (net_.tensors[size_t(input)].producer < 0 && input != net_.label) return true;
+        if (net_.tensor(input).producer < 0 && input != net_.label) return true;
       }
     }
     return false;
@@ -260,11 +256,11 @@ class Hybrid {
   }
 
   void send_tensor(int tensor) {
-    const std::string& name = net_.tensors[size_t(tensor)].name;
+    const std::string& name = net_.tensor(tensor).name;
     for (size_t i = 0; i < roles_.conv.size(); ++i) {
       const int from = roles_.conv[i], to = roles_.partner(i);
       builder_.emit_transfer(
-          fmt::format("send {}", name), Stage::send_activations, roles_.last_conv, from, to,
+          fmt::format("send {}", name), stages::send_activations, roles_.last_conv, from, to,
           {{builder_.tensor(from, tensor), builder_.tensor(to, tensor, builder_.rows(from))}},
           When::every_micro_batch, full_duplex);
     }
@@ -276,8 +272,7 @@ class Hybrid {
     }
     // The last convolution's input is on its way while it is computed.
     for (const int input : boundary_layer_.inputs) {
-      if (net_.tensors[size_t(input)].producer >= 0 && boundary_layer_.has_backward())
-        send_tensor(input);
+      if (net_.tensor(input).producer >= 0 && boundary_layer_.has_backward()) send_tensor(input);
     }
     stages::emit_forward(builder_, roles_.conv, roles_.last_conv, StreamKind::control);
     for (const int output : boundary_layer_.outputs) send_tensor(output);
@@ -295,7 +290,7 @@ class Hybrid {
   void emit_layer_update(int layer, RingGroup& ring, Stage sending, Stage updating) {
     const std::vector<int> weights = weights_completed_by(net_, layer);
     if (weights.empty()) return;
-    const std::string& name = net_.layers[size_t(layer)].name;
+    const std::string& name = net_.layer(layer).name;
     ring.emit_all_reduce({name + " gradients", layer, sending, updating},
                          weight_ranges(net_, weights));
     for (int i = 0; i < ring.size(); ++i) updates_.add(ring.member(i), updating, name, weights);
@@ -303,8 +298,8 @@ class Hybrid {
 
   void emit_backward_fc() {
     for (int layer = static_cast<int>(net_.layers.size()); layer-- > roles_.last_conv;) {
-      stages::emit_backward(builder_, roles_.fc, layer, Stage::backward_fc, StreamKind::control);
-      emit_layer_update(layer, fc_ring_, Stage::send_fc_gradients, Stage::update_fc);
+      stages::emit_backward(builder_, roles_.fc, layer, stages::backward_fc, StreamKind::control);
+      emit_layer_update(layer, fc_ring_, stages::send_fc_gradients, stages::update_fc);
     }
   }
 
@@ -318,35 +313,33 @@ class Hybrid {
         const int input = boundary_layer_.inputs[number];
         const bool is_wanted = boundary_layer_.wants_backward_data &&
                                boundary_layer_.may_take_gradient(number) &&
-                               net_.tensors[size_t(input)].has_gradient;
+                               net_.tensor(input).has_gradient;
         if (!is_wanted) continue;
         inputs.push_back({builder_.tensor_gradient(from, input, builder_.rows(to)),
                           builder_.tensor_gradient(to, input)});
       }
       if (!inputs.empty()) {
         builder_.emit_transfer(fmt::format("send {} activation gradients", boundary_layer_.name),
-                               Stage::send_activation_gradients, roles_.last_conv, from, to,
+                               stages::send_activation_gradients, roles_.last_conv, from, to,
                                std::move(inputs), When::every_micro_batch, full_duplex);
       }
       if (weights.empty()) continue;
-      std::vector<CopySegment> segments;
-      for (const Interval& range : weight_ranges(net_, weights)) {
-        segments.push_back({builder_.gradients(from, range), builder_.gradients(to, range)});
-      }
-      builder_.emit_transfer(fmt::format("send averaged {} gradients", boundary_layer_.name),
-                             Stage::send_conv_gradients, roles_.last_conv, from, to,
-                             std::move(segments), When::last_micro_batch, full_duplex);
+      builder_.emit_transfer(
+          fmt::format("send averaged {} gradients", boundary_layer_.name),
+          stages::send_conv_gradients, roles_.last_conv, from, to,
+          builder_.copies(&PlanRegions::gradients, from, to, weight_ranges(net_, weights)),
+          When::last_micro_batch, full_duplex);
     }
     for (const int device : roles_.conv) {
-      updates_.add(device, Stage::update_conv, boundary_layer_.name, weights);
+      updates_.add(device, stages::update_conv, boundary_layer_.name, weights);
     }
   }
 
   void emit_backward_conv() {
     for (int layer = roles_.last_conv; layer-- > 0;) {
-      stages::emit_backward(builder_, roles_.conv, layer, Stage::backward_conv,
+      stages::emit_backward(builder_, roles_.conv, layer, stages::backward_conv,
                             StreamKind::control);
-      emit_layer_update(layer, conv_ring_, Stage::send_conv_gradients, Stage::update_conv);
+      emit_layer_update(layer, conv_ring_, stages::send_conv_gradients, stages::update_conv);
     }
   }
 
