@@ -93,7 +93,7 @@ std::string legend(const Plan& plan, const std::vector<TraceEvent>& events,
   std::string text;
   double x = left;
   for (const Stage stage : stages) {
-    const std::string name = stage.name;
+    const std::string name(stage.name);
     text += svg_rect(x, 32, 12, 12, stage.color, name);
     text += svg_text(x + 16, 42, name);
     x += 30 + 6.6 * double(name.size());
