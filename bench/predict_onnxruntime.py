@@ -45,7 +45,7 @@ def pictures_of(folder):
 # ---- ONNX Runtime, in a process of its own ------------------------------------------------------------------
 
 def preparation(run):
-    """Crop (height, width), shorter side (0: none), filter, mean, scale and whether the colours are R,G,B."""
+    """Crop (height, width), shorter side (0: none), filter, mean, scale and whether the colors are R,G,B."""
     record = json.loads((run / "run.json").read_text())
     parameters = record["data_parameters"]
     height, width = record["data_shape"][-2:]

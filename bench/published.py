@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Logits of published architectures on photos: `tandem import` and `tandem predict` beside PyTorch, each with its own
-decoding, resizing and normalising of the files.
+decoding, resizing and normalizing of the files.
 
     python3 bench/published.py --tandem build/bin/tandem [--only resnet18,timm/resnet50] [--threads 2] PHOTOS...
 

@@ -26,7 +26,7 @@ struct Options {
   int64_t cases = 300, first = 0;
   uint64_t seed = 1;
   int32_t threads = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()));
-  double share = 0.3, least_milliseconds = 0.5;
+  double share = 0.3, min_milliseconds = 0.5;
   std::string precision = "float32";
   bool all = false;
 };
@@ -73,12 +73,12 @@ class Draw {
 
   // Extents that a case of a few seconds has: at most 20 GFLOP a pass and 128 Mi floats.
   Extents next() {
-    constexpr double most_flops = 2e10, most_floats = 128 << 20;
+    constexpr double max_flops = 2e10, max_floats = 128 << 20;
     for (;;) {
       const Extents e = any();
       const bool fits = e.image + 2 * e.pad >= (e.kernel - 1) * e.dilation + 1;
       const bool divides = e.inputs % e.group == 0 && e.outputs % e.group == 0;
-      if (fits && divides && e.flops() <= most_flops && e.floats() <= most_floats) return e;
+      if (fits && divides && e.flops() <= max_flops && e.floats() <= max_floats) return e;
     }
   }
 
@@ -146,7 +146,7 @@ void measure(const Registry& registry, const Options& options, const Limits& lim
         std::max(type.flops(pass.pass) / limits.flops, type.bytes(pass.pass) / limits.bandwidth);
     const double seconds = seconds_of(run, pass), share = limit / seconds;
     ++tally.passes;
-    const bool is_slow = share < options.share && seconds * 1e3 >= options.least_milliseconds;
+    const bool is_slow = share < options.share && seconds * 1e3 >= options.min_milliseconds;
     tally.slow += is_slow ? 1 : 0;
     if (!is_slow && !options.all) continue;
     fmt::print("{:>5} {:<17} {:>9.2f} ms, limit {:>8.3f}, share {:.3f}  {}; {}-{}; {}\n", number,
@@ -179,7 +179,7 @@ int run(const Options& options) {
     std::fflush(stdout);
   }
   fmt::print("{} cases, {} passes: {} of {:g} ms or more are below {:g} of the limit; {} refused\n",
-             options.cases, tally.passes, tally.slow, options.least_milliseconds, options.share,
+             options.cases, tally.passes, tally.slow, options.min_milliseconds, options.share,
              tally.refused);
   return 0;
 }
@@ -204,7 +204,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"float32", "bfloat16"}));
   app.add_option("--share", options.share, "Print passes below this share of the limit")
       ->capture_default_str();
-  app.add_option("--least-ms", options.least_milliseconds,
+  app.add_option("--least-ms", options.min_milliseconds,
                  "Of passes that take at least so long: shorter ones are mostly overhead")
       ->capture_default_str();
   app.add_flag("--all", options.all, "Print every pass");

@@ -22,7 +22,7 @@ for Tandem's kernels and for oneDNN on both sides, ATEN_CPU_CAPABILITY and MKL_E
 few loops of ours that only move memory, such as the update, are not capped.
 --hosts compares ranks of one device of one thread, one on each pretended host with links of --rate, and --ranks
 those on this host that send over loopback, beside as many devices in one process of ours: PyTorch tuned as ranks of
-DistributedDataParallel over gloo. The batch is that of all ranks. Normalisation is of each rank's rows on both sides.
+DistributedDataParallel over gloo. The batch is that of all ranks. Normalization is of each rank's rows on both sides.
 --busy compares beside other processes that compute at a lower priority.
 Each number is the median over all steps of all rounds. Writes training.csv and training.svg to FOLDER.
 """
@@ -46,7 +46,7 @@ OVER_RANKS = ["alexnet", "googlenet", "resnet18"]
 ONNX_NETS = ["squeezenet", "cifar10_quick"]  # that ONNX Runtime has all gradients for
 # Both dropout and the order of sums differ.
 FIRST_LOSS_TOLERANCE = 0.02
-COLOURS = {"tandem": "#1f78b4", "PyTorch tuned": "#fdbf6f", "PyTorch stock": "#cab2d6", "ONNX Runtime": "#b2df8a",
+COLORS = {"tandem": "#1f78b4", "PyTorch tuned": "#fdbf6f", "PyTorch stock": "#cab2d6", "ONNX Runtime": "#b2df8a",
            "tandem, ranks": "#1f78b4", "tandem, one process": "#a6cee3", "PyTorch, ranks": "#fdbf6f"}
 
 
@@ -254,7 +254,7 @@ def write_svg(path, rows, title):
         lines.append(f'<text x="8" y="{y + bar - 5}">{escape(name)}</text>')
         for row in group:
             length = width * row["images_per_second"] / longest
-            lines.append(f'<rect x="{left}" y="{y}" width="{length:.1f}" height="{bar - 3}" fill="{COLOURS[row["program"]]}"/>')
+            lines.append(f'<rect x="{left}" y="{y}" width="{length:.1f}" height="{bar - 3}" fill="{COLORS[row["program"]]}"/>')
             lines.append(f'<text x="{left + length + 4:.1f}" y="{y + bar - 5}">'
                          f'{row["images_per_second"]:.1f} {escape(row["program"])}</text>')
             y += bar

@@ -75,7 +75,7 @@ add_compile_options($<${gnu}:--param=ggc-min-heapsize=1000000>)
 
 # Hardening of every program, library and plugin (tests/cli/hardening_test.cpp reads the files): functions check their
 # stack and copies the size of their target; files are relocated when they are loaded, and what that wrote is read-only
-# afterwards. Sanitizers find more without the checks of _FORTIFY_SOURCE, which need an optimised build.
+# afterwards. Sanitizers find more without the checks of _FORTIFY_SOURCE, which need an optimized build.
 set(harden -fstack-protector-strong)
 if(NOT TANDEM_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "Rel")
   list(APPEND harden -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
@@ -85,10 +85,10 @@ add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${harden}>" $<$<COMPILE_LANGUAG
 add_link_options(LINKER:-z,relro,-z,now)
 
 # OpenMP for modules: teams of g++'s library, which oneDNN uses, with every compiler (plugins/cpu/team.h), and loops that
-# OpenMP's simd directive vectorises.
+# OpenMP's simd directive vectorizes.
 add_library(tandem_openmp INTERFACE)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  # It warns of each loop that it cannot vectorise.
+  # It warns of each loop that it cannot vectorize.
   target_compile_options(tandem_openmp INTERFACE -fopenmp-simd -Wno-pass-failed)
   target_link_libraries(tandem_openmp INTERFACE gomp)
   if(NOT TANDEM_SANITIZE STREQUAL "thread")

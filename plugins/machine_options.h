@@ -30,12 +30,12 @@ inline void require_sound(const tandem_topology& topology, int32_t devices) {
 // A copy of `given` in which the fields that an older host does not know are zero. Throws Refusal
 // if the number of devices, a speed or a time is out of range; `kind` is the backend's.
 inline tandem_machine_options checked(const tandem_machine_options& given, const char* kind) {
-  constexpr int32_t most_devices = 1024;
+  constexpr int32_t max_devices = 1024;
   tandem_machine_options options{};
   std::memcpy(&options, &given, std::min<size_t>(given.struct_size, sizeof options));
   options.struct_size = sizeof options;
-  if (options.device_count < 1 || options.device_count > most_devices) {
-    throw invalid(options.device_count, " ", kind, " devices; there can be 1 to ", most_devices);
+  if (options.device_count < 1 || options.device_count > max_devices) {
+    throw invalid(options.device_count, " ", kind, " devices; there can be 1 to ", max_devices);
   }
   require_not_negative("link bandwidth", options.link_bandwidth);
   require_not_negative("link latency", options.link_latency);

@@ -69,7 +69,7 @@ class RegularFile {
   // the disk. -1 of all others, and where the file system does not tell. What is kept of the
   // records in such a file would need far more memory than the file has bytes on the disk.
   [[nodiscard]] int64_t stored_of_hole() const {
-    constexpr int64_t small = int64_t{1} << 20, least_part = 16;
+    constexpr int64_t small = int64_t{1} << 20, min_part = 16;
     if (size_ <= small) return -1;
     int64_t stored = 0;
     for (off_t at = 0; at < size_;) {
@@ -78,7 +78,7 @@ class RegularFile {
       at = ::lseek(descriptor_, begin, SEEK_HOLE);
       if (at < 0) return -1;
       stored += at - begin;
-      if (stored >= size_ / least_part) return -1;
+      if (stored >= size_ / min_part) return -1;
     }
     return stored;
   }
@@ -119,13 +119,13 @@ class RegularFile {
   // The result of a system call, which is tried again where the disk fails.
   template <class Call>
   static ssize_t repeated(const Call& call) {
-    constexpr int most_tries = 4;
+    constexpr int max_tries = 4;
     auto pause = std::chrono::milliseconds(10);
     for (int tries = 1;; pause *= 4) {
       const ssize_t result = call();
       if (result >= 0 || (errno != EINTR && !is_failure(errno))) return result;
       if (errno == EINTR) continue;
-      if (tries++ == most_tries) return result;
+      if (tries++ == max_tries) return result;
       std::this_thread::sleep_for(pause);
     }
   }

@@ -7,7 +7,7 @@ namespace tandem::checker {
 
 namespace {
 
-// A 1x1 image is called NCHW whatever its neighbours are.
+// A 1x1 image is called NCHW whatever its neighbors are.
 tandem_tensor tensor_of(const Shape& shape, int32_t layout, int32_t dtype) {
   const bool plain = shape.h == 1 && shape.w == 1;
   return {shape, dtype, plain ? TANDEM_NCHW : layout};

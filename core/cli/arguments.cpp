@@ -160,7 +160,7 @@ void add_net_options(Command& command, NetChoice& choice) {
 void add_net_size_options(Command& command, NetChoice& choice) {
   command.add({
       {"--batch N", &choice.batch, "Images in the global batch (default: the net's)",
-       in_range(1, most_batch_images)},
+       in_range(1, max_batch_images)},
       {"--classes N", &choice.classes, "Classes (default: as the net's file has them)",
        in_range(1)},
       {"--image-size,--size N", &choice.size, "Height and width of the images (default: the net's)",

@@ -40,11 +40,11 @@ std::string split_text(const SplitAudit& split) {
   if (!split.bad.empty()) text += fmt::format(", {} of them damaged", split.bad.size());
   if (split.bytes > 0) text += ", " + human_bytes(split.bytes);
   text += "\n";
-  if (split.most_side > 0) {
-    text += split.least_side == split.most_side
-                ? fmt::format("  shorter side {} pixels\n", split.most_side)
+  if (split.max_side > 0) {
+    text += split.min_side == split.max_side
+                ? fmt::format("  shorter side {} pixels\n", split.max_side)
                 : fmt::format("  shorter side {} to {} pixels, half of them up to {}\n",
-                              split.least_side, split.most_side, split.median_side);
+                              split.min_side, split.max_side, split.median_side);
   }
   if (!split.formats.empty()) text += "  " + counts(split.formats);
   const std::string channels = channels_text(split.channels);
@@ -160,16 +160,15 @@ nlohmann::json to_json(const Audit& audit, const std::string& source) {
     for (const BadSample& one : split.bad) {
       bad.push_back({{"image", one.name}, {"reason", one.reason}});
     }
-    tree["splits"].push_back({{"name", split.name},
-                              {"images", split.samples},
-                              {"class_counts", split.class_counts},
-                              {"damaged", bad},
-                              {"formats", split.formats},
-                              {"bytes", split.bytes},
-                              {"shorter_side",
-                               {{"least", split.least_side},
-                                {"median", split.median_side},
-                                {"most", split.most_side}}}});
+    tree["splits"].push_back(
+        {{"name", split.name},
+         {"images", split.samples},
+         {"class_counts", split.class_counts},
+         {"damaged", bad},
+         {"formats", split.formats},
+         {"bytes", split.bytes},
+         {"shorter_side",
+          {{"least", split.min_side}, {"median", split.median_side}, {"most", split.max_side}}}});
   }
   return tree;
 }

@@ -1,5 +1,5 @@
 // What the program does when memory or threads run short. Libraries of kernels and of
-// threads, the dynamic loader and static initialisers do not survive a small allocation that fails:
+// threads, the dynamic loader and static initializers do not survive a small allocation that fails:
 // they crash, or compute by another kernel. So this program's malloc ends the program there, with
 // one line and exit code 1. Files are then as after a kill: whole. Large requests fail as usual,
 // since whoever makes them checks them and can say what they were for. Other programs on the
@@ -115,8 +115,8 @@ void prepare() {
   std::set_terminate(&on_terminate);
 }
 
-// Before the initialisers of any library.
-[[gnu::section(".preinit_array"), gnu::used]] void (*const first_initialiser)() = &prepare;
+// Before the initializers of any library.
+[[gnu::section(".preinit_array"), gnu::used]] void (*const first_initializer)() = &prepare;
 
 }  // namespace
 

@@ -33,7 +33,7 @@ struct Seen {
   StoredSample stored;
 };
 
-// The sum of the values and that of their squares. Neighbours are summed side by side, so that a
+// The sum of the values and that of their squares. Neighbors are summed side by side, so that a
 // compiler may do so in a vector.
 std::pair<double, double> sums_of(const float* values, int64_t count) {
   constexpr int64_t lanes = 64, block = 32 * lanes;  // short enough for float
@@ -115,9 +115,9 @@ void add_size(const StoredSample& stored, SplitAudit& split, std::vector<int64_t
 void set_sides(SplitAudit& split, std::vector<int64_t> sides) {
   if (sides.empty()) return;
   std::sort(sides.begin(), sides.end());
-  split.least_side = sides.front();
+  split.min_side = sides.front();
   split.median_side = sides[sides.size() / 2];
-  split.most_side = sides.back();
+  split.max_side = sides.back();
 }
 
 class Auditor {

@@ -42,7 +42,7 @@ struct SplitAudit {
   std::map<std::string, int64_t> formats;  // "JPEG" -> count
   std::map<int, int64_t> channels;         // as stored; 0: not known
   // Shorter sides in pixels; zeros: not known.
-  int64_t least_side = 0, median_side = 0, most_side = 0;
+  int64_t min_side = 0, median_side = 0, max_side = 0;
   int64_t bytes = 0;
   std::string notes;
 };

@@ -135,7 +135,7 @@ bool BatchFiller::is_read(int64_t first, int64_t last) const {
          });
 }
 
-// A row whose neighbour is damaged or missing stays as it is.
+// A row whose neighbor is damaged or missing stays as it is.
 void BatchFiller::mix(std::byte* memory, int64_t number, int64_t first, int64_t last) const {
   for (int64_t i = first; i + 1 < last; i += 2) {
     const TargetRow a = row_of(memory, i).image, b = row_of(memory, i + 1).image;

@@ -18,7 +18,7 @@ nlohmann::json splits_json(const Audit& audit) {
                       {"damaged", split.bad.size()},
                       {"damage", damage},
                       {"bytes", split.bytes > 0 ? human_bytes(split.bytes) : ""},
-                      {"shorter_side", {split.least_side, split.median_side, split.most_side}},
+                      {"shorter_side", {split.min_side, split.median_side, split.max_side}},
                       {"formats", split.formats}});
   }
   return splits;

@@ -27,7 +27,7 @@ json matrix_json(const Confusion& confusion, const std::vector<std::string>& nam
   return {{"classes", classes}, {"counts", counts}};
 }
 
-// A picture of all cells. Each pixel is a square of neighbouring classes, `block` of them on
+// A picture of all cells. Each pixel is a square of neighboring classes, `block` of them on
 // each side; on white, mistakes red, hits blue.
 DrawnPicture confusion_picture(const Confusion& confusion, const std::vector<int64_t>& order,
                                int64_t block) {

@@ -26,7 +26,7 @@ struct MetricRow {
 
 // The figures of each kind of row over epochs, as pages draw them: points of six digits, as in
 // {"val": {"loss": [[1, 2.31], ...]}}. What is not finite is left out, and a figure without points.
-// More than 400 points become 400 means of neighbours.
+// More than 400 points become 400 means of neighbors.
 [[nodiscard]] nlohmann::json curves_json(const std::vector<MetricRow>& rows,
                                          double epochs_per_step);
 

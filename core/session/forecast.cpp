@@ -307,7 +307,7 @@ class Forecaster {
   ForecastList list_;
 };
 
-int64_t most_memory(const Forecast& forecast) {
+int64_t max_memory(const Forecast& forecast) {
   return forecast.memory.empty()
              ? 0
              : *std::max_element(forecast.memory.begin(), forecast.memory.end());
@@ -356,7 +356,7 @@ const Forecast& fastest(const ForecastList& list) {
     if (forecast.refusal.empty() && forecast.fits) return forecast;
     needs +=
         fmt::format("; {}: {}", forecast.name,
-                    forecast.refusal.empty() ? human_bytes(most_memory(forecast)) + " on a device"
+                    forecast.refusal.empty() ? human_bytes(max_memory(forecast)) + " on a device"
                                              : forecast.refusal);
   }
   throw error("--strategy auto: no strategy fits{}", needs);

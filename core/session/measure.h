@@ -14,7 +14,7 @@
 namespace tandem {
 
 struct Measurement {
-  double step_seconds = 0;  // median distance between the ends of neighbouring steps
+  double step_seconds = 0;  // median distance between the ends of neighboring steps
   double fastest = 0, slowest = 0;
   // The same by the host's clock. The events of a paced machine are in model time.
   double wall_seconds = 0;

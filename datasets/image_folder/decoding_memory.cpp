@@ -12,8 +12,8 @@ namespace tandem::image_folder {
 namespace {
 
 constexpr int64_t pixel_limit = 100'000'000;
-constexpr double most_bytes = 600.0 * (1 << 20);
-constexpr double most_shown = 1e15;                // MiB; hostile headers ask for any number
+constexpr double max_bytes = 600.0 * (1 << 20);
+constexpr double max_shown = 1e15;                 // MiB; hostile headers ask for any number
 constexpr double large_picture = 32e6;             // pixels
 constexpr double large_bytes = 3 * large_picture;  // as 8 bits, B,G,R
 
@@ -70,9 +70,9 @@ bool drops_lower_bits(Bytes file) {
 }
 
 bool is_large_decoding(double bytes, const char* format, int64_t width, int64_t height) {
-  if (bytes > most_bytes) {
+  if (bytes > max_bytes) {
     throw sdk::skip("too large: a ", format, " of ", width, "x", height, " and this form takes ",
-                    static_cast<int64_t>(std::min(std::ceil(bytes / (1 << 20)), most_shown)),
+                    static_cast<int64_t>(std::min(std::ceil(bytes / (1 << 20)), max_shown)),
                     " MiB of memory to decode; 600 MiB are the limit");
   }
   return bytes > large_bytes;
@@ -82,7 +82,7 @@ void require_memory(double bytes) {
   constexpr double beside = 4 << 20;  // what libraries keep beside the pixels
   bytes += bytes / 4 + beside;
   // Else a compiler may leave out an allocation that nothing uses.
-  void* volatile tried = std::malloc(static_cast<size_t>(std::clamp(bytes, 1.0, most_bytes)));
+  void* volatile tried = std::malloc(static_cast<size_t>(std::clamp(bytes, 1.0, max_bytes)));
   if (tried == nullptr) throw std::bad_alloc();
   std::free(tried);
 }

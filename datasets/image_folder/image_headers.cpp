@@ -26,7 +26,7 @@ bool is_pnm(Bytes file) {
   return has_name && (file[2] == ' ' || (file[2] >= '\t' && file[2] <= '\r'));
 }
 
-// What the fourth channel is: 0 something, 1 alpha that the colours are multiplied by, 2 alpha that
+// What the fourth channel is: 0 something, 1 alpha that the colors are multiplied by, 2 alpha that
 // they are not (and 999, of Corel Draw).
 constexpr uint64_t extra_samples = 0x0152, multiplied = 1;
 
@@ -253,9 +253,9 @@ TiffForm tiff_form(Bytes file) {
     if (says_own_alpha(read, tag, at)) form.own_alpha = true;
     if (tag != 0x0102) return;
     // A value for each channel; what has no room in the tag is where it says.
-    constexpr uint64_t most_channels = 4;
+    constexpr uint64_t max_channels = 4;
     const uint64_t length = value_bytes(read, at);
-    const uint64_t count = std::min(read(at + 4, 4), most_channels);
+    const uint64_t count = std::min(read(at + 4, 4), max_channels);
     const size_t begin = read(at + 4, 4) * length <= 4 ? at + 8 : read(at + 8, 4);
     for (uint64_t i = 0; i < count && begin + length * (i + 1) <= file.size(); ++i) {
       form.bits = std::max(form.bits, static_cast<int>(read(begin + length * i, length)));

@@ -41,7 +41,7 @@ struct TiffForm {
   double channels = 1;                   // of a pixel
   double strip_rows = 4294967295.0;      // all, if it says nothing
   double tile_width = 0, tile_rows = 0;  // 0: strips
-  bool own_alpha = false;                // colours are not multiplied by alpha ("unassociated")
+  bool own_alpha = false;                // colors are not multiplied by alpha ("unassociated")
 };
 [[nodiscard]] TiffForm tiff_form(Bytes file);
 
@@ -60,12 +60,12 @@ struct WebpForm {
 [[nodiscard]] const char* damage_of(Bytes file);
 
 // A whole PNG (damage_of() is null) in `room`, without the chunks that do not change its pixels as
-// they are read here: libpng writes to stderr about colour profiles and texts that it dislikes.
+// they are read here: libpng writes to stderr about color profiles and texts that it dislikes.
 [[nodiscard]] Bytes without_notes(Bytes png, std::vector<unsigned char>& room);
 
-// Whether libtiff multiplies the colours of this TIFF by its alpha where OpenCV decodes it.
+// Whether libtiff multiplies the colors of this TIFF by its alpha where OpenCV decodes it.
 [[nodiscard]] bool is_multiplied(Bytes tiff);
-// A TIFF for which is_multiplied() holds in `room`, marked as if that were done: then its colours
+// A TIFF for which is_multiplied() holds in `room`, marked as if that were done: then its colors
 // are decoded as they are stored.
 [[nodiscard]] Bytes with_colors_kept(Bytes tiff, std::vector<unsigned char>& room);
 

@@ -96,7 +96,7 @@ void read_sample(Reader& reader, const picture::Size& whole,
   picture::transform(view, whole, plan, options, number, seed, pixels);
 }
 
-// The calling thread's reader of gray or of colour pictures, while it is used for one picture.
+// The calling thread's reader of gray or of color pictures, while it is used for one picture.
 class ThreadReader {
  public:
   explicit ThreadReader(bool gray) : reader_(of_thread(gray)) {}

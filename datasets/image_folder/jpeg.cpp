@@ -55,7 +55,7 @@ void mix_inks(const unsigned char* inks, int count, bool gray, unsigned char* pi
     int bgr[3];
     for (int c = 0; c < 3; ++c) bgr[c] = (inks[2 - c] * inks[3] + 127) / 255;
     if (gray) {
-      // ITU-R BT.601, as for every other colour picture
+      // ITU-R BT.601, as for every other color picture
       *pixels++ =
           static_cast<unsigned char>((bgr[0] * 1868 + bgr[1] * 9617 + bgr[2] * 4899 + 8192) >> 14);
     } else {
@@ -181,7 +181,7 @@ picture::View Jpeg::decode(bool gray, int shrink, const picture::Part& part,
   picture::View view;
   view.channels = gray ? 1 : 3;
   view.shrunk = shrink;
-  // Two more columns on each side, because at its edges the library interpolates colours as if the
+  // Two more columns on each side, because at its edges the library interpolates colors as if the
   // picture ended there.
   constexpr int margin = 2;
   const int columns = (size().width + shrink - 1) / shrink;

@@ -17,7 +17,7 @@ using picture::beginning_of;
 using picture::extension_of;
 using picture::lower_case;
 
-constexpr int64_t largest_class = 1'000'000;
+constexpr int64_t max_class = 1'000'000;
 constexpr size_t longest_line = 1 << 16;
 
 struct Line {
@@ -49,8 +49,8 @@ ListEntry caffe_entry(std::string_view line, const Line& place) {
     throw wrong(place, "the class '", beginning_of(label),
                 "' must be a number from 0 on (a list with class names is CSV: path,label)");
   }
-  if (number > largest_class) {
-    throw wrong(place, "the class number ", number, " is absurd; at most ", largest_class);
+  if (number > max_class) {
+    throw wrong(place, "the class number ", number, " is absurd; at most ", max_class);
   }
   return {std::string(trimmed(line.substr(0, gap))), std::to_string(number), "", place.line};
 }

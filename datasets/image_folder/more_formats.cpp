@@ -38,7 +38,7 @@ class Gif {
     find_frame();
     const GifImageDesc frame = gif_->Image;
     const ColorMapObject* colors = frame.ColorMap != nullptr ? frame.ColorMap : gif_->SColorMap;
-    if (colors == nullptr) throw sdk::skip("damaged GIF: it has no colours");
+    if (colors == nullptr) throw sdk::skip("damaged GIF: it has no colors");
     check_extent(frame.Width, frame.Height);
     if (frame.Left >= gif_->SWidth || frame.Top >= gif_->SHeight) {
       throw sdk::skip("damaged GIF: its first frame is outside of the picture");
@@ -102,7 +102,7 @@ class Gif {
     unsigned char* pixels = canvas.ptr(y);
     for (size_t i = 0; i < row.size(); ++i) {
       const int64_t x = left + static_cast<int64_t>(i);
-      if (row[i] >= colors.ColorCount) throw sdk::skip("damaged GIF: it names a missing colour");
+      if (row[i] >= colors.ColorCount) throw sdk::skip("damaged GIF: it names a missing color");
       if (x < 0 || x >= canvas.cols) continue;
       const GifColorType& color = colors.Colors[row[i]];
       pixels[3 * x] = color.Blue;

@@ -24,7 +24,7 @@ void put(std::string& text, const std::string& value) {
 }
 
 constexpr uint64_t longest_name = 1 << 16;  // as of a line in a list
-constexpr uint64_t largest_picture = 1 << 30;
+constexpr uint64_t max_picture = 1 << 30;
 
 // Reads numbers and texts of the index. Refusal for a read beyond its end.
 class Cursor {
@@ -114,7 +114,7 @@ PackedPicture read_picture(Cursor& cursor, const PackHeader& header, const PackI
       one.bytes > header.index_offset - one.offset) {
     refuse("is not inside the pack");
   }
-  if (one.bytes > largest_picture) refuse("has ", one.bytes, " bytes, over 1 GiB");
+  if (one.bytes > max_picture) refuse("has ", one.bytes, " bytes, over 1 GiB");
   if (one.label >= index.class_names.size() || one.split >= index.splits.size()) {
     refuse("has a class or split that does not exist");
   }
@@ -184,8 +184,8 @@ PackIndex parse_index(const ReadBytes& read, const PackHeader& header, const std
   PackIndex index;
   index.class_names = texts(cursor, "a class");
   index.splits = texts(cursor, "a split");
-  constexpr size_t least_entry = 32;
-  for (uint64_t left = cursor.count(least_entry); left > 0; --left) {
+  constexpr size_t min_entry = 32;
+  for (uint64_t left = cursor.count(min_entry); left > 0; --left) {
     index.pictures.push_back(read_picture(cursor, header, index));
   }
   if (!cursor.at_end()) cursor.refuse("the index continues after its last picture");

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t pictures_mark = 0x803, labels_mark = 0x801;  // bytes, of 3 and of 1 dimensions
 constexpr int64_t pictures_header = 16, labels_header = 8;
-constexpr uint64_t largest_side = 16384;
+constexpr uint64_t max_side = 16384;
 
 bool contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
@@ -110,9 +110,9 @@ MnistIdx::Pictures MnistIdx::read_pictures(const std::string& path) {
   require_unpacked(path);
   files_.emplace_back(path);
   const auto [mark, count, height, width] = read_header<4>(files_.back(), pictures_mark);
-  if (height < 1 || width < 1 || height > largest_side || width > largest_side) {
+  if (height < 1 || width < 1 || height > max_side || width > max_side) {
     throw sdk::invalid(path, ": byte 8: pictures of ", width, "x", height, "; sides go from 1 to ",
-                       largest_side);
+                       max_side);
   }
   if (count < 1) throw sdk::invalid(path, ": byte 4: holds no picture");
   const auto bytes = static_cast<int64_t>(height * width);

@@ -22,7 +22,7 @@ struct Span {
 // times smaller.
 [[nodiscard]] Span span_of(double begin, double length, int whole, int shrunk, Filter filter);
 
-// Position i is the sum of `taps` neighbouring pixels from first[i] on, tap t with the weight
+// Position i is the sum of `taps` neighboring pixels from first[i] on, tap t with the weight
 // weights[t * count + i].
 struct Axis {
   int count = 0, taps = 0;

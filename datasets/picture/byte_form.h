@@ -9,7 +9,7 @@ namespace tandem::picture {
 
 // The nearest byte, ties to even.
 [[nodiscard]] unsigned char nearest_byte(float value);
-// The mean of a plane, in the net's order of colours.
+// The mean of a plane, in the net's order of colors.
 [[nodiscard]] float mean_of_plane(const TransformOptions& options, int plane);
 
 // Fills in whether pictures can be bytes and how they become floats. If they cannot, the host gets

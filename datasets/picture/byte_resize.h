@@ -13,7 +13,7 @@
 
 namespace tandem::picture {
 
-// An axis of the part that is wanted. Position i is the sum of counts[i] neighbouring pixels from
+// An axis of the part that is wanted. Position i is the sum of counts[i] neighboring pixels from
 // first[i] on, tap t with weights[i * most + t].
 struct ByteAxis {
   bool is_copy = false;  // nothing is resized: position i is pixel first[i]

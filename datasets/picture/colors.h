@@ -1,4 +1,4 @@
-// Changes of colour, in place, on planes of 0 to 255; a result stays in that range. `factor` 1
+// Changes of color, in place, on planes of 0 to 255; a result stays in that range. `factor` 1
 // changes nothing, 0 is black, flat, gray or blurred. Gray planes have no saturation and no hue.
 // The planes are B,G,R (or gray); `rgb`: R,G,B.
 #pragma once

@@ -36,10 +36,10 @@ void DataFile::require_stored() const {
 
 // In pieces, as a hole in the file has zero bytes: it is refused before it takes memory.
 std::string text_of_file(const std::string& path) {
-  constexpr int64_t most_bytes = int64_t{1} << 32;
+  constexpr int64_t max_bytes = int64_t{1} << 32;
   constexpr int64_t piece_bytes = int64_t{1} << 20;
   const DataFile file(path);
-  if (file.size() > most_bytes) throw sdk::invalid(path, ": is over 4 GiB");
+  if (file.size() > max_bytes) throw sdk::invalid(path, ": is over 4 GiB");
   std::string text;
   for (int64_t at = 0; at < file.size(); at += piece_bytes) {
     const auto begin = static_cast<size_t>(at);

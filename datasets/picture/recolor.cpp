@@ -32,7 +32,7 @@ struct Drawn {
   double sign;
 };
 
-// Draws the same operations for geometry and colours; each uses its own.
+// Draws the same operations for geometry and colors; each uses its own.
 template <class Function>
 void for_each_drawn(const TransformOptions& options, uint64_t index, uint64_t seed,
                     Function&& function) {

@@ -1,4 +1,4 @@
-// Colour jitter, and RandAugment (Cubuk et al., 2019) with torchvision's operations and ranges.
+// Color jitter, and RandAugment (Cubuk et al., 2019) with torchvision's operations and ranges.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace tandem::picture {
 
-// Whether any option changes colours.
+// Whether any option changes colors.
 [[nodiscard]] bool recolors(const TransformOptions& options);
 
 // Whether RandAugment is on and strong enough to move pixels.
 [[nodiscard]] bool may_move_pixels(const TransformOptions& options);
 
 // The operations of RandAugment that move pixels of a sample: shears, shifts, rotations. They are
-// applied before those that change colours, whatever their order.
+// applied before those that change colors, whatever their order.
 [[nodiscard]] Affine random_geometry(const TransformOptions& options, const Size& crop,
                                      uint64_t index, uint64_t seed);
 
 // `planes` hold pixel - mean, and become (pixel - mean) * scale. Jitter: brightness, contrast,
-// saturation, hue, in this order; then RandAugment's colours.
+// saturation, hue, in this order; then RandAugment's colors.
 void recolor(const TransformOptions& options, Draws& draws, uint64_t index, uint64_t seed,
              const Planes& planes);
 

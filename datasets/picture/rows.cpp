@@ -80,7 +80,7 @@ TANDEM_INTO_CLONES Pixel value_of(const float* row, const Axis& axis,
   return (sum - mean * inside) * finish.scale;
 }
 
-// Four pixels at a time, so that four neighbours of one channel are stored together.
+// Four pixels at a time, so that four neighbors of one channel are stored together.
 template <int channels, int taps, bool plain>
 TANDEM_INTO_CLONES void finish_taps(const float* row, const Axis& axis, RowFinish<float> finish) {
   int i = 0;

@@ -53,15 +53,15 @@ Region plain_region(const Size& whole, const TransformOptions& options, uint32_t
 Region resized_region(const Size& whole, const TransformOptions& options, Draws& draws) {
   const double columns = whole.width, rows = whole.height;
   for (int i = 0; i < crop_attempts; ++i) {
-    const double area = columns * rows * draws.between(options.least_area, options.most_area);
+    const double area = columns * rows * draws.between(options.min_area, options.max_area);
     const double ratio =
-        std::exp(draws.between(std::log(options.least_ratio), std::log(options.most_ratio)));
+        std::exp(draws.between(std::log(options.min_ratio), std::log(options.max_ratio)));
     const double w = std::round(std::sqrt(area * ratio)), h = std::round(std::sqrt(area / ratio));
     const uint32_t across = draws.bits(), down = draws.bits();
     if (w < 1 || h < 1 || w > columns || h > rows) continue;
     return {place(columns, w, across), place(rows, h, down), w, h};
   }
-  const double ratio = std::clamp(columns / rows, options.least_ratio, options.most_ratio);
+  const double ratio = std::clamp(columns / rows, options.min_ratio, options.max_ratio);
   const double w = std::max(1.0, std::round(std::min(columns, rows * ratio)));
   const double h = std::max(1.0, std::round(std::min(rows, columns / ratio)));
   return {std::floor((columns - w) / 2), std::floor((rows - h) / 2), w, h};
@@ -157,8 +157,8 @@ Plan make_plan(const Size& whole, const TransformOptions& options, uint64_t inde
   Draws draws = draws_for(placing, index, seed);
   const uint32_t across = draws.bits(), down = draws.bits(), mirroring = draws.bits();
   plan.mirrored = options.mirror && (mirroring & 1U) != 0;
-  plan.region = options.most_area > 0 ? resized_region(whole, options, draws)
-                                      : plain_region(whole, options, across, down);
+  plan.region = options.max_area > 0 ? resized_region(whole, options, draws)
+                                     : plain_region(whole, options, across, down);
   Draws turns = draws_for(turning, index, seed);
   if (options.rotation > 0) {
     plan.affine = turned_by(turns.between(-options.rotation, options.rotation));

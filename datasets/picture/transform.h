@@ -1,5 +1,5 @@
 // From a picture to the input of a net: a region of it, resampled to the crop, perhaps mirrored,
-// rotated and recoloured, then (pixel - mean) * scale, as C,H,W floats. A pure function of the
+// rotated and recolored, then (pixel - mean) * scale, as C,H,W floats. A pure function of the
 // options, the picture, the sample's index and its seed.
 #pragma once
 

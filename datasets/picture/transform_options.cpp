@@ -40,14 +40,14 @@ void read_area(const sdk::Attributes& attributes, TransformOptions& t) {
   if (!area.empty()) {
     require(area.size() == 2 && area[0] > 0 && area[0] <= area[1] && area[1] <= 1, "crop_area",
             "above 0 and at most 1, as 0.08,1");
-    t.least_area = area[0];
-    t.most_area = area[1];
+    t.min_area = area[0];
+    t.max_area = area[1];
   }
   if (!ratio.empty()) {
     require(ratio.size() == 2 && ratio[0] > 0 && ratio[0] <= ratio[1], "crop_ratio",
             "of width to height, above 0, as 0.75,1.333");
-    t.least_ratio = ratio[0];
-    t.most_ratio = ratio[1];
+    t.min_ratio = ratio[0];
+    t.max_ratio = ratio[1];
   }
   if (!area.empty() && t.pad > 0) throw sdk::invalid("crop_area and pad exclude each other");
 }

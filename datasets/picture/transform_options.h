@@ -21,9 +21,9 @@ struct TransformOptions {
   bool random = false;  // training: what follows happens; otherwise the centre is cropped
   bool mirror = false;  // half of the samples
   int pad = 0;          // pixels of the mean around the picture, once it has its size
-  double least_area = 0, most_area = 0;  // random resized crop: share of the picture; 0: none
-  double least_ratio = 0.75, most_ratio = 4.0 / 3;  // and width / height
-  double rotation = 0;                              // up to so many degrees either way
+  double min_area = 0, max_area = 0;  // random resized crop: share of the picture; 0: none
+  double min_ratio = 0.75, max_ratio = 4.0 / 3;  // and width / height
+  double rotation = 0;                           // up to so many degrees either way
   std::array<double, 4> jitter{};  // brightness, contrast, saturation (0.4: 0.6 to 1.4), hue
   int random_operations = 0;       // RandAugment: how many of its operations,
   double magnitude = 0;            // and how strong, 0 to 30

@@ -27,7 +27,7 @@ class Dice {
   int whole(int low, int high) {
     return static_cast<int>(std::floor(between(low, static_cast<double>(high) + 1)));
   }
-  cv::Vec3d colour() { return {between(20, 235), between(20, 235), between(20, 235)}; }
+  cv::Vec3d color() { return {between(20, 235), between(20, 235), between(20, 235)}; }
 
  private:
   uint64_t seed_;
@@ -38,19 +38,19 @@ class Dice {
   tandem_random4 block_{};
 };
 
-cv::Scalar scalar(const cv::Vec3d& colour) {
-  return {colour[0], colour[1], colour[2]};
+cv::Scalar scalar(const cv::Vec3d& color) {
+  return {color[0], color[1], color[2]};
 }
 
-// Colours that differ enough for a person to tell them apart.
-cv::Vec3d colour_unlike(Dice& dice, const cv::Vec3d& other) {
-  cv::Vec3d colour = dice.colour();
-  for (int i = 0; i < 20 && cv::norm(colour - other) < 140; ++i) colour = dice.colour();
-  return colour;
+// Colors that differ enough for a person to tell them apart.
+cv::Vec3d color_unlike(Dice& dice, const cv::Vec3d& other) {
+  cv::Vec3d color = dice.color();
+  for (int i = 0; i < 20 && cv::norm(color - other) < 140; ++i) color = dice.color();
+  return color;
 }
 
-// A slope of two near colours under soft blotches.
-cv::Mat background(Dice& dice, int side, const cv::Vec3d& colour) {
+// A slope of two near colors under soft blotches.
+cv::Mat background(Dice& dice, int side, const cv::Vec3d& color) {
   const cv::Vec3d slope(dice.between(-25, 25), dice.between(-25, 25), dice.between(-25, 25));
   const double angle = dice.between(0, 2 * std::numbers::pi);
   const int cells = dice.whole(4, 10);
@@ -65,7 +65,7 @@ cv::Mat background(Dice& dice, int side, const cv::Vec3d& colour) {
       const double along = (x * std::cos(angle) + y * std::sin(angle)) / side;
       for (int c = 0; c < 3; ++c) {
         image.at<cv::Vec3b>(y, x)[c] =
-            cv::saturate_cast<uchar>(colour[c] + along * slope[c] + blotches.at<float>(y, x));
+            cv::saturate_cast<uchar>(color[c] + along * slope[c] + blotches.at<float>(y, x));
       }
     }
   }
@@ -82,7 +82,7 @@ void draw_distractors(Dice& dice, cv::Mat& image) {
     const cv::Point to(from.x + static_cast<int>(length * std::cos(angle)),
                        from.y + static_cast<int>(length * std::sin(angle)));
     const int thickness = std::max(1, static_cast<int>(dice.between(0.008, 0.025) * side));
-    cv::line(image, from, to, scalar(dice.colour()), thickness, cv::LINE_AA);
+    cv::line(image, from, to, scalar(dice.color()), thickness, cv::LINE_AA);
   }
 }
 
@@ -101,29 +101,29 @@ Corners around(cv::Point2d centre, int count, std::initializer_list<double> radi
 }
 
 void draw_cross(cv::Mat& image, cv::Point2d centre, double radius, double turn,
-                const cv::Scalar& colour) {
+                const cv::Scalar& color) {
   const double wide = radius, narrow = radius * 0.3;
   for (const double quarter : {0.0, std::numbers::pi / 2}) {
     const cv::RotatedRect bar(centre, cv::Size2d(2 * wide, 2 * narrow),
                               static_cast<float>((turn + quarter) * 180 / std::numbers::pi));
     std::array<cv::Point2f, 4> corners;
     bar.points(corners.data());
-    cv::fillConvexPoly(image, Corners(corners.begin(), corners.end()), colour, cv::LINE_AA);
+    cv::fillConvexPoly(image, Corners(corners.begin(), corners.end()), color, cv::LINE_AA);
   }
 }
 
 void draw_shape(cv::Mat& image, std::string_view name, cv::Point2d centre, double radius,
-                double turn, const cv::Scalar& colour) {
+                double turn, const cv::Scalar& color) {
   const auto fill = [&](const Corners& corners) {
-    cv::fillPoly(image, std::vector<Corners>{corners}, colour, cv::LINE_AA);
+    cv::fillPoly(image, std::vector<Corners>{corners}, color, cv::LINE_AA);
   };
   const cv::Point middle(centre);
   const int r = static_cast<int>(radius);
   if (name == "circle") {
-    cv::circle(image, middle, r, colour, cv::FILLED, cv::LINE_AA);
+    cv::circle(image, middle, r, color, cv::FILLED, cv::LINE_AA);
   } else if (name == "ring") {
-    cv::circle(image, middle, static_cast<int>(0.8 * radius), colour,
-               static_cast<int>(0.4 * radius), cv::LINE_AA);
+    cv::circle(image, middle, static_cast<int>(0.8 * radius), color, static_cast<int>(0.4 * radius),
+               cv::LINE_AA);
   } else if (name == "square") {
     fill(around(centre, 4, {radius}, turn));
   } else if (name == "triangle") {
@@ -131,7 +131,7 @@ void draw_shape(cv::Mat& image, std::string_view name, cv::Point2d centre, doubl
   } else if (name == "star") {
     fill(around(centre, 10, {radius * 1.1, radius * 0.45}, turn));
   } else {
-    draw_cross(image, centre, radius, turn, colour);
+    draw_cross(image, centre, radius, turn, color);
   }
 }
 
@@ -153,14 +153,14 @@ void add_grain(Dice& dice, cv::Mat& image) {
 cv::Mat draw(size_t class_index, int size, uint64_t seed, uint64_t number) {
   Dice dice(seed, class_index, number);
   const int side = size * oversampling;
-  const cv::Vec3d behind = dice.colour();
+  const cv::Vec3d behind = dice.color();
   cv::Mat image = background(dice, side, behind);
   draw_distractors(dice, image);
   const double radius = dice.between(0.22, 0.36) * side;
   const cv::Point2d centre(dice.between(radius, side - radius),
                            dice.between(radius, side - radius));
   draw_shape(image, class_names.at(class_index), centre, radius,
-             dice.between(0, 2 * std::numbers::pi), scalar(colour_unlike(dice, behind)));
+             dice.between(0, 2 * std::numbers::pi), scalar(color_unlike(dice, behind)));
   cv::Mat small;
   cv::resize(image, small, {size, size}, 0, 0, cv::INTER_AREA);
   add_grain(dice, small);

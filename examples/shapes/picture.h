@@ -1,4 +1,4 @@
-// One drawn shape in clutter: its colour, place, size and angle at random, on a textured
+// One drawn shape in clutter: its color, place, size and angle at random, on a textured
 // background, among lines that belong to nothing. A pure function of its arguments.
 #pragma once
 

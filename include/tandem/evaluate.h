@@ -1,5 +1,5 @@
 // Evaluating a run: its accuracy on a data set, exactly, with the run's own classes, input size and
-// normalisation.
+// normalization.
 #pragma once
 
 #include <cstdint>

@@ -73,7 +73,7 @@ struct ExportOptions {
   bool softmax = false;          // probabilities instead of scores
   bool fold_batch_norm = false;  // into the weights before them
   // The size of the pictures that the model takes, R,G,B or gray, 0 to 255. It resizes, crops and
-  // normalises them as predict() does. 0: it takes what the net takes.
+  // normalizes them as predict() does. 0: it takes what the net takes.
   int64_t picture_height = 0, picture_width = 0;
 };
 struct ExportResult {

@@ -16,7 +16,7 @@
 
 namespace tandem {
 
-constexpr int64_t most_batch_images = 1'000'000'000;  // of all devices together
+constexpr int64_t max_batch_images = 1'000'000'000;  // of all devices together
 
 // The options of `tandem train` (docs/reference/commands.md). The run folder keeps them, so that a
 // run can be resumed, tested and used for predictions.

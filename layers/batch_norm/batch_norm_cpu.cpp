@@ -16,7 +16,7 @@ using namespace tandem::layers;
 // local until they are stored, so that the compiler does not have to assume that stores change the
 // values to be loaded next.
 template <class T, bool fuses_relu>
-struct Normalise {
+struct Normalize {
   const T* x;
   T* y;
   const float *high, *low, *scale;
@@ -94,9 +94,9 @@ class BatchNormCpu : public NormKernel {
       const T* x = pass.input<T>(0);
       T* y = pass.output<T>(0);
       if (fuses_relu_) {
-        channels_.visit_all(call.threads, Normalise<T, true>{x, y, high, low, scale});
+        channels_.visit_all(call.threads, Normalize<T, true>{x, y, high, low, scale});
       } else {
-        channels_.visit_all(call.threads, Normalise<T, false>{x, y, high, low, scale});
+        channels_.visit_all(call.threads, Normalize<T, false>{x, y, high, low, scale});
       }
     });
   }
@@ -119,7 +119,7 @@ class BatchNormCpu : public NormKernel {
     if (kept_) {
       float* zero = values(pass, 0);
       std::fill_n(zero, channels_.count, 0.0F);
-      channels_.visit_all(call.threads, Normalise<T, false>{dy, dx, zero, zero, scale});
+      channels_.visit_all(call.threads, Normalize<T, false>{dy, dx, zero, zero, scale});
       return;
     }
     const float* sums =

@@ -51,7 +51,7 @@ inline void merge_moments(int64_t channels, float* target, const float* const* s
 }
 
 // For each channel the mean as two floats, since x - high is exact for x near it, and 1 / the
-// standard deviation: ((x - high) - low) * scale is the normalised value.
+// standard deviation: ((x - high) - low) * scale is the normalized value.
 struct ChannelNorm {
   float *high, *low, *scale;
 

@@ -1,7 +1,7 @@
 // BatchNormScale: a BatchNorm with the Scale that usually follows it as one layer, y = weight * (x
 // - mean) / sqrt(variance + eps) + bias per channel. Its weights are those of a BatchNorm, then the
 // factors and biases. In net files also `type: "BatchNorm"` with `batch_norm_param { scale_bias:
-// true }`. It is a type of its own because its backward pass reads x: no normalised values are
+// true }`. It is a type of its own because its backward pass reads x: no normalized values are
 // stored, and a ReLU after it can be fused in training, too.
 #pragma once
 

@@ -1,6 +1,6 @@
 // The device code of BatchNormScale on NVIDIA GPUs. Statistics and coefficients are those of
 // BatchNorm: for each channel high, low and scale, of which ((x - high) - low) * scale is the
-// normalised value.
+// normalized value.
 #pragma once
 
 #include "layers/batch_norm/batch_norm_bodies_cuda.h"
@@ -83,7 +83,7 @@ struct BatchNormScaleGradientTerms {
   const T *dy, *x;
   bool fuses_relu;
 };
-// The sums of dy and of dy * x', where x' is the normalised x.
+// The sums of dy and of dy * x', where x' is the normalized x.
 struct BatchNormScaleStoreGradients {
   TANDEM_HOST_DEVICE void operator()(int64_t channel, const cuda::Pair& sums) const {
     const auto low = static_cast<double>(coefficients[channels + channel]);

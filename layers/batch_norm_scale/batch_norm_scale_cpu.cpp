@@ -47,7 +47,7 @@ class BatchNormScaleCpu : public NormKernel {
     set_factors(pass, norm, factor);
     with_elements(dtype_, [&](auto element) {
       using T = decltype(element);
-      normalise<T>(call, pass.input<T>(0), pass.addend<T>(), pass.output<T>(0),
+      normalize<T>(call, pass.input<T>(0), pass.addend<T>(), pass.output<T>(0),
                    {norm.high, norm.low, factor, pass.weight(BatchNormScale::biases)}, fuses_relu_);
     });
   }
@@ -56,7 +56,7 @@ class BatchNormScaleCpu : public NormKernel {
     sums_of_gradients(call, pass, pass.statistics());
   }
 
-  // dx = (dy - mean(dy) - x' * mean(dy * x')) * weight / sqrt(variance + eps), x' normalised
+  // dx = (dy - mean(dy) - x' * mean(dy * x')) * weight / sqrt(variance + eps), x' normalized
   void backward_data(const Call& call, const Pass& pass) const {
     with_elements(dtype_, [&](auto element) { backward_of<decltype(element)>(call, pass); });
   }
@@ -96,7 +96,7 @@ class BatchNormScaleCpu : public NormKernel {
       slope[i] = kept_ ? 0 : sums[c + i] * each * norm.scale[i];
     }
     if (kept_ && !applies_relu_gradient_) {
-      return normalise<T>(call, dy, nullptr, dx, {mean, mean, factor, mean}, false);
+      return normalize<T>(call, dy, nullptr, dx, {mean, mean, factor, mean}, false);
     }
     const T* x = pass.input<T>(0);
     const float* bias = pass.weight(BatchNormScale::biases);
@@ -107,10 +107,10 @@ class BatchNormScaleCpu : public NormKernel {
   }
 
   template <class T>
-  void normalise(const Call& call, const T* x, const T* addend, T* y, const NormValues& values,
+  void normalize(const Call& call, const T* x, const T* addend, T* y, const NormValues& values,
                  bool fuses_relu) const {
     channels_.for_units(call.threads, [&](int64_t begin, int64_t end) {
-      kernels_.of(T{}).normalise(channels_, begin, end, x, addend, y, values, fuses_relu);
+      kernels_.of(T{}).normalize(channels_, begin, end, x, addend, y, values, fuses_relu);
     });
   }
 
@@ -144,7 +144,7 @@ class BatchNormScaleCpu : public NormKernel {
   // Whether the sums of the backward pass are those of the rows, which no statistics pass gives.
   [[nodiscard]] bool has_own_sums() const { return kept_ || per_device_; }
 
-  // The sums of dy, then those of dy times the normalised x.
+  // The sums of dy, then those of dy times the normalized x.
   const float* sums_for(const Call& call, const Pass& pass) const {
     return has_own_sums() ? sums_of_gradients(call, pass, local<float>(pass)) : pass.statistics();
   }

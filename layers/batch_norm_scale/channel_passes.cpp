@@ -51,7 +51,7 @@ constexpr int vector_lanes = static_cast<int>(hn::MaxLanes(Tag<Lanes>()));
 template <int Lanes>
 constexpr int vectors = Lanes / vector_lanes<Lanes>;
 
-// The values of the channels of a row: of one channel if step is 0, of neighbours if it is 1.
+// The values of the channels of a row: of one channel if step is 0, of neighbors if it is 1.
 template <class D>
 HWY_INLINE hn::Vec<D> load_values(D d, const float* values, int64_t channel, int64_t step) {
   return step == 0 ? hn::Set(d, values[channel]) : hn::LoadU(d, values + channel);
@@ -228,7 +228,7 @@ void normalise_or_add(const Channels& channels, int64_t begin, int64_t end, cons
 }
 
 template <class T>
-void normalise(const Channels& channels, int64_t begin, int64_t end, const T* x, const T* addend,
+void normalize(const Channels& channels, int64_t begin, int64_t end, const T* x, const T* addend,
                T* y, const NormValues& values, bool fuses_relu) {
   if (addend == nullptr) {
     normalise_or_add<T, false>(channels, begin, end, x, addend, y, values, fuses_relu);
@@ -258,7 +258,7 @@ void gradient(const Channels& channels, int64_t begin, int64_t end, const T* x, 
 }
 
 template <class T>
-constexpr ChannelPasses<T> passes{moments<T>, normalise<T>, products<T>, gradient<T>};
+constexpr ChannelPasses<T> passes{moments<T>, normalize<T>, products<T>, gradient<T>};
 
 const ChannelKernels* table() {
   static const ChannelKernels kernels{hwy::TargetName(HWY_TARGET), passes<float>, passes<bfloat16>};

@@ -10,11 +10,11 @@
 
 namespace tandem::layers {
 
-// Values of the channels. The normalised value of x is ((x - high) - low) / the deviation.
+// Values of the channels. The normalized value of x is ((x - high) - low) / the deviation.
 struct NormValues {
   const float *high, *low;
   const float* factor;           // times x - high - low, or times the gradient
-  const float* bias = nullptr;   // added in normalise, and where a ReLU is fused
+  const float* bias = nullptr;   // added in normalize, and where a ReLU is fused
   const float* mean = nullptr;   // of dy, in gradient
   const float* slope = nullptr;  // in gradient
 };
@@ -27,10 +27,10 @@ struct ChannelPasses {
                   double* first, double* second);
   // y = (x - high - low) * factor + bias, as it is stored. To that the addend is added, unless it
   // is nullptr, and a ReLU applied to the result as it is stored. y may be x.
-  void (*normalise)(const Channels&, int64_t begin, int64_t end, const T* x, const T* addend, T* y,
+  void (*normalize)(const Channels&, int64_t begin, int64_t end, const T* x, const T* addend, T* y,
                     const NormValues& values, bool fuses_relu);
   // Adds to `first` the sums of dy, and to `second` those of dy * (x - high - low). With a fused
-  // ReLU dy is 0 where the y of normalise is not positive, here and in `gradient`.
+  // ReLU dy is 0 where the y of normalize is not positive, here and in `gradient`.
   void (*products)(const Channels&, int64_t begin, int64_t end, const T* x, const T* dy,
                    const NormValues& values, bool fuses_relu, double* first, double* second);
   // dx = ((dy - mean) - (x - high - low) * slope) * factor. dx may be dy.

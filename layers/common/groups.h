@@ -1,6 +1,6 @@
-// A tensor as groups of elements that are summed or normalised together, in any layout: a whole
+// A tensor as groups of elements that are summed or normalized together, in any layout: a whole
 // row, a channel, or a line. Groups whose elements are interleaved (the channels of a block) are
-// processed together, up to `lanes` at once, so that loops are vectorised. Sums are in a fixed
+// processed together, up to `lanes` at once, so that loops are vectorized. Sums are in a fixed
 // order: short sums in float, the sums of those in double.
 #pragma once
 
@@ -31,7 +31,7 @@ inline Groups groups_from(const tandem_tensor& tensor, size_t axis) {
   return axis == 2 ? Groups{planes, s.h * s.w, block} : Groups{planes * s.h, s.w, block};
 }
 
-// Up to `lanes` neighbouring groups.
+// Up to `lanes` neighboring groups.
 struct GroupRange {
   // The first group, and how many there are.
   int64_t first;

@@ -1,4 +1,4 @@
-// The normalisation of losses: the divisor of the sum over the batch. The host knows the number of
+// The normalization of losses: the divisor of the sum over the batch. The host knows the number of
 // samples of the whole batch. Labels that count are counted by a statistics pass, so that the
 // divisor is the same on any number of devices.
 #pragma once

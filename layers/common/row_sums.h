@@ -9,15 +9,15 @@
 
 namespace tandem::layers {
 
-constexpr int64_t most_parts = 32;
-constexpr int64_t row_sum_bytes = most_parts * 8;  // of scratch
+constexpr int64_t max_parts = 32;
+constexpr int64_t row_sum_bytes = max_parts * 8;  // of scratch
 
 namespace detail {
 // The number of parts for `count` items of about `work` floats each.
 inline int64_t parts_for(int64_t count, int64_t work) {
   constexpr int64_t worth_a_part = 8192;
   return std::clamp<int64_t>(count * work / worth_a_part, 1,
-                             std::min(most_parts, std::max<int64_t>(count, 1)));
+                             std::min(max_parts, std::max<int64_t>(count, 1)));
 }
 }  // namespace detail
 

@@ -132,7 +132,7 @@ class DeviceNormaliser {
   const float *samples_ = nullptr, *counted_ = nullptr;
 };
 
-// The end of a loss's forward pass: its sum times `factor`, normalised. It also stores the divisor
+// The end of a loss's forward pass: its sum times `factor`, normalized. It also stores the divisor
 // if `saved` is not nullptr.
 struct StoreLoss {
   TANDEM_HOST_DEVICE void operator()(double sum) const {

@@ -1,4 +1,4 @@
-// Exponential functions in float that compilers vectorise without -ffast-math: no branches, no
+// Exponential functions in float that compilers vectorize without -ffast-math: no branches, no
 // tables, no calls. Relative errors are a few 1e-7 over the whole range; the results for infinities
 // and NaN are those of the C library. Polynomials are minimax fits.
 #pragma once
@@ -13,7 +13,7 @@
 namespace tandem::layers {
 
 // `yes` if the condition holds, else `no`, by arithmetic: g++ makes a branch of a ?: with
-// constants, which cannot be vectorised.
+// constants, which cannot be vectorized.
 TANDEM_HOST_DEVICE inline float select(bool condition, float yes, float no) {
   const int32_t mask = -static_cast<int32_t>(condition);
   return std::bit_cast<float>((std::bit_cast<int32_t>(yes) & mask) |

@@ -43,7 +43,7 @@ struct FoldedBlocks {
   }
 };
 
-// Neighbouring channels of a folded pixel. Both tensors are NHWC.
+// Neighboring channels of a folded pixel. Both tensors are NHWC.
 template <class T>
 struct FoldedInputElements {
   static constexpr int at_once = cuda::elements_at_once<T>;
@@ -136,7 +136,7 @@ class FoldedInput {
     const bool pays = kind.channels_last && !kind.deconvolves && !backward_data &&
                       shape.group == 1 && shape.dilation.h == 1 && shape.dilation.w == 1 &&
                       shape.x.c <= 4 && stride_h > 1 && stride_w > 1 && weight.h >= stride_h &&
-                      weight.w >= stride_w && shape.x.c * stride_h * stride_w <= most_channels;
+                      weight.w >= stride_w && shape.x.c * stride_h * stride_w <= max_channels;
     if (!pays) return {};
     return FoldedInput(shape, kind);
   }
@@ -176,11 +176,11 @@ class FoldedInput {
   }
 
  private:
-  static constexpr int64_t most_channels = 64;
+  static constexpr int64_t max_channels = 64;
 
   // Measured on an H200: whole vectors for tensor cores, and 64 channels rather than 48.
   static int64_t rounded_channels(int64_t channels) {
-    return channels > 32 ? most_channels : (channels + 15) / 16 * 16;
+    return channels > 32 ? max_channels : (channels + 15) / 16 * 16;
   }
 
   FoldedInput(const cuda::ConvolutionShape& shape, const cuda::ConvolutionKind& kind)

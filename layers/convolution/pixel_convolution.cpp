@@ -13,11 +13,11 @@ namespace {
 // Not where most of a plane would be padding, most phases would have no point of the kernel, or a
 // row of all channels would not fit a cache.
 bool fits_planes(const Window& window, const sdk::Shape& in, int64_t channels) {
-  constexpr int64_t most_stride = 8, most_row_floats = int64_t{512} << 10;
+  constexpr int64_t max_stride = 8, max_row_floats = int64_t{512} << 10;
   const Axes kernel = effective_kernel(window), &stride = window.stride;
   const Axes padded{in.h + 2 * window.pad.h, in.w + 2 * window.pad.w};
-  return padded.h * padded.w <= 4 * in.h * in.w && padded.w * channels <= most_row_floats &&
-         stride.h <= std::min(kernel.h, most_stride) && stride.w <= std::min(kernel.w, most_stride);
+  return padded.h * padded.w <= 4 * in.h * in.w && padded.w * channels <= max_row_floats &&
+         stride.h <= std::min(kernel.h, max_stride) && stride.w <= std::min(kernel.w, max_stride);
 }
 
 }  // namespace
@@ -32,15 +32,15 @@ bool PixelConvolution::suits(const sdk::Binding& binding) {
   // Products of plain matrices are as fast for kernels of one point, for few pixels, for groups of
   // many channels, and for few outputs where few points of a kernel use an input value. With
   // AVX-512, too, oneDNN is as fast for groups of 8 channels.
-  constexpr int64_t least_lanes = 8, enough_pixels = 49, most_of_group = 32, block = 8;
-  const bool can = in.dtype == TANDEM_FLOAT32 && pixel_products::kernels().lanes >= least_lanes &&
+  constexpr int64_t min_lanes = 8, enough_pixels = 49, max_of_group = 32, block = 8;
+  const bool can = in.dtype == TANDEM_FLOAT32 && pixel_products::kernels().lanes >= min_lanes &&
                    kernel.h * kernel.w > 1 && out.h * out.w >= enough_pixels &&
                    fits_planes(settings.window, in.shape, most);
   if (!can) return false;
   if (settings.group == 1) {
     return outputs < block && kernel.h * kernel.w >= 2 * stride.h * stride.w;
   }
-  return most <= most_of_group && (inputs % block != 0 || outputs % block != 0);
+  return most <= max_of_group && (inputs % block != 0 || outputs % block != 0);
 }
 
 sdk::LayoutOptions PixelConvolution::layouts(const sdk::Binding& binding) {
@@ -146,10 +146,10 @@ PixelConvolution::PixelConvolution(const sdk::Binding& binding, const Convolutio
                                          w.kernel);
     floats = std::max(floats, weights() + slots_ * backward_->slot_floats());
   }
-  constexpr int64_t enough_units = 16, most_floats = int64_t{4} << 20;
+  constexpr int64_t enough_units = 16, max_floats = int64_t{4} << 20;
   parts_ = std::min(std::max<int64_t>(1, in_.shape.n) * forward_->planes.bands,
                     divide_up(enough_units, groups_));
-  parts_ = std::clamp<int64_t>(most_floats / (weights() + out_.shape.c), 1, parts_);
+  parts_ = std::clamp<int64_t>(max_floats / (weights() + out_.shape.c), 1, parts_);
   if (binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) {
     floats =
         std::max(floats, parts_ * (weights() + out_.shape.c) + slots_ * gradient_slot_floats());

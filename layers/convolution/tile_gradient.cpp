@@ -86,9 +86,9 @@ std::unique_ptr<TileGradient> TileGradient::make(const sdk::Binding& binding,
   std::unique_ptr<TileGradient> made(
       new TileGradient(std::move(planes), settings, in, out, std::max(1, call.threads)));
   // A kernel or dilation that is large beside the image makes bands of mostly padding.
-  constexpr int64_t most_values = int64_t{8} << 20, most_copies = 4;
+  constexpr int64_t max_values = int64_t{8} << 20, max_copies = 4;
   const int64_t tensors = sdk::count(in) + sdk::count(out);
-  return made->copied_values() <= most_values + most_copies * tensors ? std::move(made) : nullptr;
+  return made->copied_values() <= max_values + max_copies * tensors ? std::move(made) : nullptr;
 }
 
 TileGradient::TileGradient(TilePlanes input, const ConvolutionSettings& settings,

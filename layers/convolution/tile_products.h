@@ -1,6 +1,6 @@
 // Products of tiles of bfloat16 on CPUs with AMX, and how their operands are made. A tile of the
 // first operand has 16 rows of 32 depths; one of the second has 16 columns of 32 depths, of which
-// two neighbours are next to each other; sums are float32. They are added in an order that depends
+// two neighbors are next to each other; sums are float32. They are added in an order that depends
 // on the arguments only.
 #pragma once
 

@@ -23,9 +23,9 @@ namespace {
 
 // Working memory of a part of the tiles. One that is small enough stays in the caches. But each
 // part reads all weights or adds to all of their sums, which takes long if it has few tiles: it has
-// `tiles` of them, unless these need more than `most_bytes`.
+// `tiles` of them, unless these need more than `max_bytes`.
 struct PartSize {
-  int64_t bytes, tiles, most_bytes;
+  int64_t bytes, tiles, max_bytes;
 };
 // Of one thread, and of all together. CPUs with AVX-512 have larger caches.
 PartSize thread_part(int64_t lanes) {
@@ -162,7 +162,7 @@ Channels of_group(Channels channels, int64_t group) {
 // How many of all tiles, which need `tile` bytes each, are a part: so that parts differ little, and
 // a product's rows are whole blocks.
 int64_t part_of(int64_t tiles, const PartSize& size, int64_t tile, int64_t row_block) {
-  const int64_t enough = std::min(size.tiles, size.most_bytes / tile);
+  const int64_t enough = std::min(size.tiles, size.max_bytes / tile);
   const int64_t most = std::max({size.bytes / tile, enough, 2 * row_block});
   const int64_t parts = divide_up(tiles, most);
   return divide_up(divide_up(tiles, parts), row_block) * row_block;
@@ -470,8 +470,8 @@ void WinogradConvolution::write_bias_gradient(const sdk::Call& call, const void*
                                               bool adds, float* target) {
   const int64_t columns = chunks(output_.count);
   cpu::for_parts(call.threads, groups_ * columns, [&](int64_t part) {
-    constexpr int64_t most_lanes = 64;
-    float sums[most_lanes];
+    constexpr int64_t max_lanes = 64;
+    float sums[max_lanes];
     const Channels out = of_group(output_, part / columns);
     const int64_t chunk = part % columns, first = chunk * kernels_.lanes;
     sum_channels_(output_gradient, out, images_, chunk, sums);

@@ -53,7 +53,7 @@ struct Transforms {
 };
 
 // How products are computed. The operands consist of words of 32 bits: a float32, or two bfloat16
-// that are neighbours in depth. Sums are float32.
+// that are neighbors in depth. Sums are float32.
 struct Arithmetic {
   int64_t depths_in_word;
   Transforms transforms[algorithm_count];

@@ -1,6 +1,6 @@
 // Products of Winograd's transformed tensors and how their operands are stored, compiled once for
 // each of Highway's targets. An operand consists of words of 32 bits: a float32, or two bfloat16
-// that are neighbours in depth, whose two products AVX512_BF16 adds to a float32 in one
+// that are neighbors in depth, whose two products AVX512_BF16 adds to a float32 in one
 // instruction.
 #if defined(TANDEM_WINOGRAD_PRODUCTS) == defined(HWY_TARGET_TOGGLE)
 #ifdef TANDEM_WINOGRAD_PRODUCTS

@@ -23,7 +23,7 @@ TANDEM_CPU_VECTOR void draw(const RandomBlocks& random, uint64_t row, uint32_t f
   uint32_t bits[elements];
   random.draw(row, first, bits);
   // Equals tandem_uniform(): its 24 bits also fit a signed integer, whose conversion can be
-  // vectorised.
+  // vectorized.
   for (int i = 0; i < elements; ++i) {
     const float uniform = static_cast<float>(static_cast<int32_t>(bits[i] >> 8)) / 16777216.0F;
     keep[i] = uniform >= ratio ? 1 : 0;

@@ -1,5 +1,5 @@
 // Many random blocks at once: the same bits as tandem_random_block() with the same key, computed
-// side by side so that compilers vectorise the loops.
+// side by side so that compilers vectorize the loops.
 #pragma once
 
 #include "plugins/sdk.h"

@@ -12,14 +12,14 @@
 
 namespace tandem::layers {
 
-constexpr int64_t most_eltwise_inputs = 128;
+constexpr int64_t max_eltwise_inputs = 128;
 
 template <class T>
 struct EltwiseInputs {
   [[nodiscard]] TANDEM_HOST_DEVICE float at(int64_t k, int64_t i) const {
     return cuda::load(x[k][i]);
   }
-  const T* x[most_eltwise_inputs];
+  const T* x[max_eltwise_inputs];
   int64_t count;
 };
 
@@ -48,7 +48,7 @@ struct EltwiseSum {
     write_with_relu(sum, y + i, fuses_relu);
   }
   EltwiseInputs<T> inputs;
-  float coefficients[most_eltwise_inputs];
+  float coefficients[max_eltwise_inputs];
   T* y;
   bool fuses_relu;
 };
@@ -161,8 +161,8 @@ class EltwiseCuda : public sdk::Needs {
         product_(binding.attributes.text("operation") == "PROD"),
         maximum_(binding.attributes.text("operation") == "MAX"),
         fuses_relu_(binding.fuses_relu()) {
-    if (inputs_ > most_eltwise_inputs) {
-      throw sdk::unsupported("takes at most ", most_eltwise_inputs, " inputs on a GPU, not ",
+    if (inputs_ > max_eltwise_inputs) {
+      throw sdk::unsupported("takes at most ", max_eltwise_inputs, " inputs on a GPU, not ",
                              inputs_, ": add them up in two layers");
     }
     for (const double value : binding.attributes.numbers("coeff")) {

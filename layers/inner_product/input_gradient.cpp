@@ -19,11 +19,11 @@ constexpr int64_t panels_at_a_time = 16, outputs_at_a_time = 128;
 // reaches two fifths of the multiply-adds. With few rows or outputs the copy takes longer than that
 // costs. With AVX-512 oneDNN's is faster: 53 ms for AlexNet's fc6 and 128 rows, 61 by panels.
 std::unique_ptr<InputGradient> InputGradient::make(const ProductExtents& extents, int32_t threads) {
-  constexpr int64_t enough_rows = 32, most_rows = 256, enough_inputs = 1024, enough_outputs = 64;
+  constexpr int64_t enough_rows = 32, max_rows = 256, enough_inputs = 1024, enough_outputs = 64;
   constexpr int64_t shared_places = 512, avx2_lanes = 8;
   const int64_t lanes = vector_products::kernels().lanes;
   const bool suits = lanes == avx2_lanes && extents.weight_stride % shared_places == 0 &&
-                     extents.rows >= enough_rows && extents.rows <= most_rows &&
+                     extents.rows >= enough_rows && extents.rows <= max_rows &&
                      extents.inputs >= enough_inputs && extents.inputs % lanes == 0 &&
                      extents.outputs >= enough_outputs;
   return std::unique_ptr<InputGradient>(suits ? new InputGradient(extents, threads) : nullptr);

@@ -9,7 +9,7 @@
 namespace tandem::layers {
 
 // Calls body(row, column) for every element of a matrix, tile by tile. The tiles of one thread are
-// neighbours in the direction of the columns. `body` must write only the result of its element.
+// neighbors in the direction of the columns. `body` must write only the result of its element.
 template <class Body>
 void for_tiles(int32_t threads, int64_t rows, int64_t columns, const Body& body) {
   constexpr int64_t tile = 16;

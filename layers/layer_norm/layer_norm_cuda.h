@@ -45,8 +45,8 @@ struct LayerNormForward {
     }
     for (int64_t c = team.rank(); c < index.channels; c += team.size()) {
       const int64_t i = first + c * index.channel_step;
-      const float normalised = (x[i] - mean) * factor;
-      y[i] = weight == nullptr ? normalised : normalised * weight[c] + bias[c];
+      const float normalized = (x[i] - mean) * factor;
+      y[i] = weight == nullptr ? normalized : normalized * weight[c] + bias[c];
     }
   }
   PixelChannels index;
@@ -88,8 +88,8 @@ struct LayerNormBackward {
 struct LayerNormTerm {
   TANDEM_HOST_DEVICE cuda::Pair operator()(int64_t channel, int64_t pixel) const {
     const int64_t i = index.first(pixel) + channel * index.channel_step;
-    const float normalised = (x[i] - saved[2 * pixel]) * saved[2 * pixel + 1];
-    return {static_cast<double>(dy[i] * normalised), static_cast<double>(dy[i])};
+    const float normalized = (x[i] - saved[2 * pixel]) * saved[2 * pixel + 1];
+    return {static_cast<double>(dy[i] * normalized), static_cast<double>(dy[i])};
   }
   PixelChannels index;
   const float *x, *dy, *saved;

@@ -61,7 +61,7 @@ TANDEM_INLINE void for_runs(const Tile& tile, const Run& run) {
   }
 }
 
-// The sum over the neighbouring channels. Half 0: `half` is the number of neighbours on each side.
+// The sum over the neighboring channels. Half 0: `half` is the number of neighbors on each side.
 template <int Half>
 TANDEM_INLINE float about(const float* value, int64_t stride, int64_t half) {
   float sum = *value;
@@ -74,7 +74,7 @@ TANDEM_INLINE float about(const float* value, int64_t stride, int64_t half) {
 // The passes over one tile. x, y and their gradients point to the tensor, of float or bfloat16.
 template <int Half, class Power, class Element>
 struct Passes {
-  TANDEM_INLINE static void normalise(const Tile& tile, Terms t, Power power, const Element* x,
+  TANDEM_INLINE static void normalize(const Tile& tile, Terms t, Power power, const Element* x,
                                       const float* squares, Element* y) {
     for_runs(
         tile, [ =, stride = tile.stride ](int64_t at, int64_t from,
@@ -137,11 +137,11 @@ TANDEM_INLINE void forward(const Tile& tile, const Terms& t, const Element* x, f
                            Element* y) {
   square(tile, x, squares);
   if (t.beta == 0.75F && t.half == 2) {
-    Passes<2, ThreeQuarters, Element>::normalise(tile, t, {}, x, squares, y);
+    Passes<2, ThreeQuarters, Element>::normalize(tile, t, {}, x, squares, y);
   } else if (t.beta == 0.75F) {
-    Passes<0, ThreeQuarters, Element>::normalise(tile, t, {}, x, squares, y);
+    Passes<0, ThreeQuarters, Element>::normalize(tile, t, {}, x, squares, y);
   } else {
-    Passes<0, AnyPower, Element>::normalise(tile, t, {t.beta}, x, squares, y);
+    Passes<0, AnyPower, Element>::normalize(tile, t, {t.beta}, x, squares, y);
   }
 }
 
@@ -190,12 +190,12 @@ AcrossChannelsLrn::AcrossChannelsLrn(const sdk::Attributes& attributes, const ta
                                      bool follows_relu)
     : placement_(tensor), dtype_(tensor.dtype), follows_relu_(follows_relu) {
   // several tiles of this size fit the L1 cache
-  constexpr int64_t most_floats = 2048, most_pixels = 64;
+  constexpr int64_t max_floats = 2048, max_pixels = 64;
   const int64_t channels = tensor.shape.c, block = placement_.block;
   const int64_t size = attributes.integer("local_size");
   const int64_t half = std::min((size - 1) / 2, channels), area = tensor.shape.h * tensor.shape.w;
   const int64_t pixels =
-      std::clamp<int64_t>(most_floats / (channels + 2 * half), 1, std::min(most_pixels, area));
+      std::clamp<int64_t>(max_floats / (channels + 2 * half), 1, std::min(max_pixels, area));
   tile_ = {channels / block, block, area, pixels, block, channels + 2 * half, 1};
   if (block == 1) tile_ = {channels, 1, area, pixels, pixels, 1, pixels};
   terms_ = {half, static_cast<float>(attributes.number("alpha")) / static_cast<float>(size),
@@ -209,8 +209,8 @@ int64_t AcrossChannelsLrn::tile_floats() const {
 }
 
 int64_t AcrossChannelsLrn::scratch_bytes(int32_t threads) const {
-  constexpr int64_t most_arrays = 3;
-  return threads * most_arrays * tile_floats() * static_cast<int64_t>(sizeof(float));
+  constexpr int64_t max_arrays = 3;
+  return threads * max_arrays * tile_floats() * static_cast<int64_t>(sizeof(float));
 }
 
 // body(tile, offset of its first element in the tensor, its first array, floats of an array). The

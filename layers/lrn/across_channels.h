@@ -1,5 +1,5 @@
 // LRN across channels on the cpu, in every layout, of float32 and bfloat16, by Caffe's formulas:
-//   s = k + alpha / size * (sum of x^2 over the neighbouring channels),  y = x s^-beta
+//   s = k + alpha / size * (sum of x^2 over the neighboring channels),  y = x s^-beta
 //   dx = dy s^-beta - 2 alpha beta / size * x * (sum of dy x s^(-beta - 1) over those channels)
 // The backward pass computes s again from x, which is faster than reading it from memory and saves
 // that memory. The bits are the same for any number of threads.
@@ -24,8 +24,8 @@ class AcrossChannelsLrn {
   void backward_data(const sdk::Call& call, const sdk::Pass& pass) const;
 
   // A tile is some pixels of one image with all of their channels, in arrays that stay in the
-  // cache. Neighbours in memory are channels (pixels in plain NCHW). There are zeros before the
-  // first channel and after the last, so that the sum over neighbours needs no special cases.
+  // cache. Neighbors in memory are channels (pixels in plain NCHW). There are zeros before the
+  // first channel and after the last, so that the sum over neighbors needs no special cases.
   struct Tile {
     int64_t groups, block;  // blocks of channels, and their extent
     int64_t area;           // pixels of the image
@@ -34,7 +34,7 @@ class AcrossChannelsLrn {
     int64_t group_step, pixel_step, stride;
   };
   struct Terms {
-    int64_t half;  // neighbours on each side
+    int64_t half;  // neighbors on each side
     float scale, beta, constant;
   };
 

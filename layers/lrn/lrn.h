@@ -1,4 +1,4 @@
-// LRN: local response normalisation, as in Caffe. Across channels: y = x * (k + alpha / n *
+// LRN: local response normalization, as in Caffe. Across channels: y = x * (k + alpha / n *
 // S)^-beta, where S is the sum of the squares of the n = local_size nearest channels. Within a
 // channel: the same over a window of n = local_size^2 pixels around each pixel, with k = 1.
 #pragma once
@@ -12,7 +12,7 @@ namespace tandem::layers {
 
 struct LocalResponseNormalisation : sdk::LayerType {
   const char* name() const override { return "LRN"; }
-  const char* help() const override { return "divides by the energy of the neighbours"; }
+  const char* help() const override { return "divides by the energy of the neighbors"; }
   std::vector<sdk::Parameter> parameters() const override {
     const char* block = "lrn_param";
     return {
@@ -26,7 +26,7 @@ struct LocalResponseNormalisation : sdk::LayerType {
         sdk::word(block, "norm_region")
             .by_default("ACROSS_CHANNELS")
             .one_of("ACROSS_CHANNELS|WITHIN_CHANNEL")
-            .help("the neighbours: channels, or pixels"),
+            .help("the neighbors: channels, or pixels"),
         engine_parameter(block),
     };
   }

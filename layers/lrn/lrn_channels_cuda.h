@@ -40,7 +40,7 @@ struct LrnFactors {
   float scale, beta, k;  // scale: alpha / n
 };
 
-// Where the threads' runs of channels lie. Neighbouring threads read neighbouring elements: the
+// Where the threads' runs of channels lie. Neighboring threads read neighboring elements: the
 // inner number of a thread is in NHWC its run, in NCHW its pixel, and the outer one is the other.
 template <int run>
 struct ChannelRuns {
@@ -141,7 +141,7 @@ struct LrnRunForward {
   T* y;
 };
 
-// dx = dy s^-beta - 2 alpha beta / n x T, where T sums dy y / s over the neighbours.
+// dx = dy s^-beta - 2 alpha beta / n x T, where T sums dy y / s over the neighbors.
 template <class T, int half, int run, bool vectors>
 struct LrnRunBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t thread) const {

@@ -1,6 +1,6 @@
 // LRN on NVIDIA GPUs. Across the usual 3 or 5 channels: lrn_channels_cuda.h. Otherwise one thread
-// per element, which loops over its neighbours: forward saves s = k
-// + alpha / n S, where S is the sum of the squares of the n neighbours, and y = x s^-beta; backward
+// per element, which loops over its neighbors: forward saves s = k
+// + alpha / n S, where S is the sum of the squares of the n neighbors, and y = x s^-beta; backward
 // is dx = dy s^-beta - 2 alpha beta / n x T, where T sums dy y / s over them. cuDNN's LRN refuses
 // sizes above 16 and small k and beta, which Caffe accepts.
 #pragma once
@@ -14,13 +14,13 @@
 
 namespace tandem::layers {
 
-// The neighbours of an element.
-struct Neighbourhood {
+// The neighbors of an element.
+struct Neighborhood {
   cuda::TensorIndex grid;
-  bool across;   // neighbours are channels, else pixels of one channel
+  bool across;   // neighbors are channels, else pixels of one channel
   int64_t half;  // half of the size, rounded down
 
-  // The sum of value(i) over the neighbours of the element at `index`.
+  // The sum of value(i) over the neighbors of the element at `index`.
   template <class Value>
   TANDEM_HOST_DEVICE float sum(int64_t index, const Value& value) const {
     cuda::Position position = grid.position(index);
@@ -65,11 +65,11 @@ struct ValueAt {
 template <class T>
 struct LrnForward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const float s = k + scale * neighbours.sum(i, SquareAt<T>{x});
+    const float s = k + scale * neighbors.sum(i, SquareAt<T>{x});
     if (saved != nullptr) saved[i] = s;
     cuda::store(cuda::load(x[i]) * lrn_power(s, beta), y[i]);
   }
-  Neighbourhood neighbours;
+  Neighborhood neighbors;
   float scale, beta, k;  // scale: alpha / n
   const T* x;
   T* y;
@@ -92,11 +92,11 @@ struct LrnRatio {
 template <class T>
 struct LrnBackward {
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
-    const float sum = neighbours.sum(i, ValueAt{ratios}), value = cuda::load(x[i]);
+    const float sum = neighbors.sum(i, ValueAt{ratios}), value = cuda::load(x[i]);
     const float gradient = cuda::load(dy[i]) * lrn_power(saved[i], beta) - factor * value * sum;
     cuda::store(follows_relu && !(value > 0) ? 0.0F : gradient, dx[i]);
   }
-  Neighbourhood neighbours;
+  Neighborhood neighbors;
   float factor, beta;  // factor: 2 alpha beta / n
   const T *x, *dy;
   const float *saved, *ratios;
@@ -108,16 +108,16 @@ class LrnCuda : public sdk::Needs {
  public:
   LrnCuda(const sdk::Binding& binding, const sdk::Call&)
       : tensor_(binding.input(0)),
-        neighbours_{cuda::TensorIndex(tensor_),
-                    binding.attributes.text("norm_region") == "ACROSS_CHANNELS",
-                    (binding.attributes.integer("local_size") - 1) / 2},
+        neighbors_{cuda::TensorIndex(tensor_),
+                   binding.attributes.text("norm_region") == "ACROSS_CHANNELS",
+                   (binding.attributes.integer("local_size") - 1) / 2},
         elements_(sdk::count(tensor_.shape)),
         follows_relu_(binding.follows_relu()) {
     const auto size = static_cast<double>(binding.attributes.integer("local_size"));
-    const double count = neighbours_.across ? size : size * size;
+    const double count = neighbors_.across ? size : size * size;
     factors_ = {static_cast<float>(binding.attributes.number("alpha") / count),
                 static_cast<float>(binding.attributes.number("beta")),
-                neighbours_.across ? static_cast<float>(binding.attributes.number("k")) : 1};
+                neighbors_.across ? static_cast<float>(binding.attributes.number("k")) : 1};
     if (!binding.has(TANDEM_WANTS_BACKWARD_DATA) || is_usual()) return;
     saved_bytes = elements_ * static_cast<int64_t>(sizeof(float));
     scratch_bytes = saved_bytes;
@@ -140,7 +140,7 @@ class LrnCuda : public sdk::Needs {
       }
       const auto& [scale, beta, k] = factors_;
       cuda::for_each(call, elements_,
-                     LrnForward<T>{neighbours_, scale, beta, k, x, y,
+                     LrnForward<T>{neighbors_, scale, beta, k, x, y,
                                    saved_bytes > 0 ? pass.saved().get() : nullptr});
     });
   }
@@ -161,18 +161,18 @@ class LrnCuda : public sdk::Needs {
       float* ratios = pass.scratch().get();
       cuda::for_each(call, elements_, LrnRatio<T>{beta, x, dy, saved, ratios});
       cuda::for_each(call, elements_,
-                     LrnBackward<T>{neighbours_, 2 * scale * beta, beta, x, dy, saved, ratios, dx,
+                     LrnBackward<T>{neighbors_, 2 * scale * beta, beta, x, dy, saved, ratios, dx,
                                     follows_relu_});
     });
   }
 
  private:
   [[nodiscard]] bool is_usual() const {
-    return neighbours_.across && (neighbours_.half == 1 || neighbours_.half == 2);
+    return neighbors_.across && (neighbors_.half == 1 || neighbors_.half == 2);
   }
   template <class Body>
   void with_half(const Body& body) const {
-    if (neighbours_.half == 1) {
+    if (neighbors_.half == 1) {
       body(std::integral_constant<int, 1>());
     } else {
       body(std::integral_constant<int, 2>());
@@ -180,7 +180,7 @@ class LrnCuda : public sdk::Needs {
   }
 
   tandem_tensor tensor_;
-  Neighbourhood neighbours_;
+  Neighborhood neighbors_;
   int64_t elements_;
   bool follows_relu_;
   LrnFactors factors_{};

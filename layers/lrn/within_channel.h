@@ -92,7 +92,7 @@ class WithinChannelLrn {
       for (int64_t i = std::max<int64_t>(0, -shift); i < end; ++i) sums[i] += rows[i + shift];
     }
   }
-  // y = x s^-beta. The usual exponent is computed by square roots, which are vectorised.
+  // y = x s^-beta. The usual exponent is computed by square roots, which are vectorized.
   void multiply_by_power(const float* x, const float* s, float* y) const {
     if (beta_ == 0.75F) {
       for (int64_t i = 0; i < line_; ++i) {

@@ -18,7 +18,7 @@ struct MaxPooling {
   int64_t block;  // channels that are next to each other in memory: at least fewest_channels
 };
 inline constexpr int64_t fewest_channels = 4;
-inline constexpr int64_t most_places = 256;  // pixels of a window
+inline constexpr int64_t max_places = 256;  // pixels of a window
 
 // Each function computes one row of a plane, which is `block` channels of an image: `x` is a plane
 // of inputs, `y`, `dy` and `places` are planes of outputs. Everything runs on the calling thread.

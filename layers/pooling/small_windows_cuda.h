@@ -1,5 +1,5 @@
 // Pooling of small windows on NVIDIA GPUs, near the speed of the memory: indices have 32 bits, a
-// thread processes neighbouring channels together where channels are last, the loops over the usual
+// thread processes neighboring channels together where channels are last, the loops over the usual
 // windows are unrolled, and the pixel of a maximum is saved as a byte, its number in the window.
 // The bits of a result are the same for any number of channels a thread.
 #pragma once

@@ -25,7 +25,7 @@ class VectorMaxPooling : public sdk::Needs {
     const int64_t block = cpu::block_of(input.layout, input.shape.c);
     const Axes& kernel = settings.window.kernel;
     const bool suits =
-        settings.maximum && block >= fewest_channels && kernel.h * kernel.w <= most_places;
+        settings.maximum && block >= fewest_channels && kernel.h * kernel.w <= max_places;
     if (!suits) return nullptr;
     return std::unique_ptr<VectorMaxPooling>(
         new VectorMaxPooling(binding, settings.window, block, call));

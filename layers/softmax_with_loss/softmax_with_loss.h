@@ -1,4 +1,4 @@
-// SoftmaxWithLoss: the sum over rows and positions of -log softmax(scores)[label], normalised. An
+// SoftmaxWithLoss: the sum over rows and positions of -log softmax(scores)[label], normalized. An
 // optional second output holds the probabilities. A label below zero, or equal to ignore_label,
 // adds nothing and gets no gradient. If the second input has the shape of the scores, it holds a
 // target for each class instead of a label. The loss is then the sum of -target * log softmax, for

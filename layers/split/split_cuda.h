@@ -11,7 +11,7 @@
 
 namespace tandem::layers {
 
-constexpr int64_t most_split_sources = 64;
+constexpr int64_t max_split_sources = 64;
 
 // x: the input, if a ReLU made it whose gradient is to be applied; else nullptr.
 template <class T>
@@ -47,7 +47,7 @@ struct SplitBackward {
     cuda::write(sum, dx + i);
   }
   const T* first;
-  const T* others[most_split_sources];
+  const T* others[max_split_sources];
   int64_t count;  // of the others, at least 1
   const T* x;
   T* dx;
@@ -112,7 +112,7 @@ class SplitCuda {
     if (other == nullptr) return cuda::copy(call, first, dx, elements_);
     do {
       SplitBackward<T> body{first, {}, 0, x, dx};
-      for (; other != nullptr && body.count < most_split_sources; other = next()) {
+      for (; other != nullptr && body.count < max_split_sources; other = next()) {
         body.others[body.count++] = other;
       }
       cuda::for_each(call, elements_, body);

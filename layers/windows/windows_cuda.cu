@@ -1,4 +1,4 @@
-// Layers that read a neighbourhood of every element, on NVIDIA GPUs.
+// Layers that read a neighborhood of every element, on NVIDIA GPUs.
 #include "layers/lrn/lrn_cuda.h"
 #include "layers/pooling/pooling_cuda.h"
 

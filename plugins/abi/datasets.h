@@ -34,7 +34,7 @@ typedef struct tandem_dataset_info {
   tandem_shape shape;     /* of one sample: n = 1 */
   int32_t split_is_drawn; /* 1: which samples it holds depends on the request's seed */
   /* 1: get_bytes() works for this request. get() then gives (byte - means[channel]) *
-   * scale, apart from the rounding of resized or recoloured pixels to bytes. */
+   * scale, apart from the rounding of resized or recolored pixels to bytes. */
   int32_t has_bytes;
   float byte_means[4];
   float byte_scale;

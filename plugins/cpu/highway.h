@@ -4,7 +4,7 @@
 // Include it before <hwy/foreach_target.h>.
 #pragma once
 
-// Sets that compute float32 no faster than a neighbour (SSSE3; AVX-512 with VNNI and the like), and
+// Sets that compute float32 no faster than a neighbor (SSSE3; AVX-512 with VNNI and the like), and
 // those whose vectors have no fixed size (SVE), which cannot be elements of arrays.
 #define HWY_DISABLED_TARGETS 0x0F0010FFLL
 // CPUs without SSE4 and AES run emulated vectors of four floats. Highway would take single floats

@@ -37,11 +37,11 @@ struct Placement {
 };
 
 // A tensor of 1x1 images has the same memory in every layout, and its layout is called NCHW. oneDNN
-// expects it to be called by the layout of its neighbour.
-inline tandem_tensor named_as(tandem_tensor tensor, const tandem_tensor& neighbour) {
+// expects it to be called by the layout of its neighbor.
+inline tandem_tensor named_as(tandem_tensor tensor, const tandem_tensor& neighbor) {
   const bool one_by_one = tensor.shape.h == 1 && tensor.shape.w == 1;
-  const bool fits = tensor.shape.c % block_of(neighbour.layout, tensor.shape.c) == 0;
-  if (one_by_one && fits) tensor.layout = neighbour.layout;
+  const bool fits = tensor.shape.c % block_of(neighbor.layout, tensor.shape.c) == 0;
+  if (one_by_one && fits) tensor.layout = neighbor.layout;
   return tensor;
 }
 

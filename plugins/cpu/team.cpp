@@ -23,7 +23,7 @@ bool crowd() {
 #if defined(TANDEM_LIBGOMP)
       GOMP_barrier();
 #else
-#pragma omp barrier  // an empty region would be optimised away, and no team started
+#pragma omp barrier  // an empty region would be optimized away, and no team started
 #endif
     });
     for (;;) pause();  // the team lives as long as the thread that started it

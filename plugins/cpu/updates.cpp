@@ -25,7 +25,7 @@ struct Arrays {
 using ElementOfOne = void (*)(const Terms&, float&, float, float&);
 using ElementOfTwo = void (*)(const Terms&, float&, float, float&, float&);
 
-// In a function that is cloned for each instruction set, this loop is vectorised.
+// In a function that is cloned for each instruction set, this loop is vectorized.
 template <ElementOfOne element>
 inline void for_elements(const Arrays& a, const Terms& terms) {
   float* __restrict w = a.weights;

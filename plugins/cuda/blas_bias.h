@@ -18,7 +18,7 @@ namespace tandem::cuda {
 class BiasedProduct {
  public:
   // The limit of an algorithm's scratch memory.
-  static constexpr int64_t most_scratch = int64_t{32} << 20;
+  static constexpr int64_t max_scratch = int64_t{32} << 20;
 
   BiasedProduct(const sdk::Call& call, int64_t rows, int64_t inputs, int64_t outputs,
                 bool allows_tf32)
@@ -97,7 +97,7 @@ class BiasedProduct {
 
   void choose(const sdk::Call& call) {
     const Preference preference;
-    preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{most_scratch});
+    preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{max_scratch});
     // The alignment of the memory of whole bindings; the default is larger.
     constexpr uint32_t alignment = 64;
     for (const auto attribute :

@@ -27,7 +27,7 @@ constexpr std::array dnn_models{CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
 
 // The first usable plan in cuDNN's order.
 inline std::optional<Plan> first_usable_plan(const DnnTarget& target, const PassGraph& graph,
-                                             bool full, int64_t most_scratch) {
+                                             bool full, int64_t max_scratch) {
   for (const auto mode : dnn_models) {
     const EngineModel model(target, graph, mode);
     size_t seen = 0;
@@ -36,7 +36,7 @@ inline std::optional<Plan> first_usable_plan(const DnnTarget& target, const Pass
       std::vector<EngineConfig> engines = model.first(most);
       for (; seen < engines.size(); ++seen) {
         if (!is_usable(engines[seen].notes, full)) continue;
-        std::optional<Plan> plan = Plan::of(target, std::move(engines[seen]), most_scratch);
+        std::optional<Plan> plan = Plan::of(target, std::move(engines[seen]), max_scratch);
         if (plan) return plan;
       }
     }
@@ -78,7 +78,7 @@ class PlanChooser {
       };
       memory_ =
           std::make_unique<MeasuringMemory>(call, bytes(shape.x), bytes(shape.weight),
-                                            bytes(shape.y), bytes(bias_of(shape)), most_scratch_);
+                                            bytes(shape.y), bytes(bias_of(shape)), max_scratch_);
       // Training does not need this memory, so a lack of it is no reason to refuse.
       if (!memory_->has_room()) memory_.reset();
     }
@@ -118,14 +118,14 @@ class PlanChooser {
     if (graph.adds_bias() == given->adds_bias) config = named_engine(target_, graph, *given);
     const bool is_deterministic = !config || config->notes.is_deterministic;
     if (config && is_deterministic && may_use_arithmetic(config->notes, keeps_all_bits(kind_))) {
-      std::optional<Plan> plan = Plan::of(target_, std::move(*config), most_scratch_);
+      std::optional<Plan> plan = Plan::of(target_, std::move(*config), max_scratch_);
       if (plan) return std::move(*plan);
     }
     throw sdk::unsupported("cuDNN ", cudnnGetVersion(), " on ", current_device(),
                            " cannot use the recorded ", name, engine_word, text_of(*given),
                            is_deterministic
                                ? sdk::text(" for these shapes and this precision in ",
-                                           most_scratch_ >> 20, " MiB of scratch memory")
+                                           max_scratch_ >> 20, " MiB of scratch memory")
                                : std::string(": it does not always give the same bits"));
   }
 
@@ -142,7 +142,7 @@ class PlanChooser {
     }
     throw sdk::unsupported("cuDNN ", cudnnGetVersion(), " has no deterministic ",
                            pass_names[layer_pass(pass)], " engine for these shapes in ",
-                           most_scratch_ >> 20, " MiB of scratch memory", way_out());
+                           max_scratch_ >> 20, " MiB of scratch memory", way_out());
   }
   struct Choice {
     Plan plan;
@@ -153,7 +153,7 @@ class PlanChooser {
     const bool full = keeps_all_bits(kind_);
     std::optional<Plan> plan = memory_ != nullptr ? measured(graph, full) : std::nullopt;
     if (plan) return Choice{std::move(*plan), false};
-    plan = first_usable_plan(target_, graph, full, most_scratch_);
+    plan = first_usable_plan(target_, graph, full, max_scratch_);
     return plan ? std::optional(Choice{std::move(*plan), true}) : std::nullopt;
   }
   // The fastest of some plans, the model's first one among them; none if none of them runs. With
@@ -161,7 +161,7 @@ class PlanChooser {
   // first one it also loads its libraries.
   [[nodiscard]] std::optional<Plan> measured(const PassGraph& graph, bool full) const {
     using Clock = std::chrono::steady_clock;
-    constexpr size_t most_measured = 6;
+    constexpr size_t max_measured = 6;
     constexpr std::chrono::milliseconds time_after_the_first{300};
     // So many take seconds where an engine does 0.1 % of what tensor cores do.
     constexpr double many_operations = 1e10;
@@ -179,7 +179,7 @@ class PlanChooser {
     const Clock::time_point end = Clock::now() + time_after_the_first;
     const bool avoids_slow = by_model.on_tensor_cores && operations_of(shape_) >= many_operations;
     for (EngineConfig& engine : engines_to_measure(target_, graph, full, avoids_slow)) {
-      if (plans.size() == most_measured || Clock::now() > end) break;
+      if (plans.size() == max_measured || Clock::now() > end) break;
       if (algorithm_of(engine) == by_model) continue;
       std::optional<Plan> plan = Plan::of(target_, std::move(engine), memory_->scratch_bytes());
       if (plan) measure(std::move(*plan));
@@ -196,9 +196,9 @@ class PlanChooser {
   const ConvolutionShape& shape_;
   const ConvolutionKind& kind_;
   DnnTarget target_;
-  int64_t most_scratch_ = scratch_limit(total_memory_bytes());  // of a plan
-  bool is_measured_ = false;                                    // now, or in an earlier run
-  bool is_by_model_ = false;                                    // for a pass: nothing was measured
+  int64_t max_scratch_ = scratch_limit(total_memory_bytes());  // of a plan
+  bool is_measured_ = false;                                   // now, or in an earlier run
+  bool is_by_model_ = false;                                   // for a pass: nothing was measured
   std::string recorded_text_;
   std::optional<ConvolutionAlgorithms> recorded_;
   std::unique_ptr<MeasuringMemory> memory_;  // during measuring

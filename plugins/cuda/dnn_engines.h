@@ -23,19 +23,19 @@ struct EngineConfig {
 };
 
 // Of notes, and of knobs. Newer versions of cuDNN may have more of them than the one of this build.
-constexpr size_t most_kinds = 64;
+constexpr size_t max_kinds = 64;
 
 inline EngineNotes notes_of(const Descriptor& engine) {
   EngineNotes notes;
   for (const auto note :
-       engine.get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, most_kinds)) {
+       engine.get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, max_kinds)) {
     if (note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) notes.is_deterministic = false;
     if (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE) notes.on_tensor_cores = true;
     if (note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) notes.converts_inputs = true;
     if (note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) notes.sums_in_16_bits = true;
   }
   for (const auto note :
-       engine.get_all<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, most_kinds)) {
+       engine.get_all<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, max_kinds)) {
     if (note == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) notes.compiles_at_run_time = true;
   }
   return notes;
@@ -106,7 +106,7 @@ inline ConvolutionAlgorithm algorithm_of(const EngineConfig& config) {
   ConvolutionAlgorithm result{config.engine, config.notes.on_tensor_cores};
   result.adds_bias = config.adds_bias;
   for (const Descriptor& choice : config.config.get_descriptors(
-           CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, most_kinds)) {
+           CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, max_kinds)) {
     const auto type = choice.get<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
     result.knobs.push_back(
         {static_cast<int64_t>(type), choice.get<int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE)});
@@ -123,15 +123,14 @@ struct Operands {
 class Plan {
  public:
   // None if cuDNN cannot prepare the engine, or if it needs more scratch memory than that.
-  static std::optional<Plan> of(const DnnTarget& target, EngineConfig config,
-                                int64_t most_scratch) {
+  static std::optional<Plan> of(const DnnTarget& target, EngineConfig config, int64_t max_scratch) {
     Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     if (target.handle != nullptr) plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, target.handle);
     if (target.described != nullptr) plan.set(gpu_of_plan, *target.described);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config.config);
     if (plan.try_finalize() != CUDNN_STATUS_SUCCESS) return {};
     const auto bytes = plan.get<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
-    if (bytes > most_scratch) return {};
+    if (bytes > max_scratch) return {};
     return Plan(std::move(config), std::move(plan), bytes);
   }
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }

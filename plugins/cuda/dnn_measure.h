@@ -35,13 +35,13 @@ class DeviceMemory {
 class MeasuringMemory {
  public:
   MeasuringMemory(const sdk::Call& call, int64_t x, int64_t weight, int64_t y, int64_t bias,
-                  int64_t most_scratch) {
+                  int64_t max_scratch) {
     const std::array<int64_t, 3> sizes{scratch_part(x), scratch_part(weight), scratch_part(y)};
     const int64_t bias_begin = sizes[0] + sizes[1] + sizes[2];
     const int64_t tensors = bias_begin + scratch_part(bias);
     // With less scratch memory, fewer engines are measured; this is enough for the simplest ones.
-    constexpr int64_t least_scratch = int64_t{16} << 20;
-    for (int64_t scratch = most_scratch; scratch >= least_scratch && !has_room_; scratch /= 4) {
+    constexpr int64_t min_scratch = int64_t{16} << 20;
+    for (int64_t scratch = max_scratch; scratch >= min_scratch && !has_room_; scratch /= 4) {
       has_room_ = memory_.allocate(tensors + scratch);
       scratch_bytes_ = scratch;
     }

@@ -95,10 +95,10 @@ class Mapper {
     if (peer(source, target).nvlinks > 0) return false;
     // Boards of four GPUs have links between all pairs. If more GPUs all reach each other, there
     // are switches.
-    constexpr int32_t most_direct_peers = 3;
+    constexpr int32_t max_direct_peers = 3;
     for (size_t a = 0; a < gpus_; ++a) {
       const GpuFacts& gpu = facts_.gpus[a];
-      if (!may_have_switch(gpu) || gpu.nvlink_peers <= most_direct_peers) return false;
+      if (!may_have_switch(gpu) || gpu.nvlink_peers <= max_direct_peers) return false;
       for (size_t b = 0; b < gpus_; ++b) {
         if (a != b && !is_nvlink(a, b)) return false;
       }
@@ -140,7 +140,7 @@ class Mapper {
     return nvlink_latency;
   }
 
-  // A GPU's links are divided among its neighbours; the remainder goes to the pairs with the best
+  // A GPU's links are divided among its neighbors; the remainder goes to the pairs with the best
   // rank.
   [[nodiscard]] int32_t estimated_links(size_t source, size_t target) const {
     const GpuFacts& from = facts_.gpus[source];

@@ -11,7 +11,7 @@ namespace tandem::cuda {
 
 // Throws Refusal (TANDEM_FAILED) with what is missing if no GPU can be used.
 [[nodiscard]] int32_t gpu_count();
-// Also asks for the free memory, for which CUDA initialises itself on that GPU (about 0.3 s and 300
+// Also asks for the free memory, for which CUDA initializes itself on that GPU (about 0.3 s and 300
 // MiB). Throws Refusal.
 [[nodiscard]] tandem_device_info describe_gpu(int32_t ordinal);
 

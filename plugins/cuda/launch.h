@@ -13,13 +13,13 @@ namespace tandem::cuda {
 
 constexpr unsigned threads_per_block = 256;
 // More than any GPU runs at once; more blocks would only cost their start.
-constexpr int64_t most_blocks = 4096;
+constexpr int64_t max_blocks = 4096;
 
 // At least 1: a launch of no blocks is an error, so callers skip empty launches.
 constexpr unsigned blocks_for(int64_t count, int64_t elements_per_thread = 1) {
   const int64_t per_block = static_cast<int64_t>(threads_per_block) * elements_per_thread;
   return static_cast<unsigned>(
-      std::clamp<int64_t>((count + per_block - 1) / per_block, 1, most_blocks));
+      std::clamp<int64_t>((count + per_block - 1) / per_block, 1, max_blocks));
 }
 
 // The same for kernels that read far ahead in each thread: their blocks end soon, and the next ones

@@ -12,7 +12,7 @@ namespace {
 using Device = void*;
 using Status = int;
 constexpr Status success = 0;
-constexpr unsigned most_links = 18;
+constexpr unsigned max_links = 18;
 // nvmlIntNvLinkDeviceType_t.
 constexpr int type_of_switches = 2, unknown_type = 255;
 
@@ -85,7 +85,7 @@ bool is_hidden(const std::string& id) {
 
 std::vector<NvLink> links_of(const Library& library, Device device) {
   std::vector<NvLink> links;
-  for (unsigned link = 0; link < most_links; ++link) {
+  for (unsigned link = 0; link < max_links; ++link) {
     int is_active = 0;
     if (library.state(device, link, &is_active) != success || is_active == 0) continue;
     unsigned version = 0;

@@ -39,8 +39,8 @@ struct PointSums {
 };
 
 // Together they are at most the scratch memory that a convolution has on every GPU.
-constexpr int64_t most_joined_bytes = int64_t{192} << 20, most_part_bytes = int64_t{64} << 20;
-static_assert(most_joined_bytes + most_part_bytes <= scratch_limit(0));
+constexpr int64_t max_joined_bytes = int64_t{192} << 20, max_part_bytes = int64_t{64} << 20;
+static_assert(max_joined_bytes + max_part_bytes <= scratch_limit(0));
 
 constexpr PointSums sums_of_joined(const ConvolutionShape& shape, int64_t joined) {
   constexpr int64_t aligned = 4;  // floats of one access
@@ -60,15 +60,15 @@ constexpr PointSums point_sums(const ConvolutionShape& shape) {
   if (pixels < few_pixels) {
     const PointSums joined = sums_of_joined(shape, divided_up(enough_columns, pixels));
     const int64_t elements = joined.joined_elements(shape.x.c) + joined.joined_elements(shape.y.c);
-    if (4 * elements <= most_joined_bytes) sums = joined;
+    if (4 * elements <= max_joined_bytes) sums = joined;
   }
   // A large GPU has some 130 multiprocessors, which compute two tiles of a result each at a time.
   constexpr int64_t tile = 128, tiles_at_once = 264;
   const int64_t tiles = divided_up(shape.x.c, tile) * divided_up(shape.y.c, tile);
-  const int64_t most_parts =
-      std::clamp<int64_t>(most_part_bytes / (4 * shape.x.c * shape.y.c), 1, sums.products);
+  const int64_t max_parts =
+      std::clamp<int64_t>(max_part_bytes / (4 * shape.x.c * shape.y.c), 1, sums.products);
   const int64_t rounds =
-      divided_up(sums.products, std::min(divided_up(tiles_at_once, tiles), most_parts));
+      divided_up(sums.products, std::min(divided_up(tiles_at_once, tiles), max_parts));
   sums.parts = divided_up(sums.products, rounds);
   return sums;
 }
@@ -109,12 +109,12 @@ class PointConvolution {
   // Whether these are products that it computes. With fewer pixels than this those of an image are
   // too small.
   static constexpr bool computes(const ConvolutionShape& shape, const ConvolutionKind& kind) {
-    constexpr int64_t least_pixels = 32;
+    constexpr int64_t min_pixels = 32;
     const bool is_full_float32 =
         kind.dtype == TANDEM_FLOAT32 && !kind.allows_tf32 && !kind.channels_last;
     const bool is_point = shape.weight.h == 1 && shape.weight.w == 1 && shape.stride.h == 1 &&
                           shape.stride.w == 1 && shape.pad.h == 0 && shape.pad.w == 0;
-    return is_full_float32 && is_point && shape.group == 1 && shape.x.h * shape.x.w >= least_pixels;
+    return is_full_float32 && is_point && shape.group == 1 && shape.x.h * shape.x.w >= min_pixels;
   }
 
   PointConvolution(const ConvolutionShape& shape, bool backward_weights)

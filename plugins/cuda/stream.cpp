@@ -30,7 +30,7 @@ Stream::Stream(Machine& machine, int32_t device, int32_t priority, const std::st
     check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, native_priority(priority)),
           "cudaStreamCreateWithPriority");
     void* sums = nullptr;
-    check(cudaMalloc(&sums, most_partial_sums * sizeof(double)), "cudaMalloc");
+    check(cudaMalloc(&sums, max_partial_sums * sizeof(double)), "cudaMalloc");
     workspace_ = {stream_, static_cast<double*>(sums)};
   } catch (const sdk::Refusal& refusal) {
     destroy();

@@ -78,8 +78,8 @@ Stream::Issued Stream::issue_copy(int32_t target_device, void* target, int32_t s
 
 Stream::Issued Stream::issue_rows(const tandem_rows& rows) const {
   // The largest distance of rows that CUDA accepts (memPitch in every GPU's properties).
-  constexpr int64_t most_pitch = std::numeric_limits<int32_t>::max();
-  if (std::max(rows.target_stride, rows.source_stride) > most_pitch) return issue_each(rows);
+  constexpr int64_t max_pitch = std::numeric_limits<int32_t>::max();
+  if (std::max(rows.target_stride, rows.source_stride) > max_pitch) return issue_each(rows);
   const auto bytes = static_cast<size_t>(rows.row_bytes),
              count = static_cast<size_t>(rows.row_count),
              to_pitch = static_cast<size_t>(rows.target_stride),

@@ -119,7 +119,7 @@ template <class Value = double>
 class GroupSums {
  public:
   GroupSums() = default;
-  // side_by_side: the same terms of neighbouring groups are neighbours in memory.
+  // side_by_side: the same terms of neighboring groups are neighbors in memory.
   GroupSums(int64_t groups, int64_t count, bool side_by_side)
       : groups_(groups), count_(count), side_by_side_(side_by_side) {
     // Enough teams to fill a GPU, with at least 256 terms each.

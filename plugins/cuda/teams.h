@@ -29,7 +29,7 @@ inline constexpr const char* device_kind = "cuda";
 
 namespace detail {
 
-constexpr unsigned most_in_team = 512;
+constexpr unsigned max_in_team = 512;
 
 // Values in memory are there, and not in registers.
 #ifdef __CUDA_ARCH__
@@ -48,7 +48,7 @@ class Block {
   // power of two, in a fixed order.
   template <class Value, class Join>
   __device__ Value combine(Value value, const Join& join, unsigned columns = 1) const {
-    __shared__ Value values[most_in_team];
+    __shared__ Value values[max_in_team];
     const unsigned own = threadIdx.x;
     values[own] = value;
     for (unsigned half = blockDim.x / 2; half >= columns; half /= 2) {
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(threads_per_block) run_alone(int64_t groups, c
 }
 
 template <class Body>
-__global__ void __launch_bounds__(most_in_team) run_teams(int64_t groups, const Body body) {
+__global__ void __launch_bounds__(max_in_team) run_teams(int64_t groups, const Body body) {
   for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) body(Block(), group);
 }
 
@@ -202,7 +202,7 @@ void for_each(const sdk::Call& call, int64_t count, const Body& body) {
 struct Teams {
   int64_t groups;
   int64_t work;               // elements per group, approximately
-  bool side_by_side = false;  // neighbouring groups are neighbours in memory
+  bool side_by_side = false;  // neighboring groups are neighbors in memory
 };
 
 // body(team, group) for all groups. The size of a team depends only on `teams`.
@@ -214,7 +214,7 @@ void for_teams(const sdk::Call& call, const Teams& teams, const Body& body) {
     detail::run_alone<<<blocks_for(teams.groups), threads_per_block, 0, stream_of(call)>>>(
         teams.groups, body);
   } else {
-    const unsigned threads = teams.work >= 4096  ? detail::most_in_team
+    const unsigned threads = teams.work >= 4096  ? detail::max_in_team
                              : teams.work >= 512 ? 256
                                                  : 64;
     const auto blocks = static_cast<unsigned>(std::min<int64_t>(teams.groups, 1 << 20));

@@ -7,7 +7,7 @@
 //   static constexpr int ahead = 4;   vectors of elements that a thread reads at once
 //   static constexpr int resident = 2;                       as in for_blocks
 //   bool are_aligned() const;                                on the host
-//   template <int m> auto groups(int64_t group) const;       constants of m neighbouring groups
+//   template <int m> auto groups(int64_t group) const;       constants of m neighboring groups
 //   template <int n> auto read(int64_t i) const;             elements i to i + n - 1
 //   float value(const auto& groups, int group, const auto& read, int lane) const;
 //   template <int n> void write(int64_t i, const Values<n>& values) const;
@@ -28,7 +28,7 @@ namespace tandem::cuda {
 // The constants of groups that have none.
 struct NoConstants {};
 
-// Those of m groups that are neighbours in memory, at any address.
+// Those of m groups that are neighbors in memory, at any address.
 template <int m, class V>
 TANDEM_HOST_DEVICE inline Values<m> constants(const V* source) {
   if constexpr (m * sizeof(V) >= 16) {
@@ -48,7 +48,7 @@ struct TermLayout {
 
   [[nodiscard]] int64_t groups() const { return period * width; }
   [[nodiscard]] int64_t lines() const { return tiles / period * pixels; }  // of each group
-  // Whether the terms of a group are lines of neighbours.
+  // Whether the terms of a group are lines of neighbors.
   [[nodiscard]] bool are_planes() const { return width == 1 && stride == 1 && pixels > 1; }
 };
 
@@ -211,11 +211,11 @@ int64_t vectors_of_thread(int64_t vectors) {
 template <class Body>
 void for_groups(const sdk::Call& call, const TermLayout& l, const Body& body) {
   constexpr int n = elements_at_once<typename Body::Element>;
-  constexpr int64_t least_lines = 64;  // so that threads have several
-  constexpr int64_t least_plane = 32;  // vectors; shorter lines of a warp are slower
+  constexpr int64_t min_lines = 64;  // so that threads have several
+  constexpr int64_t min_plane = 32;  // vectors; shorter lines of a warp are slower
   const int64_t lines = l.tiles * l.pixels, vectors = lines * l.width / n;
   const int64_t each = detail::vectors_of_thread<Body>(vectors);
-  if (l.period == 1 && l.width % n == 0 && lines >= least_lines && body.are_aligned()) {
+  if (l.period == 1 && l.width % n == 0 && lines >= min_lines && body.are_aligned()) {
     const detail::GroupColumns columns(l.width, n);
     const int64_t length = threads_of_block / columns.each * each;
     const int64_t blocks = columns.chunks * ((lines + length - 1) / length);
@@ -223,7 +223,7 @@ void for_groups(const sdk::Call& call, const TermLayout& l, const Body& body) {
         call, blocks,
         detail::ColumnsOfGroups<n, Body>{body, columns.chunks, l.width, lines, length, blocks,
                                          columns.each});
-  } else if (l.are_planes() && l.pixels % n == 0 && l.pixels >= n * least_plane &&
+  } else if (l.are_planes() && l.pixels % n == 0 && l.pixels >= n * min_plane &&
              body.are_aligned()) {
     const int64_t of_group = l.lines() / n, length = threads_of_block * each;
     const int64_t blocks = l.period * ((of_group + length - 1) / length);

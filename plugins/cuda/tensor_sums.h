@@ -47,7 +47,7 @@ TANDEM_HOST_DEVICE inline Pair in_double(const FloatPair& value) {
 
 namespace detail {
 
-constexpr int most_in_float = 32;
+constexpr int max_in_float = 32;
 
 // Groups side by side: the threads of a block are rows of `columns` threads. A thread adds the
 // elements of n groups in every so many lines.
@@ -87,7 +87,7 @@ struct ColumnSums {
     Batch next = read_ahead(position, column, line, rows, left);
     while (left > 0) {
       InFloat<Value> short_sums[n] = {};
-      for (int i = 0; i < most_in_float && left > 0; i += ahead, left -= ahead) {
+      for (int i = 0; i < max_in_float && left > 0; i += ahead, left -= ahead) {
         const Batch batch = next;
         line += ahead * rows;
         // The next lines are on their way while these are added.
@@ -142,7 +142,7 @@ struct PlaneSums {
     Value sum{};
     for (int64_t v = part * length + team.rank(); v < end;) {
       InFloat<Value> short_sums[n] = {};
-      for (int i = 0; i < most_in_float / n && v < end; i += ahead, v += ahead * size) {
+      for (int i = 0; i < max_in_float / n && v < end; i += ahead, v += ahead * size) {
         decltype(terms.template read<n, aligned>(0)) reads[ahead];
         TANDEM_UNROLL
         for (int k = 0; k < ahead; ++k) {
@@ -201,7 +201,7 @@ struct SumsOfParts {
     if (rank < columns && group < groups) finish(group, sum);
   }
   Finish finish;
-  const Value* scratch;  // the groups of a part are neighbours
+  const Value* scratch;  // the groups of a part are neighbors
   int64_t groups, parts, columns;
 };
 

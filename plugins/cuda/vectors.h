@@ -1,4 +1,4 @@
-// Neighbouring elements that one thread reads and writes together, so that enough bytes are on
+// Neighboring elements that one thread reads and writes together, so that enough bytes are on
 // their way from memory at any time: 16 bytes are one access on a GPU. The arithmetic of an element
 // is the same alone and among others, and so are its bits.
 //
@@ -29,14 +29,14 @@ namespace tandem::cuda {
 template <class T>
 inline constexpr int elements_at_once = 16 / static_cast<int>(sizeof(T));
 
-// Float32 values of neighbouring elements.
+// Float32 values of neighboring elements.
 template <int n>
 struct Values {
   [[nodiscard]] TANDEM_HOST_DEVICE float operator[](int lane) const { return value[lane]; }
   float value[n];
 };
 
-// Neighbouring elements as they lie in memory.
+// Neighboring elements as they lie in memory.
 template <class T, int n>
 struct Elements {
   [[nodiscard]] TANDEM_HOST_DEVICE auto operator[](int lane) const {

@@ -9,11 +9,11 @@
 namespace tandem::cuda {
 
 // The sums of the first stage, which the second stage adds.
-constexpr int most_partial_sums = 256;
+constexpr int max_partial_sums = 256;
 
 struct Workspace {
   cudaStream_t stream = nullptr;
-  double* partial_sums = nullptr;  // most_partial_sums of them
+  double* partial_sums = nullptr;  // max_partial_sums of them
 };
 
 // Sets the workspace for the works that this thread runs, while it exists.

@@ -2,7 +2,7 @@
 // starts the messages that the program's threads hand to it, and asks for their ends. Between two
 // questions it sleeps, because threads that compute need the cores: in a virtual machine, waking
 // every 50 us took them a third of their time, every 250 us a tenth. What is worth a question wakes
-// it (bell.h, neighbours.h); where nothing does, it asks at intervals that double.
+// it (bell.h, neighbors.h); where nothing does, it asks at intervals that double.
 
 #include <mpi.h>
 #include <sched.h>
@@ -25,7 +25,7 @@
 
 #include "plugins/abi.h"
 #include "plugins/mpi/bell.h"
-#include "plugins/mpi/neighbours.h"
+#include "plugins/mpi/neighbors.h"
 #include "plugins/mpi/requests.h"
 #include "plugins/mpi/versions.h"
 #include "plugins/sdk.h"
@@ -35,7 +35,7 @@ namespace {
 using std::chrono::microseconds;
 using tandem::mpi::Bell;
 using tandem::mpi::Kind;
-using tandem::mpi::Neighbours;
+using tandem::mpi::Neighbors;
 using tandem::mpi::Requests;
 using tandem::mpi::require_same_version;
 using tandem::mpi::require_success;
@@ -44,7 +44,7 @@ using tandem::sdk::guarded;
 using tandem::sdk::Refusal;
 
 constexpr const char* module_version = "0.1.0";
-constexpr int64_t most_bytes = int64_t{1} << 30;  // in one block: MPI counts in int
+constexpr int64_t max_bytes = int64_t{1} << 30;  // in one block: MPI counts in int
 
 // Short turns let this thread in as soon as it wakes, though others compute on every core: from
 // Linux 6.12 on; others take no notice. The C library has no call for it.
@@ -63,8 +63,8 @@ std::vector<tandem_part> blocks_of(const tandem_part* parts, uint32_t count) {
   std::vector<tandem_part> result;
   for (uint32_t i = 0; i < count; ++i) {
     auto* address = static_cast<char*>(parts[i].address);
-    for (int64_t done = 0; done < parts[i].bytes; done += most_bytes) {
-      result.push_back({address + done, std::min(most_bytes, parts[i].bytes - done)});
+    for (int64_t done = 0; done < parts[i].bytes; done += max_bytes) {
+      result.push_back({address + done, std::min(max_bytes, parts[i].bytes - done)});
     }
   }
   return result;
@@ -96,10 +96,10 @@ class Pauses {
   void end_remote() { hears_remote_ = std::exchange(has_heard_connection_, false); }
 
   [[nodiscard]] microseconds next(const std::vector<Transfer*>& transfers,
-                                  const Neighbours& neighbours) {
+                                  const Neighbors& neighbors) {
     microseconds pause = unheard;
     for (const Transfer* transfer : transfers) {
-      pause = std::min(pause, longest(*transfer, neighbours));
+      pause = std::min(pause, longest(*transfer, neighbors));
     }
     pause_ = std::min(2 * pause_, unheard);
     return pause;
@@ -112,9 +112,9 @@ class Pauses {
   // A receive may wait for long for what is not computed yet, and a broadcast on a rank that is not
   // its root, too; what sends moves its data at each question. What a connection brings is often a
   // part of a message, of which a question may leave something.
-  [[nodiscard]] microseconds longest(const Transfer& transfer, const Neighbours& neighbours) const {
-    if (const auto& message = transfer.to_neighbour) {
-      return neighbours.has_begun_on_both_sides(*message) ? std::min(pause_, of_sends) : unheard;
+  [[nodiscard]] microseconds longest(const Transfer& transfer, const Neighbors& neighbors) const {
+    if (const auto& message = transfer.to_neighbor) {
+      return neighbors.has_begun_on_both_sides(*message) ? std::min(pause_, of_sends) : unheard;
     }
     if (hears_remote_ && transfer.kind != Kind::broadcast) {
       return std::clamp(pause_, of_sends, of_receives);
@@ -175,7 +175,7 @@ class World {
 
   // The thread makes no call of MPI from here on: what it would do is to memory that may be gone.
   void abort() {
-    static_cast<void>(neighbours_->is_first_to_fail());
+    static_cast<void>(neighbors_->is_first_to_fail());
     {
       const std::lock_guard lock(mutex_);
       is_aborted_ = true;
@@ -204,7 +204,7 @@ class World {
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &found);
     if (found != 0) last_channel_ = *static_cast<int*>(value);
     require_same_version(module_version);
-    neighbours_.emplace(bell_);
+    neighbors_.emplace(bell_);
   }
 
   void run() {
@@ -243,11 +243,11 @@ class World {
       }
       if (!ended.empty()) ended_.notify_all();
       const microseconds pause =
-          requests.is_empty() ? idle : pauses.next(requests.transfers(), *neighbours_);
+          requests.is_empty() ? idle : pauses.next(requests.transfers(), *neighbors_);
       if (requests.have_failed()) continue;
       const Bell::Woken why = bell_.wait(pause);
       pauses.wake(why);
-      if (why == Bell::Woken::by_end) gone_rank_ = neighbours_->ended_rank();
+      if (why == Bell::Woken::by_end) gone_rank_ = neighbors_->ended_rank();
     }
   }
 
@@ -269,7 +269,7 @@ class World {
       if (transfer->under_way == 0) ended.push_back(transfer);
     }
     if (waits_for_gone_rank(requests)) {
-      if (neighbours_->is_first_to_fail()) {
+      if (neighbors_->is_first_to_fail()) {
         requests.give_up(tandem::sdk::text("the process of rank ", gone_rank_, " has ended"),
                          ended);
         return ended;
@@ -294,15 +294,15 @@ class World {
 
   void start(Transfer& transfer, Requests& requests) {
     requests.start(transfer);
-    if (transfer.kind == Kind::broadcast || !neighbours_->have(transfer.peer)) return;
-    transfer.to_neighbour =
-        neighbours_->begin(transfer.kind == Kind::send, transfer.peer, transfer.channel);
+    if (transfer.kind == Kind::broadcast || !neighbors_->have(transfer.peer)) return;
+    transfer.to_neighbor =
+        neighbors_->begin(transfer.kind == Kind::send, transfer.peer, transfer.channel);
   }
 
   void note_end(const Transfer& transfer, Pauses& pauses) {
     // The sender waits for what the receiver says now.
-    if (transfer.to_neighbour && transfer.kind == Kind::receive) neighbours_->ring(transfer.peer);
-    if (!transfer.to_neighbour) pauses.end_remote();
+    if (transfer.to_neighbor && transfer.kind == Kind::receive) neighbors_->ring(transfer.peer);
+    if (!transfer.to_neighbor) pauses.end_remote();
     // MPI connects two ranks when they first need it.
     if (std::has_single_bit(++ends_)) bell_.hear_connections();
   }
@@ -311,9 +311,9 @@ class World {
   std::mutex mutex_;
   std::condition_variable ended_;
   Bell bell_;
-  std::optional<Neighbours> neighbours_;
+  std::optional<Neighbors> neighbors_;
   uint64_t ends_ = 0;
-  int gone_rank_ = -1;              // a neighbour whose process has ended
+  int gone_rank_ = -1;              // a neighbor whose process has ended
   std::vector<Transfer*> waiting_;  // to be started
   bool is_open_ = false, is_closing_ = false, is_aborted_ = false, has_stopped_ = false;
   std::string failure_;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "plugins/abi.h"
-#include "plugins/mpi/neighbours.h"
+#include "plugins/mpi/neighbors.h"
 
 namespace tandem::mpi {
 
@@ -28,9 +28,9 @@ struct Transfer {
   int peer;  // of a broadcast: its root
   int channel;
   std::vector<tandem_part> parts;
-  bool sends = false;                               // data of this rank
-  int under_way = 0;                                // requests of MPI
-  std::optional<Neighbours::Message> to_neighbour;  // or from it
+  bool sends = false;                             // data of this rank
+  int under_way = 0;                              // requests of MPI
+  std::optional<Neighbors::Message> to_neighbor;  // or from it
   bool is_done = false;
   std::string failure;
 };

@@ -380,7 +380,7 @@ class PlainCpu {
 
  private:
   // WrongLayout: as if every layout were plain. WrongSlices: as if a slice began at channel 0.
-  // WrongInPlace: reads an element after its neighbour was written.
+  // WrongInPlace: reads an element after its neighbor was written.
   void scale(const float* x, float* y) const {
     const int64_t area = shape_.h * shape_.w, begin = m == Mistake::WrongSlices ? 0 : begin_;
     for (int64_t i = 0; i < count(shape_); ++i) {

@@ -91,7 +91,7 @@ std::string safetensors(const Arrays& arrays) {
   return file + text + data;
 }
 
-// What the net makes of a picture of one colour.
+// What the net makes of a picture of one color.
 std::vector<double> expected(const Triple& rgb, const Triple& mean, const Triple& deviation,
                              double eps = 1e-5) {
   const Arrays arrays = dot_arrays();
@@ -179,7 +179,7 @@ class PublishedWeights : public testing::Test {
   Desk desk_;
 };
 
-constexpr Triple colour{200, 50, 100};
+constexpr Triple color{200, 50, 100};
 
 TEST_F(PublishedWeights, OfATimmFolderGiveTheProbabilitiesOfItsPreparation) {
   const Outcome outcome = tandem("import timm --out run");
@@ -189,7 +189,7 @@ TEST_F(PublishedWeights, OfATimmFolderGiveTheProbabilitiesOfItsPreparation) {
                     HasSubstr("mean 0.5 0.4 0.3, std 0.25 0.5 0.2"),
                     HasSubstr("resized to 10 (bicubic) and cropped to 8"),
                     HasSubstr("run folder: run"), Not(HasSubstr("num_batches_tracked"))));
-  const std::vector<double> right = expected(colour, {0.5, 0.4, 0.3}, {0.25, 0.5, 0.2});
+  const std::vector<double> right = expected(color, {0.5, 0.4, 0.3}, {0.25, 0.5, 0.2});
   const std::vector<double> found = probabilities();
   ASSERT_EQ(found.size(), 3U);
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], right[i], 1e-6) << i;
@@ -203,7 +203,7 @@ TEST_F(PublishedWeights, OfAFileAloneHaveTheArchitectureNamedAndThePreparationOf
   const Outcome outcome = tandem("import dot.safetensors --model dot --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("resized to 9 (bilinear) and cropped to 8"));
-  const std::vector<double> right = expected(colour, of_imagenet_mean, of_imagenet_std);
+  const std::vector<double> right = expected(color, of_imagenet_mean, of_imagenet_std);
   const std::vector<double> found = probabilities();
   ASSERT_EQ(found.size(), 3U);
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], right[i], 1e-6) << i;
@@ -325,14 +325,14 @@ TEST_F(PublishedWeights, UnderOtherNamesAreReadByTheFileOfTheirArchitecture) {
   desk_.write("models/pretrained/dot_of_timm.names", "# timm's\nnet dot\nstem.norm.*  bn1.*\n");
   const Outcome outcome = tandem("import timm --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
-  const std::vector<double> right = expected(colour, {0.5, 0.4, 0.3}, {0.25, 0.5, 0.2});
+  const std::vector<double> right = expected(color, {0.5, 0.4, 0.3}, {0.25, 0.5, 0.2});
   const std::vector<double> found = probabilities();
   ASSERT_EQ(found.size(), 3U);
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], right[i], 1e-6) << i;
   fs::remove_all(desk_ / "run");
   desk_.write("models/pretrained/dot_of_timm.names", "net dot\neps 0.5\nstem.norm.*  bn1.*\n");
   ASSERT_EQ(tandem("import timm --out run").code, 0);
-  const std::vector<double> by_eps = expected(colour, {0.5, 0.4, 0.3}, {0.25, 0.5, 0.2}, 0.5);
+  const std::vector<double> by_eps = expected(color, {0.5, 0.4, 0.3}, {0.25, 0.5, 0.2}, 0.5);
   const std::vector<double> found_by_eps = probabilities();
   ASSERT_EQ(found_by_eps.size(), 3U);
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found_by_eps[i], by_eps[i], 1e-6) << i;

@@ -137,8 +137,8 @@ RunningProgram::~RunningProgram() {
 template <class Condition>
 bool RunningProgram::wait_until(const Condition& condition) {
   constexpr auto pause = std::chrono::milliseconds(5);
-  constexpr int most_pauses = 12000;
-  for (int i = 0; i < most_pauses; ++i) {
+  constexpr int max_pauses = 12000;
+  for (int i = 0; i < max_pauses; ++i) {
     siginfo_t info{};
     const bool ended =
         waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&

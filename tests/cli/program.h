@@ -51,7 +51,7 @@ class Desk {
   void make_folder(const std::string& name) const {
     std::filesystem::create_directories(folder_ / name);
   }
-  // `count` small pictures of one colour with some noise, DIR/1.ppm, ...
+  // `count` small pictures of one color with some noise, DIR/1.ppm, ...
   void draw(const std::string& folder, int count, int red, int green, int blue) const;
   // A tree with train/ and val/ of the classes "blue" and "red".
   void draw_two_classes(const std::string& folder) const;

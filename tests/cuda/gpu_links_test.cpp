@@ -176,7 +176,7 @@ TEST(GpuLinks, ThatNvmlDoesNotReportAreEstimatedIfThereAreNativeAtomics) {
               ElementsAre("cuda:0 -> cuda:2 (6 NVLinks, estimated for compute capability 8.0)"));
 }
 
-// Six links and four neighbours each: two of them have two links.
+// Six links and four neighbors each: two of them have two links.
 TEST(GpuLinks, WithoutNvmlAreEstimatedFromAtomicsAndRanks) {
   LinkFacts facts = machine(3);
   give_access(facts);
@@ -197,7 +197,7 @@ TEST(GpuLinks, WithoutNvmlAreEstimatedFromAtomicsAndRanks) {
   EXPECT_THAT(way(map, 3, 1, 2).names, Each(HasSubstr("PCIe x16, estimated")));
 }
 
-TEST(GpuLinks, WithoutNvmlGoAllToTheOnlyNeighbour) {
+TEST(GpuLinks, WithoutNvmlGoAllToTheOnlyNeighbor) {
   LinkFacts facts = machine(3, 8);
   give_access(facts);
   for (PeerFacts* pair : {&peer(facts, 0, 1), &peer(facts, 1, 0)}) pair->has_native_atomics = true;
@@ -206,7 +206,7 @@ TEST(GpuLinks, WithoutNvmlGoAllToTheOnlyNeighbour) {
               ElementsAre("cuda:0 -> cuda:1 (12 NVLinks, estimated for compute capability 8.0)"));
 }
 
-TEST(GpuLinks, WithoutNvmlAndWithManyNeighboursAreEstimatedAsASwitch) {
+TEST(GpuLinks, WithoutNvmlAndWithManyNeighborsAreEstimatedAsASwitch) {
   LinkFacts facts = machine(3, 9);
   give_access(facts);
   for (PeerFacts& pair : facts.peers) pair.has_native_atomics = true;

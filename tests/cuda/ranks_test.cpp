@@ -18,7 +18,7 @@ namespace {
 constexpr int in_all = 4;
 constexpr int64_t floats = 4096;
 
-// In a ring every device adds what its neighbour before it has: in two parts, whose messages have
+// In a ring every device adds what its neighbor before it has: in two parts, whose messages have
 // different sizes and share a stream.
 Plan ring() {
   Maker maker(in_all);

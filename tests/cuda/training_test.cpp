@@ -67,8 +67,8 @@ class TrainingOnDevices : public testing::TestWithParam<Case> {
       };
       Reference r{on_threads(1, 1, 0.0), on_threads(1, 20, 0.01), 0};
       for (const int threads : {2, 3, 4}) {
-        r.yardstick = std::max(
-            r.yardstick, largest_difference(r.weights, on_threads(threads, 20, 0.01), r.start));
+        r.yardstick = std::max(r.yardstick,
+                               max_difference(r.weights, on_threads(threads, 20, 0.01), r.start));
       }
       return r;
     }();
@@ -82,7 +82,7 @@ TempFolder* TrainingOnDevices::folder_ = nullptr;
 TEST_P(TrainingOnDevices, GivesTheWeightsOfOneCpu) {
   const Reference& one = reference();
   ASSERT_GT(one.yardstick, 0) << "other orders of summation gave the same bits";
-  const double difference = largest_difference(one.weights, run(many()), one.start);
+  const double difference = max_difference(one.weights, run(many()), one.start);
   EXPECT_LE(difference, 10 * one.yardstick) << "yardstick " << one.yardstick;
   RecordProperty("difference", std::to_string(difference));
 }
@@ -98,17 +98,17 @@ TEST_P(TrainingOnDevices, GivesTheSameBitsEachTimeAndUnderRandomStreamDelays) {
 
 TEST_P(TrainingOnDevices, GivesTheSameBitsWithSeparateReluLayers) {
   const std::string kind = GetParam().kind == "cpu" ? "cpu" : "cuda";
-  const bool normalises = GetParam().strategy != "asymmetric";  // which needs separate samples
+  const bool normalizes = GetParam().strategy != "asymmetric";  // which needs separate samples
   const auto run_of = [&](bool looked_at) {
     TrainOptions o = many();
-    o.net_text = write_net(rectified_net(looked_at, normalises));
+    o.net_text = write_net(rectified_net(looked_at, normalizes));
     if (GetParam().strategy == "two_phase") o.strategy_options["split"] = "fc4";
     o.steps = 8;
     return run(o);
   };
-  ASSERT_EQ(fusion_text(rectified_net(false, normalises), kind, TANDEM_TRAIN),
+  ASSERT_EQ(fusion_text(rectified_net(false, normalizes), kind, TANDEM_TRAIN),
             kind == "cpu" ? 5 : 6);
-  ASSERT_EQ(fusion_text(rectified_net(true, normalises), kind, TANDEM_TRAIN),
+  ASSERT_EQ(fusion_text(rectified_net(true, normalizes), kind, TANDEM_TRAIN),
             kind == "cpu" ? 0 : 1);
   EXPECT_EQ(run_of(false), run_of(true));
 }

@@ -132,7 +132,7 @@ TEST(SumOfSquares, IsDividedByTheNumberOfValuesOnly) {
   EXPECT_EQ(cuda::sum_blocks(0), 1);
   EXPECT_EQ(cuda::sum_blocks(4096), 1);
   EXPECT_EQ(cuda::sum_blocks(4097), 2);
-  EXPECT_EQ(cuda::sum_blocks(int64_t{1} << 40), cuda::most_partial_sums);
+  EXPECT_EQ(cuda::sum_blocks(int64_t{1} << 40), cuda::max_partial_sums);
 }
 
 // The order of the kernels, on the host: a tree over the threads of a block needs a power of two.
@@ -236,7 +236,7 @@ TEST(Programs, LoadGpuModulesOnlyWhenTheyAreNeeded) {
 // launched. nvcc knows only those block sizes that a kernel declares.
 TEST(Kernels, FitWithTheirBlocksIntoTheRegisters) {
   constexpr int registers = 65536, granularity = 8, max_shared_bytes = 48 << 10;
-  constexpr int threads_of_a_large_team = 512;  // most_in_team of teams.h
+  constexpr int threads_of_a_large_team = 512;  // max_in_team of teams.h
   const std::string tool = "PATH=$PATH:/usr/local/cuda/bin cuobjdump --dump-resource-usage ";
   int kernels = 0;
   if (!std::filesystem::exists(plugin_folder())) {

@@ -174,7 +174,7 @@ TEST(Arithmetic, AddsSquaresInDouble) {
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 17);
   double expected = 0;
   for (const float value : values) expected += static_cast<double>(value) * value;
-  std::vector<double> partial(most_partial_sums);
+  std::vector<double> partial(max_partial_sums);
   const Workspace workspace{&stream_object, partial.data()};
   const WorkspaceScope scope(workspace);
   double sum = -1;

@@ -159,7 +159,7 @@ TEST(DamagedImages, AGifWithoutAFrameIsLeftOut) {
 }
 
 #ifdef TANDEM_TEST_GIF
-// One pixel with that index into a palette of two colours, at (left, 0).
+// One pixel with that index into a palette of two colors, at (left, 0).
 std::string tiny_gif(int left, int index) {
   const int codes = 4 | index << 3 | 5 << 6;  // clear, the index, end; three bits each
   return std::string("GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,", 20) +
@@ -172,8 +172,8 @@ TEST(DamagedImages, AGifWhoseFrameIsOutsideOfThePictureIsLeftOut) {
   EXPECT_THAT(reason_of("a.gif", tiny_gif(1, 1)), HasSubstr("outside of the picture"));
 }
 
-TEST(DamagedImages, AGifThatNamesAMissingColourIsLeftOut) {
-  EXPECT_THAT(reason_of("a.gif", tiny_gif(0, 2)), HasSubstr("names a missing colour"));
+TEST(DamagedImages, AGifThatNamesAMissingColorIsLeftOut) {
+  EXPECT_THAT(reason_of("a.gif", tiny_gif(0, 2)), HasSubstr("names a missing color"));
 }
 #endif
 
@@ -265,7 +265,7 @@ TEST(LargeImages, Of16BitsAreReadAs8) {
               HasSubstr("too large: its values of 16 bits are all below 4096"));
 }
 
-int64_t most_memory() {
+int64_t max_memory() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmHWM:")) return 1024 * std::stoll(line.substr(6));
@@ -287,14 +287,14 @@ TEST(LargeImages, BaselineJpegsDecodedWholeAreDecodedOneAtATime) {
   options.parameters = {{"resampling", "pillow"}, {"resize", "8"}};
   const Dataset data = open_images(options);
   std::ofstream("/proc/self/clear_refs") << "5";  // the peak becomes what there is now
-  const int64_t before = most_memory();
+  const int64_t before = max_memory();
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] { EXPECT_EQ(get(data).status, SampleStatus::good); });
   }
   for (std::thread& one : threads) one.join();
-  EXPECT_GT(most_memory() - before, 100'000'000);
-  EXPECT_LT(most_memory() - before, 200'000'000);
+  EXPECT_GT(max_memory() - before, 100'000'000);
+  EXPECT_LT(max_memory() - before, 200'000'000);
 }
 
 // With right check sums, so that only libpng sees it, which would write a line to stderr.

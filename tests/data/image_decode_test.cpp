@@ -31,7 +31,7 @@ std::vector<float> plain(const cv::Mat& image) {
   return pixels;
 }
 
-double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+double max_difference(const std::vector<float>& a, const std::vector<float>& b) {
   if (a.size() != b.size()) return INFINITY;
   double largest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -48,7 +48,7 @@ TEST(ImageDecoding, APngOfTheNetsSizeArrivesUnchangedInBgr) {
 
 TEST(ImageDecoding, AJpegArrivesNearlyUnchanged) {
   const Sample sample = read("a.jpg", encoded(".jpg", gradient(20, 16)));
-  EXPECT_LT(largest_difference(sample.pixels, plain(gradient(20, 16))), 25);
+  EXPECT_LT(max_difference(sample.pixels, plain(gradient(20, 16))), 25);
 }
 
 TEST(ImageDecoding, TheContentDecidesNotTheExtension) {
@@ -75,17 +75,17 @@ TEST(ImageDecoding, RgbReversesTheChannelsAndTheirMeans) {
   EXPECT_EQ(sample.pixels[640], original[0] - 1);
 }
 
-TEST(ImageDecoding, AGrayNetReadsColourAndAColourNetReadsGray) {
+TEST(ImageDecoding, AGrayNetReadsColorAndAColorNetReadsGray) {
   cv::Mat gray;
   cv::cvtColor(gradient(20, 16), gray, cv::COLOR_BGR2GRAY);
   const Sample to_gray = read("a.png", encoded(".png", gradient(20, 16)), size_of(16, 20, 1));
-  EXPECT_LE(largest_difference(to_gray.pixels, plain(gray)), 1);
+  EXPECT_LE(max_difference(to_gray.pixels, plain(gray)), 1);
   const Sample jpeg = read("a.jpg", encoded(".jpg", gradient(20, 16)), size_of(16, 20, 1));
-  EXPECT_LT(largest_difference(jpeg.pixels, plain(gray)), 12);
-  const Sample to_colour = read("a.png", encoded(".png", gray));
+  EXPECT_LT(max_difference(jpeg.pixels, plain(gray)), 12);
+  const Sample to_color = read("a.png", encoded(".png", gray));
   cv::Mat three;
   cv::cvtColor(gray, three, cv::COLOR_GRAY2BGR);
-  EXPECT_EQ(to_colour.pixels, plain(three));
+  EXPECT_EQ(to_color.pixels, plain(three));
 }
 
 TEST(ImageDecoding, AlphaIsDropped) {
@@ -120,7 +120,7 @@ cv::Mat without_alpha(const cv::Mat& image) {
   return result;
 }
 
-TEST(ImageDecoding, ColoursOfATiffAreNotMultipliedByItsAlpha) {
+TEST(ImageDecoding, ColorsOfATiffAreNotMultipliedByItsAlpha) {
   for (const int depth : {CV_8U, CV_16U}) {
     for (const int channels : {2, 4}) {
       const cv::Mat image = transparent(depth, channels);
@@ -132,7 +132,7 @@ TEST(ImageDecoding, ColoursOfATiffAreNotMultipliedByItsAlpha) {
           const Sample sample =
               read("a.tif", test::tiff_with_alpha(image, {.little = little}), options);
           ASSERT_EQ(sample.status, SampleStatus::good) << sample.reason;
-          EXPECT_LE(largest_difference(sample.pixels, right), 1)
+          EXPECT_LE(max_difference(sample.pixels, right), 1)
               << depth << ' ' << channels << ' ' << read_channels << ' ' << little;
         }
       }
@@ -140,7 +140,7 @@ TEST(ImageDecoding, ColoursOfATiffAreNotMultipliedByItsAlpha) {
   }
 }
 
-TEST(ImageDecoding, ColoursOfATiffAreNotMultipliedByAlphaHoweverItIsStored) {
+TEST(ImageDecoding, ColorsOfATiffAreNotMultipliedByAlphaHoweverItIsStored) {
   const cv::Mat image = transparent(CV_8U, 4);
   const std::vector<float> right = plain(without_alpha(image));
   const test::TiffWithAlpha forms[] = {{.planes = true},
@@ -163,15 +163,15 @@ TEST(ImageDecoding, ColoursOfATiffAreNotMultipliedByAlphaHoweverItIsStored) {
 TEST(ImageDecoding, SixteenBitsAreScaledTo8) {
   cv::Mat deep;
   gradient(20, 16).convertTo(deep, CV_16U, 257);
-  EXPECT_LE(
-      largest_difference(read("a.png", encoded(".png", deep)).pixels, plain(gradient(20, 16))), 1);
+  EXPECT_LE(max_difference(read("a.png", encoded(".png", deep)).pixels, plain(gradient(20, 16))),
+            1);
 }
 
 TEST(ImageDecoding, TwelveBitsInSixteenAreNotNearlyBlack) {
   cv::Mat deep;
   gradient(20, 16).convertTo(deep, CV_16U, 4095.0 / 255);
-  EXPECT_LE(
-      largest_difference(read("a.png", encoded(".png", deep)).pixels, plain(gradient(20, 16))), 1);
+  EXPECT_LE(max_difference(read("a.png", encoded(".png", deep)).pixels, plain(gradient(20, 16))),
+            1);
 }
 
 TEST(ImageDecoding, EveryExifOrientationIsAppliedAsByOpenCV) {
@@ -182,7 +182,7 @@ TEST(ImageDecoding, EveryExifOrientationIsAppliedAsByOpenCV) {
       const cv::Mat judge =
           cv::imdecode(std::vector<uchar>(jpeg.begin(), jpeg.end()), cv::IMREAD_COLOR);
       const Sample sample = read("a.jpg", jpeg, size_of(judge.rows, judge.cols));
-      EXPECT_LE(largest_difference(sample.pixels, plain(judge)), 3) << orientation;
+      EXPECT_LE(max_difference(sample.pixels, plain(judge)), 3) << orientation;
     }
   }
 }
@@ -191,7 +191,7 @@ TEST(ImageDecoding, ASidewaysPhotoIsUpright) {
   cv::Mat stored;
   cv::rotate(gradient(20, 16), stored, cv::ROTATE_90_COUNTERCLOCKWISE);
   const Sample sample = read("a.jpg", test::with_orientation(encoded(".jpg", stored), 6));
-  EXPECT_LT(largest_difference(sample.pixels, plain(gradient(20, 16))), 25);
+  EXPECT_LT(max_difference(sample.pixels, plain(gradient(20, 16))), 25);
 }
 
 TEST(ImageDecoding, EveryExifOrientationOfAWebpIsThatOfAJpeg) {
@@ -206,7 +206,7 @@ TEST(ImageDecoding, EveryExifOrientationOfAWebpIsThatOfAJpeg) {
         const std::string exif = mark + test::exif_block(orientation, little);
         const Sample sample = read("a.webp", test::webp_with_exif(picture, exif), options);
         ASSERT_EQ(sample.status, SampleStatus::good) << sample.reason;
-        EXPECT_LT(largest_difference(sample.pixels, right), 25) << orientation;
+        EXPECT_LT(max_difference(sample.pixels, right), 25) << orientation;
       }
     }
   }
@@ -264,7 +264,7 @@ TEST(ImageDecoding, AnAvifMayHaveItsHeaderBehindItsPixels) {
 #endif
 }
 
-TEST(ImageDecoding, FourInksBecomeThreeColours) {
+TEST(ImageDecoding, FourInksBecomeThreeColors) {
   // Inverted inks: 255 is none. Nearly no cyan, much magenta and yellow: red.
   const cv::Mat red(16, 20, CV_8UC4, cv::Scalar(250, 10, 10, 255));
   const Sample sample = read("a.jpg", test::cmyk_jpeg(red));
@@ -320,8 +320,8 @@ TEST(ImageDecoding, TheMiddleIsThatOfTorchvision) {
       135.004F, 100.555F, 146.504F, 100.198F, 137.931F, 136.095F, 138.29F};
   const std::vector<float> three{113.932F, 137.615F, 126.269F, 113.033F, 122.748F,
                                  121.465F, 127.352F, 152.607F, 139.824F};
-  EXPECT_LT(largest_difference(middle(5), five), 1e-3);
-  EXPECT_LT(largest_difference(middle(3), three), 1e-3);
+  EXPECT_LT(max_difference(middle(5), five), 1e-3);
+  EXPECT_LT(max_difference(middle(3), three), 1e-3);
 }
 
 // A gray picture of 7x5 resized by Pillow 13 (mode F), with values kept from 0 to 255.
@@ -357,7 +357,7 @@ TEST(ImageDecoding, ResizingEqualsPillows) {
     DatasetOptions options = size_of(one.height, one.width, 1);
     options.parameters["interpolation"] = one.interpolation;
     const Sample sample = read("a.png", picture, options);
-    EXPECT_LT(largest_difference(sample.pixels, one.right), 1e-3) << one.interpolation;
+    EXPECT_LT(max_difference(sample.pixels, one.right), 1e-3) << one.interpolation;
   }
 }
 

@@ -93,7 +93,7 @@ inline std::string webp_with_exif(const cv::Mat& image, const std::string& exif)
 struct TiffWithAlpha {
   bool little = true, planes = false, tile = false;
   unsigned mark_type = 3;  // of the tag that says what alpha is: 1, 3 or 4
-  unsigned alpha = 2;      // the value of that tag: 2 is one that colours are not multiplied by
+  unsigned alpha = 2;      // the value of that tag: 2 is one that colors are not multiplied by
 };
 
 // An uncompressed TIFF of an image with 2 or 4 channels of 8 or 16 bits, the last of which is

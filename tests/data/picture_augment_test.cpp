@@ -131,7 +131,7 @@ TEST(PictureAugmentation, JitterStaysWithinItsFactors) {
   EXPECT_NEAR(most, 130, 2);
 }
 
-TEST(PictureAugmentation, HueChangesColoursAndKeepsGray) {
+TEST(PictureAugmentation, HueChangesColorsAndKeepsGray) {
   const Drawn gray(flat(8, 90, 90, 90), {{"jitter", "0,0,0,0.5"}});
   const Drawn red(flat(8, 40, 40, 160), {{"jitter", "0,0,0,0.5"}});
   const Dataset gray_data = gray.open(), red_data = red.open();

@@ -1,4 +1,4 @@
-// Mixed samples and class weights: images and labels, whatever the threads and damaged neighbours
+// Mixed samples and class weights: images and labels, whatever the threads and damaged neighbors
 // are.
 #include "core/data/targets.h"
 

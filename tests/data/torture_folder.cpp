@@ -34,7 +34,7 @@ std::vector<TortureCase> pictures_of_pillow() {
   for (const auto& entry : fs::directory_iterator(references)) {
     const std::string name = entry.path().filename().string();
     if (!fs::exists(references / (name + ".ppm"))) continue;
-    // Two decoders of a lossy format, or two conversions from inks to colours, differ by rounding.
+    // Two decoders of a lossy format, or two conversions from inks to colors, differ by rounding.
     const bool lossy = name.ends_with(".jpg") || name == "lossy.webp" || name == "color.avif" ||
                        name == "color.heic";
     cases.push_back({name, missing_format(name), name + ".ppm",

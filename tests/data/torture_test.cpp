@@ -184,7 +184,7 @@ TEST(TortureFolder, BytesChangedAtRandomCostAFileWithoutOutput) {
   EXPECT_GT(left_out, 300);
 }
 
-TEST(TortureFolder, AColourProfileThatLibpngDislikesIsReadWithoutOutput) {
+TEST(TortureFolder, AColorProfileThatLibpngDislikesIsReadWithoutOutput) {
   std::string png = test::read_text(test::source_folder() / "tests/reference/images/color.png");
   const Sample plain = test::read("a.png", png);
   // A chunk of a name, a method, and no compressed profile, with its check sum, after the header.

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t most_of_a_message = 16384;
+constexpr size_t max_of_a_message = 16384;
 
 // In memory where there is such a folder: a target writes its file thousands of times a second.
 class Folder {
@@ -85,7 +85,7 @@ bool accepts(const std::function<void()>& reader) {
 
 void check_message(const std::string& message) {
   if (message.empty()) fail("a refusal without a message");
-  if (message.size() > most_of_a_message) {
+  if (message.size() > max_of_a_message) {
     fail(fmt::format("a message of {} bytes: {}", message.size(), message.substr(0, 200)));
   }
 }

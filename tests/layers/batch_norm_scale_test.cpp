@@ -65,16 +65,16 @@ Expected in_float64(const LayerSetup& setup, const PlainTensor& gradient, bool k
     mean[c] = weight(0, c) / weight(2, 0);
     variance[c] = weight(1, c) / weight(2, 0);
   }
-  const auto normalised = [&](size_t c, size_t i) {
+  const auto normalized = [&](size_t c, size_t i) {
     return (input.values[i] - mean[c]) / std::sqrt(variance[c] + eps);
   };
   for_elements(input.shape, [&](size_t c, size_t i) {
-    result.y[i] = weight(factors, c) * normalised(c, i) + weight(biases, c);
+    result.y[i] = weight(factors, c) * normalized(c, i) + weight(biases, c);
     sums[c] += gradient.values[i];
-    products[c] += gradient.values[i] * normalised(c, i);
+    products[c] += gradient.values[i] * normalized(c, i);
   });
   for_elements(input.shape, [&](size_t c, size_t i) {
-    const double rest = kept ? 0 : sums[c] / count + normalised(c, i) * products[c] / count;
+    const double rest = kept ? 0 : sums[c] / count + normalized(c, i) * products[c] / count;
     result.dx[i] = (gradient.values[i] - rest) * weight(factors, c) / std::sqrt(variance[c] + eps);
   });
   result.dbias = sums;
@@ -221,10 +221,10 @@ TEST(BatchNormScale, GivesTheResultsOfTwoLayersUpToRounding) {
                         .weights = {one.weights[0], one.weights[1], one.weights[2]},
                         .phase = phase};
         LayerRun fused(one), first(norm);
-        const PlainTensor normalised = first.forward()[0];
+        const PlainTensor normalized = first.forward()[0];
         LayerRun second({.type = "Scale",
                          .parameters = {{"bias_term", "true"}},
-                         .inputs = {normalised},
+                         .inputs = {normalized},
                          .weights = {one.weights[factors], one.weights[biases]},
                          .phase = phase});
         EXPECT_LE(relative_difference(fused.forward()[0].values, second.forward()[0].values), 1e-6);

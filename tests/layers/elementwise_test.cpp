@@ -223,7 +223,7 @@ TEST(Elementwise, LayersAgreeWithTheReferenceInEveryLayout) {
 
 // The largest error of a function over [low, high], relative to its value.
 template <class Function, class Truth>
-double largest_error(float low, float high, const Function& function, const Truth& truth) {
+double max_error(float low, float high, const Function& function, const Truth& truth) {
   double largest = 0;
   constexpr int steps = 200000;
   for (int i = 0; i <= steps; ++i) {
@@ -252,17 +252,15 @@ TEST(VectorMath, HasTheDocumentedAccuracy) {
   const auto log = [](double x) { return std::log(x); };
   const auto log1p = [](double x) { return std::log1p(x); };
   const auto below = [](double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; };
-  EXPECT_LE(largest_error(-85, 88, exponential, exp), 2e-7);
-  EXPECT_LE(largest_error(-80, 20, exponential_minus_one, [](double x) { return std::expm1(x); }),
+  EXPECT_LE(max_error(-85, 88, exponential, exp), 2e-7);
+  EXPECT_LE(max_error(-80, 20, exponential_minus_one, [](double x) { return std::expm1(x); }),
             3e-7);
-  EXPECT_LE(largest_error(-80, 80, logistic, [](double x) { return 1 / (1 + std::exp(-x)); }),
-            4e-7);
-  EXPECT_LE(largest_error(-10, 10, hyperbolic_tangent, [](double x) { return std::tanh(x); }),
-            3e-7);
-  EXPECT_LE(largest_error(1e-30F, 5, logarithm, log), 3e-7);
-  EXPECT_LE(largest_error(1, 1e30F, logarithm, log), 3e-7);
-  EXPECT_LE(largest_error(0, 1, logarithm_of_one_plus, log1p), 3e-7);
-  EXPECT_LE(largest_error(
+  EXPECT_LE(max_error(-80, 80, logistic, [](double x) { return 1 / (1 + std::exp(-x)); }), 4e-7);
+  EXPECT_LE(max_error(-10, 10, hyperbolic_tangent, [](double x) { return std::tanh(x); }), 3e-7);
+  EXPECT_LE(max_error(1e-30F, 5, logarithm, log), 3e-7);
+  EXPECT_LE(max_error(1, 1e30F, logarithm, log), 3e-7);
+  EXPECT_LE(max_error(0, 1, logarithm_of_one_plus, log1p), 3e-7);
+  EXPECT_LE(max_error(
                 -3, 8, [](float x) { return Normal(x).below; }, below),
             1e-6);
 }

@@ -1,4 +1,4 @@
-// Losses and accuracy: formulas compared with float64, finite differences, normalisation on any
+// Losses and accuracy: formulas compared with float64, finite differences, normalization on any
 // number of devices, and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Layers that reduce or normalise over axes, and Embed: Reduction, ArgMax, MVN, LayerNorm, LRN
+// Layers that reduce or normalize over axes, and Embed: Reduction, ArgMax, MVN, LayerNorm, LRN
 // within a channel.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Kernels in bfloat16 and float16 compared with the same kernels in float32, which
-// reference_test.cpp and its neighbours compare with float64 to 1e-6. Inputs, output gradients and
+// reference_test.cpp and its neighbors compare with float64 to 1e-6. Inputs, output gradients and
 // weights are numbers that the 16-bit dtype can hold, so that both kernels compute from the same
 // numbers, in float32. What remains is the rounding of stored results to 8 or 11 significant bits:
 // at most u = 2^-8 or 2^-11 of the result. So the bound for a tensor, as max |a - b| / max |b|, is

@@ -1,6 +1,6 @@
 // Shapes that kernels on GPUs process by vectors of channels or pixels, and shapes just beside
 // them: in every layout and dtype compared with the cpu's kernels in float32. reference_test.cpp
-// and its neighbours have few channels.
+// and its neighbors have few channels.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -129,7 +129,7 @@ TEST_P(Vectors, OfPooledChannels) {
           {{2, 16, 7, 9}, {2, 6, 7, 8}});
 }
 
-TEST_P(Vectors, WithNeighbouringChannels) {
+TEST_P(Vectors, WithNeighboringChannels) {
   const auto lrn = [](const char* size, const char* beta) {
     return Case{"LRN", {{"local_size", size}, {"alpha", "0.7"}, {"beta", beta}, {"k", "1.3"}}};
   };
@@ -137,7 +137,7 @@ TEST_P(Vectors, WithNeighbouringChannels) {
           {{2, 16, 5, 3}, {2, 8, 1, 7}, {1, 4, 3, 3}, {1, 3, 3, 3}, {2, 96, 3, 2}, {1, 70, 2, 2}});
 }
 
-TEST_P(Vectors, OfColours) {
+TEST_P(Vectors, OfColors) {
   const uint32_t known = layer_registry().kernel("Reorder", kernel_device().kind()).dtypes;
   if ((known >> GetParam() & 1U) == 0)
     GTEST_SKIP() << "no kernel of this device supports the dtype";

@@ -211,14 +211,14 @@ TEST(Tables, WithAnUnknownRoleOrParameterAreLeftOut) {
   EXPECT_THAT(report.left_out, ElementsAre(HasSubstr("input 'data' has role 9")));
   tandem_parameter parameter{};
   parameter.struct_size = sizeof parameter;
-  parameter.name = "colour";
+  parameter.name = "color";
   parameter.type = 99;
   const tandem_parameter* parameters[] = {&parameter};
   type.changed.parameters = parameters;
   type.changed.parameter_count = 1;
   report = type.report();
   EXPECT_TRUE(report.loaded) << report.reason;
-  EXPECT_THAT(report.left_out, ElementsAre(HasSubstr("parameter 'colour' has type 99")));
+  EXPECT_THAT(report.left_out, ElementsAre(HasSubstr("parameter 'color' has type 99")));
 }
 
 TEST(Tables, OfAPartOfAnotherMajorVersionAreLeftOut) {

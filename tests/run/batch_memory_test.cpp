@@ -59,25 +59,25 @@ TEST_F(BatchMemory, IsLargerWhereActivationsAreComputedAgain) {
   net.layer("score", "InnerProduct", "inner_product_param { num_output: 3 }").loss();
   TrainOptions norms = options(1);
   norms.net_text = net.text();
-  const auto least_for_all = [&](bool recompute) {
+  const auto min_for_all = [&](bool recompute) {
     norms.recompute = recompute;
     setup_ = resolve(registry_, norms);
     int64_t available = 1 << 20;
     while (batch_with(available) < 64) available += available / 16;
     return available;
   };
-  EXPECT_LT(least_for_all(true), least_for_all(false));
+  EXPECT_LT(min_for_all(true), min_for_all(false));
 }
 
 TEST_F(BatchMemory, IsDividedAmongItsDevices) {
   // Weights are on each device, so two of them need more in all.
-  const auto least_for_all = [this](const char* devices) {
+  const auto min_for_all = [this](const char* devices) {
     setup_.record.options.devices = devices;
     int64_t available = 1 << 12;
     while (batch_with(available) < 64) available += available / 16;
     return available;
   };
-  EXPECT_LT(least_for_all("cpu:1"), least_for_all("cpu:2"));
+  EXPECT_LT(min_for_all("cpu:1"), min_for_all("cpu:2"));
 }
 
 }  // namespace

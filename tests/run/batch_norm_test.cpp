@@ -20,7 +20,7 @@ NetDefinition normalised_net(const std::string& loss_parameters, const std::stri
   const std::string norm = "batch_norm_param { " + fields + " }";
   const std::string filler = "weight_filler { type: \"xavier\" }";
   return read_net_text(
-      NetWriter("normalised")
+      NetWriter("normalized")
           .data(20)
           .layer("conv1", "Convolution",
                  "convolution_param { num_output: 16 kernel_size: 5 pad: 2 bias_term: false " +
@@ -88,7 +88,7 @@ class BatchStatistics : public Runs, public testing::WithParamInterface<BatchNor
     r.weights = run(one_device(ignores, 1));
     for (const int threads : {2, 3, 4}) {
       const Weights other = run(one_device(ignores, threads));
-      r.reordered = std::max(r.reordered, largest_difference(r.weights, other, r.start));
+      r.reordered = std::max(r.reordered, max_difference(r.weights, other, r.start));
     }
     return r;
   }
@@ -100,7 +100,7 @@ TEST_P(BatchStatistics, GiveTheWeightsOfOneDevice) {
   const Reference& one = reference(GetParam().ignores);
   ASSERT_GT(one.reordered, 0);
   const Weights weights = run(many(GetParam()));
-  const double difference = largest_difference(one.weights, weights, one.start);
+  const double difference = max_difference(one.weights, weights, one.start);
   EXPECT_LE(difference, 10 * one.reordered) << "reordered runs differ by " << one.reordered;
   EXPECT_GT(std::abs(weights.at("norm1.variance")[0]), 0);
   for (const char* name : {"norm1.scale_factor", "norm2.scale_factor"}) {
@@ -187,7 +187,7 @@ TEST_F(BatchNormRuns, PerDeviceDifferFromThoseOfTheWholeBatch) {
 
 // ---- BatchNorm and Scale as one layer
 
-// A net whose layer "x" is normalised, scaled and rectified by `layers`.
+// A net whose layer "x" is normalized, scaled and rectified by `layers`.
 std::string scaled_net(const std::string& layers) {
   return "name: 'scaled' layer { name: 'data' type: 'Data' top: 'data' top: 'label' "
          "transform_param { crop_size: 20 } } layer { name: 'conv' type: 'Convolution' bottom: "
@@ -242,7 +242,7 @@ void expect_to_train_alike(const TrainOptions& form, const TrainOptions& other, 
     start[own] = begin.at(name);
     renamed[own] = expected.at(name);
   }
-  EXPECT_LE(largest_difference(renamed, actual, start), 1e-3);
+  EXPECT_LE(max_difference(renamed, actual, start), 1e-3);
 }
 
 const Names of_two = {{"conv.weight", "conv.weight"},

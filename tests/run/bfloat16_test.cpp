@@ -56,7 +56,7 @@ TEST_F(Bfloat16Runs, EveryStrategyGivesTheWeightsOfOneDevice) {
   const Weights start = run(still), weights = run(one_device(1));
   double reordered = 0;
   for (const int threads : {2, 3, 4}) {
-    reordered = std::max(reordered, largest_difference(weights, run(one_device(threads)), start));
+    reordered = std::max(reordered, max_difference(weights, run(one_device(threads)), start));
   }
   ASSERT_GT(reordered, 0);
   for (const auto& [devices, strategy] : {std::pair{"cpu:2", "sequential"},
@@ -65,7 +65,7 @@ TEST_F(Bfloat16Runs, EveryStrategyGivesTheWeightsOfOneDevice) {
                                           {"cpu:3", "layerwise"},
                                           {"cpu:2", "hybrid"},
                                           {"cpu:2", "asymmetric"}}) {
-    const double difference = largest_difference(weights, run(half(devices, strategy)), start);
+    const double difference = max_difference(weights, run(half(devices, strategy)), start);
     EXPECT_LE(difference, 10 * reordered) << strategy << ", reordered runs differ by " << reordered;
   }
 }
@@ -114,7 +114,7 @@ TEST_F(Bfloat16Runs, AreOtherBitsThanFloat32AndNearThem) {
   still.steps = 1;
   const Weights a = run(whole), b = run(one_device(1));
   EXPECT_NE(a, b);
-  EXPECT_LT(largest_difference(a, b, run(still)), 0.5);
+  EXPECT_LT(max_difference(a, b, run(still)), 0.5);
 }
 
 // A layer that knows float32 only works between conversions, which lose nothing of what was

@@ -1,4 +1,4 @@
-// The sum at the end of a residual block, computed by the kernel of the normalisation before it:
+// The sum at the end of a residual block, computed by the kernel of the normalization before it:
 // which sums, and that weights and losses are, bit for bit, those of sums by themselves.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace tandem::test {
 namespace {
 
-// What differs from a block whose sum is fused into the normalisation of its second branch.
+// What differs from a block whose sum is fused into the normalization of its second branch.
 struct Block {
   std::string sum = {};  // its parameter
   std::vector<std::string> inputs = {"one", "two"};

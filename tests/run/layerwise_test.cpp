@@ -77,7 +77,7 @@ TEST_F(LayerwiseRuns, ContinueWithAnotherStrategyOnOtherDevices) {
     rest.devices = to_ring ? "cpu:4" : "cpu:2";
     if (to_ring) rest.strategy_options["reduce"] = "ring";
     // Adam divides by what is nearly zero at the start: differences of summation are seen larger.
-    EXPECT_LE(largest_difference(whole, run(rest), start), 0.02) << (to_ring ? "to" : "from");
+    EXPECT_LE(max_difference(whole, run(rest), start), 0.02) << (to_ring ? "to" : "from");
   }
 }
 

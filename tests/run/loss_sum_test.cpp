@@ -53,8 +53,7 @@ TEST_F(SumsAsLoss, TrainLikeTheLossLayerOfTheSameFormula) {
   nothing.out += "_start";
   const Weights start = run(nothing), exact = run(expected);
   for (const char* devices : {"cpu:1", "cpu:3"}) {
-    const double difference =
-        largest_difference(exact, run(autoencoder(of_layers, devices)), start);
+    const double difference = max_difference(exact, run(autoencoder(of_layers, devices)), start);
     EXPECT_LE(difference, 1e-4) << devices;
   }
 }

@@ -45,7 +45,7 @@ class Lossless : public Runs, public testing::WithParamInterface<LosslessCase> {
       r.weights = run(one_device(1));
       for (const int threads : {2, 3, 4}) {
         r.reordered =
-            std::max(r.reordered, largest_difference(r.weights, run(one_device(threads)), r.start));
+            std::max(r.reordered, max_difference(r.weights, run(one_device(threads)), r.start));
       }
       return r;
     }();
@@ -59,7 +59,7 @@ TEST_P(Lossless, TheWeightsAreThoseOfOneDevice) {
   const Reference& one = reference();
   ASSERT_GT(one.reordered, 0)
       << "other orders of summation gave the same bits: nothing to compare with";
-  const double difference = largest_difference(one.weights, run(many(GetParam())), one.start);
+  const double difference = max_difference(one.weights, run(many(GetParam())), one.start);
   EXPECT_LE(difference, 10 * one.reordered) << "reordered runs differ by " << one.reordered;
   RecordProperty("difference", std::to_string(difference));
 }

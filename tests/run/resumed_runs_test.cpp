@@ -81,7 +81,7 @@ TEST_F(ResumedRuns, ARunResumesOnOtherDevicesAndAnotherStrategy) {
   const Weights resumed = run(rest);
   TrainOptions still = options(1);
   still.rate = 0.0;
-  EXPECT_LT(largest_difference(run(options(20)), resumed, run(still)), 1e-3);
+  EXPECT_LT(max_difference(run(options(20)), resumed, run(still)), 1e-3);
 }
 
 TEST_F(ResumedRuns, ACompleteRunIsNotResumed) {

@@ -83,14 +83,14 @@ TEST_P(SharedWeights, AreThoseOfOneDeviceInEveryStrategy) {
   double reordered = 0;
   for (const int threads : {2, 3}) {
     const Weights other = run(with(sharing_net(), "sequential", 1, threads));
-    reordered = std::max(reordered, largest_difference(one, other, start));
+    reordered = std::max(reordered, max_difference(one, other, start));
   }
   ASSERT_GT(reordered, 0) << "other orders of summation gave the same bits";
   for (const std::string split : {"auto", "fc6"}) {
     TrainOptions o = with(sharing_net(), strategy, devices, devices);
     o.strategy_options["split"] = split;
     o.strategy_options = built_in_strategies().options_of(strategy, o.strategy_options);
-    EXPECT_LE(largest_difference(one, run(o), start), 10 * reordered) << "split " << split;
+    EXPECT_LE(max_difference(one, run(o), start), 10 * reordered) << "split " << split;
   }
 }
 

@@ -57,8 +57,8 @@ class SolverLossless : public Runs, public testing::WithParamInterface<SolverCas
     r.start = run(still);
     r.weights = run(one_device(fields, 1));
     for (const int threads : {2, 3, 4}) {
-      r.reordered = std::max(
-          r.reordered, largest_difference(r.weights, run(one_device(fields, threads)), r.start));
+      r.reordered = std::max(r.reordered,
+                             max_difference(r.weights, run(one_device(fields, threads)), r.start));
     }
     return r;
   }
@@ -69,7 +69,7 @@ TEST_P(SolverLossless, TheWeightsAreThoseOfOneDeviceAndOneBatch) {
     GTEST_SKIP() << "built for ThreadSanitizer: one order of summation only";
   const Reference& one = reference(GetParam().fields);
   ASSERT_GT(one.reordered, 0) << "nothing to compare with";
-  const double difference = largest_difference(one.weights, run(many(GetParam())), one.start);
+  const double difference = max_difference(one.weights, run(many(GetParam())), one.start);
   EXPECT_LE(difference, 10 * one.reordered) << "reordered runs differ by " << one.reordered;
   RecordProperty("difference", std::to_string(difference));
 }

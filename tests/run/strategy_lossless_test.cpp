@@ -15,7 +15,7 @@ TEST_P(StrategyLossless, TheWeightsAreThoseOfOneDevice) {
     GTEST_SKIP() << "built for ThreadSanitizer: one order of summation only";
   const Reference& one = reference(GetParam());
   ASSERT_GT(one.reordered, 0) << "nothing to compare with";
-  const double difference = largest_difference(one.weights, run(many(GetParam())), one.start);
+  const double difference = max_difference(one.weights, run(many(GetParam())), one.start);
   EXPECT_LE(difference, 10 * one.reordered) << "reordered runs differ by " << one.reordered;
   RecordProperty("difference", std::to_string(difference));
 }
@@ -68,7 +68,7 @@ TEST_P(StrategyResume, GoesOnWithAnotherStrategyAndComesBack) {
   rest.devices = back.devices;
   rest.strategy = back.strategy;
   rest.strategy_options = back.strategy_options;
-  const double difference = largest_difference(one.weights, run(rest), one.start);
+  const double difference = max_difference(one.weights, run(rest), one.start);
   EXPECT_LE(difference, 10 * one.reordered) << "reordered runs differ by " << one.reordered;
 }
 

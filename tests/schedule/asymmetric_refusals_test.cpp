@@ -49,8 +49,8 @@ TEST(Asymmetric, RefusesGroupsThatAreNotADivisionOfTheDevices) {
 
 TEST(Asymmetric, RefusesOneDeviceAndLayersThatMixSamples) {
   EXPECT_THAT(asymmetric_refusal(inputs_of(two_layer_net(), 1)), HasSubstr("at least 2 devices"));
-  const Net normalised = normalised_net(9);
-  EXPECT_THAT(asymmetric_refusal(inputs_of(normalised, 2)),
+  const Net normalized = normalised_net(9);
+  EXPECT_THAT(asymmetric_refusal(inputs_of(normalized, 2)),
               AllOf(HasSubstr("layer 'norm1' (BatchNorm)"), HasSubstr("mixes the samples")));
 }
 

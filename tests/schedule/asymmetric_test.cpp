@@ -265,7 +265,7 @@ TEST(Asymmetric, GivesTheGroupWithMoreToDoMoreDevices) {
   EXPECT_EQ(groups(0.1, 1), "E=0/W=1,2,3");
 }
 
-TEST(Asymmetric, PutsNeighboursOfTheTopologyInDifferentGroups) {
+TEST(Asymmetric, PutsNeighborsOfTheTopologyInDifferentGroups) {
   Topology hubs;  // {0, 1} and {2, 3}, with one channel between them
   hubs.devices = {"0", "1", "2", "3"};
   hubs.speeds = {1, 1, 1, 1};

@@ -293,7 +293,7 @@ TEST(Conflicts, ImplyThoseOfAllPairsAndNoOthers) {
   }
 }
 
-TEST(Conflicts, OfALongChainInOneBufferAreItsNeighbours) {
+TEST(Conflicts, OfALongChainInOneBufferAreItsNeighbors) {
   constexpr int tasks = 5000;
   Maker maker(1);
   const Region a = maker.floats("a", 0, 16);

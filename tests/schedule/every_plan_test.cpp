@@ -22,7 +22,7 @@ struct PlanCase {
   std::string strategy;  // or "testing"
   int devices = 1;
   StrategyOptions options{};
-  bool normalised = false;  // a net that exchanges statistics of the batch
+  bool normalized = false;  // a net that exchanges statistics of the batch
   bool clips = false;       // gradients, and adds them up over two micro-batches
   bool recomputes = false;  // activations
 
@@ -34,7 +34,7 @@ struct PlanCase {
       if (std::isalnum(c) != 0) text += c;
       if (c == ' ' || c == '_') text += '_';
     }
-    return text + (normalised ? "_normalised" : "") + (clips ? "_clipped" : "") +
+    return text + (normalized ? "_normalised" : "") + (clips ? "_clipped" : "") +
            (recomputes ? "_recomputed" : "");
   }
 };
@@ -45,12 +45,12 @@ void PrintTo(const PlanCase& which, std::ostream* out) {
 
 const Net& net_of(const PlanCase& which) {
   static const Net training = small_net(9), testing = small_net(9, TANDEM_TEST);
-  static const Net normalised = normalised_net(9), normalised_test = normalised_net(9, TANDEM_TEST);
+  static const Net normalized = normalised_net(9), normalised_test = normalised_net(9, TANDEM_TEST);
   static const Net scaled = scaled_net(9);
   // Asymmetric refuses statistics of the batch.
   if (which.recomputes) return which.strategy == "asymmetric" ? training : scaled;
   const bool tests = which.strategy == "testing";
-  return which.normalised ? (tests ? normalised_test : normalised) : (tests ? testing : training);
+  return which.normalized ? (tests ? normalised_test : normalized) : (tests ? testing : training);
 }
 
 Plan plan_of_case(const PlanCase& which) {
@@ -83,8 +83,8 @@ const Outcome& outcome_of(const PlanCase& which) {
 std::vector<PlanCase> plan_cases() {
   std::vector<PlanCase> result;
   for (int devices = 1; devices <= 4; ++devices) {
-    for (const bool normalised : {false, true}) {
-      result.push_back({"testing", devices, {}, normalised});
+    for (const bool normalized : {false, true}) {
+      result.push_back({"testing", devices, {}, normalized});
     }
     for (const Strategy& strategy : built_in_strategies()) {
       for (const StrategyOptions& options : strategy.lossless_cases(devices)) {
@@ -104,7 +104,7 @@ class EveryPlan : public testing::TestWithParam<PlanCase> {
   void SetUp() override {
     const std::string& refusal = outcome_of(GetParam()).refusal;
     if (refusal.empty()) return;
-    EXPECT_TRUE(GetParam().normalised || GetParam().clips) << refusal;
+    EXPECT_TRUE(GetParam().normalized || GetParam().clips) << refusal;
     EXPECT_THAT(refusal, testing::AnyOf(testing::HasSubstr("mixes the samples of a batch"),
                                         testing::HasSubstr("the norms of whole gradients")));
   }
@@ -137,7 +137,7 @@ TEST(EveryStrategy, RunsPassesAgainInSomeOfTheseCasesThatRecompute) {
 
 TEST_P(EveryPlan, ReadsNoTransientMemoryBeforeItIsWritten) {
   // norm3 has a running mean of 50 floats, and norm2 of the net to recompute two of 20.
-  const bool has_states = GetParam().normalised || GetParam().recomputes;
+  const bool has_states = GetParam().normalized || GetParam().recomputes;
   expect_written_before_read(plan(), has_states ? 64 + 256 : 64);
 }
 

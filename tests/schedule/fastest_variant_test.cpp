@@ -117,7 +117,7 @@ TEST(FastestVariant, TakesNoMoreForTheLeastThanWhatTheBusiestDeviceComputes) {
         inputs.options = variant.options;
         const Plan plan = build_plan(strategy, inputs);
         const double computes = bounds_of(*net, plan, costs, 1e9).compute;
-        const double least = built_in_strategies().at(strategy).least_seconds(inputs);
+        const double least = built_in_strategies().at(strategy).min_seconds(inputs);
         EXPECT_LE(least, computes * (1 + 1e-9)) << strategy << " " << variant.label;
         EXPECT_GT(least, 0.5 * computes) << strategy << " " << variant.label;
       }

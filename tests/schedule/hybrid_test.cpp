@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 struct HybridCase {
   int conv, fc;
-  bool normalised = false;
+  bool normalized = false;
   bool clips = false;  // and adds up two batches
   bool extended = false;
 };
@@ -34,9 +34,9 @@ StrategyInputs hybrid_inputs(const Net& net, int conv, int fc) {
 }
 
 Plan hybrid_plan(const HybridCase& which) {
-  static const Net plain = small_net(9), normalised = normalised_net(9);
+  static const Net plain = small_net(9), normalized = normalised_net(9);
   StrategyInputs inputs =
-      hybrid_inputs(which.normalised ? normalised : plain, which.conv, which.fc);
+      hybrid_inputs(which.normalized ? normalized : plain, which.conv, which.fc);
   inputs.needs_norms = inputs.clips_gradients = which.clips;
   if (which.extended) inputs.options["fc_memory"] = "extended";
   inputs.micro_batches_per_step = which.clips ? 2 : 1;
@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
                     HybridCase{2, 1, false, true, true}),
     [](const testing::TestParamInfo<HybridCase>& info) {
       return fmt::format("{}_and_{}{}{}{}", info.param.conv, info.param.fc,
-                         info.param.normalised ? "_normalised" : "",
+                         info.param.normalized ? "_normalised" : "",
                          info.param.clips ? "_clipped" : "",
                          info.param.extended ? "_extended" : "");
     });

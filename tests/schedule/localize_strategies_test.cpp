@@ -25,8 +25,8 @@ TEST_P(EveryStrategyOnRanks, DoesWhatOneProcessDoes) {
   const Split split = GetParam();
   const int devices = split.ranks * split.devices_each;
   const DeviceRanks ranks = equal_ranks(split.ranks, split.devices_each);
-  for (const bool normalised : {false, true}) {
-    const Net net = normalised ? normalised_net(8) : small_net(8);
+  for (const bool normalized : {false, true}) {
+    const Net net = normalized ? normalised_net(8) : small_net(8);
     for (const Strategy& strategy : built_in_strategies()) {
       for (const StrategyOptions& options : strategy.lossless_cases(devices)) {
         SCOPED_TRACE(strategy.name + " " + to_text(strategy, options));
@@ -35,11 +35,11 @@ TEST_P(EveryStrategyOnRanks, DoesWhatOneProcessDoes) {
         Plan plan;
         const std::string refusal = message_of([&] {
           plan = build_plan_without_waits(strategy.name, inputs);
-          if (normalised) recompute_activations(plan, net, 0);
+          if (normalized) recompute_activations(plan, net, 0);
           derive_dependencies(plan);
         });
         if (!refusal.empty()) {
-          EXPECT_TRUE(normalised) << refusal;
+          EXPECT_TRUE(normalized) << refusal;
           continue;
         }
         expect_ranks_do_what_one_process_does(plan, ranks, 1);
@@ -47,8 +47,8 @@ TEST_P(EveryStrategyOnRanks, DoesWhatOneProcessDoes) {
       }
     }
     StrategyInputs inputs =
-        inputs_of(normalised ? normalised_net(8, TANDEM_TEST) : small_net(8, TANDEM_TEST), devices);
-    const Net testing = normalised ? normalised_net(8, TANDEM_TEST) : small_net(8, TANDEM_TEST);
+        inputs_of(normalized ? normalised_net(8, TANDEM_TEST) : small_net(8, TANDEM_TEST), devices);
+    const Net testing = normalized ? normalised_net(8, TANDEM_TEST) : small_net(8, TANDEM_TEST);
     inputs.net = &testing;
     expect_ranks_do_what_one_process_does(build_testing_plan(inputs), ranks, 1);
   }

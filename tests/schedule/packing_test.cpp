@@ -15,7 +15,7 @@ TEST(Packing, TakesOutWhatNoTaskTouchesAndMovesRegionsAlong) {
   maker.touch("write", {compute(0)}, {}, {first, third});
   pack_buffers(maker.plan, {buffer});
   const Plan& plan = maker.derived();
-  // 64 to 128, 512 to 640 and 2048 to 2240, the last of which were neighbours
+  // 64 to 128, 512 to 640 and 2048 to 2240, the last of which were neighbors
   EXPECT_EQ(plan.buffers[size_t(buffer)].bytes, 64 + 128 + 192);
   EXPECT_EQ(plan.tasks[1].writes[0].offset, 0);
   EXPECT_EQ(plan.tasks[1].writes[1].offset, 320);

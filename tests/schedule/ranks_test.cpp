@@ -20,7 +20,7 @@ using testing::HasSubstr;
 constexpr int devices_in_all = 4;
 constexpr int64_t floats = 6;
 
-// Every device adds what its neighbour before it has, then doubles it; in a ring.
+// Every device adds what its neighbor before it has, then doubles it; in a ring.
 Plan ring() {
   Maker maker(devices_in_all);
   std::vector<Region> own, received;

@@ -119,7 +119,7 @@ std::string servers() {
          "bandwidth: '1GB/s' }";
 }
 
-TEST(DeviceOrder, KeepsNeighboursTogether) {
+TEST(DeviceOrder, KeepsNeighborsTogether) {
   const Net net = small_net(8);
   StrategyInputs inputs = inputs_of(net, 4);
   EXPECT_THAT(device_order(inputs), ElementsAre(0, 1, 2, 3));

@@ -221,7 +221,7 @@ TEST(TwoPhase, OnOneDeviceNeitherSendsNorBroadcasts) {
               ElementsAre("check loss @0", "report @0", "update fc @0", "update conv @0"));
 }
 
-TEST(WeightRanges, JoinNeighboursAndLeaveOutWhatLiesBetween) {
+TEST(WeightRanges, JoinNeighborsAndLeaveOutWhatLiesBetween) {
   const Net net = small_net(8);  // counts 432 16 2880 20 16000 50 ...
   const std::vector<Interval> joined = weight_ranges(net, {1, 0});
   ASSERT_EQ(joined.size(), 1U);

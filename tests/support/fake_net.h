@@ -230,9 +230,9 @@ inline const Net& dense_net() {
   return net;
 }
 
-// The same as small_net() with batch normalisation after the convolutions and the first FC layer.
+// The same as small_net() with batch normalization after the convolutions and the first FC layer.
 inline Net normalised_net(int64_t batch, int32_t phase = TANDEM_TRAIN) {
-  FakeNet net("normalised", batch, {1, 3, 16, 16}, phase);
+  FakeNet net("normalized", batch, {1, 3, 16, 16}, phase);
   net.convolution("conv1", 16, 3, 1, 1).batch_norm("norm1").relu("relu1").pooling("pool1", 2, 2);
   net.convolution("conv2", 20, 3, 1, 1).batch_norm("norm2").relu("relu2").pooling("pool2", 2, 2);
   net.inner_product("fc1", 50).batch_norm("norm3").relu("relu3").inner_product("fc2", 10);

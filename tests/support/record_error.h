@@ -1,5 +1,5 @@
 // The largest errors that tests see, as properties of their results (--gtest_output=json).
-// tests/reference/largest_errors.py prints them as the tables of docs/reports/exactness.md.
+// tests/reference/max_errors.py prints them as the tables of docs/reports/exactness.md.
 #pragma once
 
 #include <fmt/format.h>

@@ -17,9 +17,9 @@ namespace tandem::test {
 
 // `looked_at`: another layer reads what is before each ReLU but the last, which then has a pass of
 // its own. (The last is in fc_parallel's chain, through which everything must pass.) A layer that
-// runs in place before a sum keeps the sum from sharing its gradient. `normalises`: one of the
+// runs in place before a sum keeps the sum from sharing its gradient. `normalizes`: one of the
 // layers is a BatchNormScale, which mixes the samples of a batch.
-inline NetDefinition rectified_net(bool looked_at, bool normalises = false) {
+inline NetDefinition rectified_net(bool looked_at, bool normalizes = false) {
   const std::string filler = " weight_filler { type: \"xavier\" }";
   const std::string window = "convolution_param { num_output: 8 kernel_size: 3 pad: 1" + filler;
   const std::string factors =
@@ -46,8 +46,8 @@ inline NetDefinition rectified_net(bool looked_at, bool normalises = false) {
       .layer("conv3a", "Convolution", window + " }");
   relu("relu3a", "conv3a");
   net.layer("conv3", "Convolution", window + " }")
-      .layer("scale3", normalises ? "BatchNorm" : "Scale",
-             normalises ? "batch_norm_param { scale_bias: true }" : factors);
+      .layer("scale3", normalizes ? "BatchNorm" : "Scale",
+             normalizes ? "batch_norm_param { scale_bias: true }" : factors);
   relu("relu3", "scale3");
   net.layer("fc4", "InnerProduct", dense(16)).layer("scale4", "Scale", factors);
   relu("relu4", "scale4");

@@ -138,7 +138,7 @@ inline TempFolder* Runs::folder_ = nullptr;
 
 // The largest |a - b| of any array relative to how far `a` has moved from `start`. Infinite where
 // something is no number, or an array differs that has not moved.
-inline double largest_difference(const Weights& a, const Weights& b, const Weights& start) {
+inline double max_difference(const Weights& a, const Weights& b, const Weights& start) {
   double largest = 0;
   for (const auto& [name, values] : a) {
     double moved = 0, difference = 0;

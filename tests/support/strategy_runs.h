@@ -46,7 +46,7 @@ inline void PrintTo(const StrategyCase& c, std::ostream* out) {
   *out << c.name();
 }
 
-// With batch normalisation on both sides of the last convolution and between FC layers.
+// With batch normalization on both sides of the last convolution and between FC layers.
 inline NetDefinition normalised_strategy_net() {
   const std::string filler = "weight_filler { type: \"xavier\" }";
   return read_net_text(
@@ -190,14 +190,14 @@ class StrategyRuns : public Runs {
     r.start = run(still);
     r.weights = run(one_device(c, 1));
     for (const int threads : {2, 3, 4}) {
-      r.reordered = std::max(r.reordered,
-                             largest_difference(r.weights, run(one_device(c, threads)), r.start));
+      r.reordered =
+          std::max(r.reordered, max_difference(r.weights, run(one_device(c, threads)), r.start));
     }
     for (const int64_t parts : {2, 3}) {
       TrainOptions o = one_device(c, 1);
       o.batch /= parts;
       o.solver_fields["iter_size"] = std::to_string(parts);
-      r.reordered = std::max(r.reordered, largest_difference(r.weights, run(o), r.start));
+      r.reordered = std::max(r.reordered, max_difference(r.weights, run(o), r.start));
     }
     return r;
   }

@@ -101,7 +101,7 @@ struct Key {
     u[i] = static_cast<float>(first_uniform);
     rest[i] = static_cast<float>(1 - first_uniform);
     const double second = uniform(word[2][i], word[3][i]);
-    // A positive number, and std::lround() would not be vectorised.
+    // A positive number, and std::lround() would not be vectorized.
     quarter[i] = static_cast<int32_t>(second * 4 + 0.5);  // NOLINT(bugprone-incorrect-roundings)
     part[i] = static_cast<float>(second - static_cast<double>(quarter[i]) * 0.25);
   }

@@ -57,7 +57,7 @@ void add_export(CommandLine& line) {
   command.add({
       {"--onnx FILE", &a.onnx_file, "Write ONNX, whatever the name ends in"},
       {"--preprocess HxW", [&o](const std::string& text) { read_picture_size(text, o); },
-       "The model takes RGB pictures of this size, as 480x640, and resizes, crops and normalises "
+       "The model takes RGB pictures of this size, as 480x640, and resizes, crops and normalizes "
        "them itself"},
       {"--softmax", &o.softmax, "The model gives probabilities, not scores"},
       {"--fold-batch-norm", &o.fold_batch_norm,

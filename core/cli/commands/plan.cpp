@@ -130,9 +130,9 @@ void set_options(Planning& p) {
   if (!(a.variation >= 0 && a.variation <= 10)) {
     throw error("--variation {}: a standard deviation from 0 to 10, as 0.1", a.variation);
   }
-  if (a.batch_per_device > most_batch_images / devices.count()) {
+  if (a.batch_per_device > max_batch_images / devices.count()) {
     throw error("--batch-per-device {} on {} devices: too large; the global batch is at most {}",
-                a.batch_per_device, devices.count(), most_batch_images);
+                a.batch_per_device, devices.count(), max_batch_images);
   }
   options.devices = simulated_devices(devices.count());
   options.kernels = how.kernel_devices->kind;
@@ -320,7 +320,7 @@ void add_plan(CommandLine& line) {
       {"--variation-seed N", &a.variation_seed, "Seed of that variation", show_default},
       {"--batch-per-device N", &a.batch_per_device,
        "Images per device, instead of --batch; the one device to compare with takes as many",
-       in_range(1, most_batch_images)},
+       in_range(1, max_batch_images)},
       {"--hosts N", &a.hosts,
        "Hosts that the devices are divided among: --link is the speed of copies in a host, "
        "--network that between hosts"},

@@ -18,7 +18,7 @@ struct OnnxOptions {
   bool softmax = false;          // probabilities instead of scores, where the net has no Softmax
   bool fold_batch_norm = false;  // into the weights of the convolution before it
   // The size of the pictures that the model takes, R,G,B or gray, 0 to 255: resized, cropped and
-  // normalised in it. Without one it takes what the net takes.
+  // normalized in it. Without one it takes what the net takes.
   struct Size {
     int64_t height = 0, width = 0;
   };

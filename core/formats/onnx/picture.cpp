@@ -154,7 +154,7 @@ std::string add_picture_steps(OnnxGraph& graph, const std::string& picture, cons
     matrix[to * channels + (steps.is_rgb ? to : channels - 1 - to)] = steps.scale;
     if (!steps.means.empty()) biases[to] = -steps.means.at(to) * steps.scale;
   }
-  return graph.add("Conv", name("normalise"),
+  return graph.add("Conv", name("normalize"),
                    {value, graph.constant(name("factors"), {crop.c, crop.c, 1, 1}, matrix),
                     graph.constant(name("shifts"), {crop.c}, biases)},
                    {{"kernel_shape", std::vector<int64_t>{1, 1}}});

@@ -107,7 +107,7 @@ struct ChannelNorm {
 ChannelNorm read_norm(const OnnxLayer& l) {
   if (l.layer.attributes->is_set("use_global_stats") && l.integer("use_global_stats") == 0) {
     throw layer_error(l.layer,
-                      "use_global_stats: false normalises by the statistics of each batch, which "
+                      "use_global_stats: false normalizes by the statistics of each batch, which "
                       "no ONNX operator does");
   }
   const auto channels = size_t(l.weight_count(0));

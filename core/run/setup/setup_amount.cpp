@@ -17,8 +17,8 @@ void require_amounts(const TrainOptions& options) {
   if (options.batch < 0) {
     throw error("--batch {}: the batch must have at least 1 image", options.batch);
   }
-  if (options.batch > most_batch_images) {
-    throw error("--batch {}: too large; at most {}", options.batch, most_batch_images);
+  if (options.batch > max_batch_images) {
+    throw error("--batch {}: too large; at most {}", options.batch, max_batch_images);
   }
   if (!(options.bad_share_limit >= 0 && options.bad_share_limit <= 1)) {
     throw error("a share of {} damaged images: it must be from 0 to 1", options.bad_share_limit);

@@ -116,7 +116,7 @@ std::string PlanRegions::output_name(int tensor) const {
 }
 
 int PlanRegions::buffer(const Buffer& description) {
-  // The factor is 2^64 divided by the golden ratio, which spreads neighbouring numbers evenly.
+  // The factor is 2^64 divided by the golden ratio, which spreads neighboring numbers evenly.
   const size_t hash = std::hash<std::string>()(description.name) +
                       0x9e3779b97f4a7c15 * size_t(description.device + 1);
   const auto [first, last] = buffers_.equal_range(hash);

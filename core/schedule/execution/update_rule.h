@@ -40,10 +40,10 @@ struct UpdateRule {
 // state; the arrays are those of `weights`.
 [[nodiscard]] tandem_update average_of(const tandem_update& weights, double decay);
 
-// Joins updates of neighbouring weight arrays, so that one call updates them all; every element is
+// Joins updates of neighboring weight arrays, so that one call updates them all; every element is
 // updated by the same rule and with the same bits as before.
 // Returns the updates of the trained arrays that are not empty, with their sizes in bytes filled
-// in. Neighbours with one rule are one update, unless each array has a rate of its own (`merges` is
+// in. Neighbors with one rule are one update, unless each array has a rate of its own (`merges` is
 // false, as for LARS). Only whole arrays are merged: what lies between them is padding, and not
 // another device's part.
 [[nodiscard]] std::vector<ArrayUpdate> merged_updates(const Net& net, const Plan& plan,

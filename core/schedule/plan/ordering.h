@@ -42,7 +42,7 @@ void for_each_access(const Plan& plan, const Visit& visit) {
 }
 // Calls visit(earlier, later, micro_batches_back) for tasks of which one must be done before the
 // other begins because both access the same bytes and one of them writes, `earlier` so many
-// micro-batches before `later`. Of a chain of such tasks only neighbours are visited: a writer
+// micro-batches before `later`. Of a chain of such tasks only neighbors are visited: a writer
 // comes after the writer before it and after those that have read since, a reader after the writer.
 // Together with the order of each stream these imply all others. Some are visited more than once.
 // The time is that of sorting the accesses, and proportional to the number of calls.

@@ -68,21 +68,21 @@ static int fails(int of_kind, int error) {
 }
 
 /* What children found, in the order in which they ended; written without an allocation. */
-enum { most_notes = 4096, most_text = 200 };
+enum { max_notes = 4096, max_text = 200 };
 struct note {
   long call;
   int status; /* -1: it had no child */
-  char text[most_text];
+  char text[max_text];
 };
-static struct note notes[most_notes];
+static struct note notes[max_notes];
 static atomic_long note_count, children;
 
 static void add_note(long call, int status, const char* text) {
   const long index = atomic_fetch_add(&note_count, 1);
-  if (index >= most_notes) return;
+  if (index >= max_notes) return;
   notes[index].call = call;
   notes[index].status = status;
-  strncpy(notes[index].text, text, most_text - 1);
+  strncpy(notes[index].text, text, max_text - 1);
 }
 
 static int is_one_line(const char* text) {
@@ -106,7 +106,7 @@ static int is_child_of(long call) {
     return 1;
   }
   close(ends[1]);
-  char text[most_text] = "";
+  char text[max_text] = "";
   size_t length = 0;
   ssize_t count = 0;
   while (child > 0 && length < sizeof(text) - 1 &&
@@ -148,7 +148,7 @@ __attribute__((destructor)) static void write_count(void) {
   if (file == NULL) return;
   fprintf(file, "%ld\n", count);
   if (is_forked) fprintf(file, "forked %ld\n", (long)children);
-  for (long i = 0; i < note_count && i < most_notes; ++i) {
+  for (long i = 0; i < note_count && i < max_notes; ++i) {
     const struct note* note = &notes[i];
     if (note->status == -1) {
       fprintf(file, "left %ld\n", note->call);
@@ -157,7 +157,7 @@ __attribute__((destructor)) static void write_count(void) {
               (int)strcspn(note->text, "\n"), note->text);
     }
   }
-  if (note_count > most_notes) fprintf(file, "finding 0 0 more than can be noted\n");
+  if (note_count > max_notes) fprintf(file, "finding 0 0 more than can be noted\n");
   fclose(file);
 }
 

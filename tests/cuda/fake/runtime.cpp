@@ -1,5 +1,5 @@
 // A stand-in for CUDA's run-time library (and the few functions of cuBLAS and cuDNN that the
-// backend calls), to be preloaded: streams and events with the documented behaviour of CUDA, on the
+// backend calls), to be preloaded: streams and events with the documented behavior of CUDA, on the
 // host. What a GPU would forbid ends the program or returns CUDA's error. TANDEM_FAKE_GPUS: the
 // number of GPUs (1).
 #include <algorithm>

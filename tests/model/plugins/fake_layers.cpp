@@ -90,7 +90,7 @@ struct Pooling : LayerType {
 
 struct Lrn : LayerType {
   const char* name() const override { return "LRN"; }
-  const char* help() const override { return "normalisation across channels"; }
+  const char* help() const override { return "normalization across channels"; }
   std::vector<Parameter> parameters() const override {
     const char* block = "lrn_param";
     return {integer(block, "local_size").by_default("5"), number(block, "alpha").by_default("1"),

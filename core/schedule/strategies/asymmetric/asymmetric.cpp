@@ -79,7 +79,7 @@ std::vector<AsymmetricGroups> all_sizes(int devices) {
   return result;
 }
 
-// Neighbours are put in different groups, so that what goes from one group to the other crosses as
+// Neighbors are put in different groups, so that what goes from one group to the other crosses as
 // few hubs as it can.
 AsymmetricGroups by_topology(const Topology& topology, int devices) {
   constexpr int64_t message = int64_t{1} << 20;
@@ -119,7 +119,7 @@ void require_per_sample(const Net& net) {
   }
 }
 
-// Those to choose from: the given ones; else neighbours of the topology in different groups;
+// Those to choose from: the given ones; else neighbors of the topology in different groups;
 // without a topology E with the first device, the first two, ... all but one.
 std::vector<AsymmetricGroups> possible_groups(const StrategyInputs& inputs,
                                               const std::string& given) {

@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// All orders of a few devices; of many, those of the ring of neighbours cut at each place.
+// All orders of a few devices; of many, those of the ring of neighbors cut at each place.
 std::vector<std::vector<int>> lines(const StrategyInputs& inputs) {
   constexpr int few = 5;
   std::vector<int> order = device_order(inputs);

@@ -17,7 +17,7 @@ constexpr int64_t max_gap = 64 << 10;
 constexpr int64_t alignment = 64;
 
 // Whether the array lies next to the bucket, on either side.
-bool is_neighbour(const Bucket& bucket, const WeightArray& array) {
+bool is_neighbor(const Bucket& bucket, const WeightArray& array) {
   const Interval bytes = buffers::bytes_of(array);
   const int64_t gap = std::max(bucket.range.begin - bytes.end, bytes.begin - bucket.range.end);
   return gap <= max_gap;
@@ -64,7 +64,7 @@ std::vector<Bucket> make_buckets(const Net& net, int64_t bytes) {
     // A layer's arrays are complete together, so they never make a bucket too large.
     const bool fits = !buckets.empty() &&
                       (buckets.back().range.count() < bytes || buckets.back().layer == layer) &&
-                      is_neighbour(buckets.back(), net.weight(weight));
+                      is_neighbor(buckets.back(), net.weight(weight));
     if (!fits) buckets.emplace_back();
     add(buckets.back(), net, weight, layer);
   }

@@ -49,7 +49,7 @@ class Collective {
   [[nodiscard]] virtual double seconds(const Bucket& bucket) const = 0;
 };
 
-// The devices in an order in which neighbours are close: the root first, then each time the device
+// The devices in an order in which neighbors are close: the root first, then each time the device
 // with the fastest transfer from the one before. Without a topology: by number.
 [[nodiscard]] std::vector<int> device_order(const StrategyInputs& inputs);
 // Some of them; the first stays the first.

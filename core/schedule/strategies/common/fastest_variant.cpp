@@ -12,12 +12,12 @@ namespace tandem {
 namespace {
 
 // On the fastest of the devices.
-double least_seconds(const Strategy& strategy, const StrategyInputs& inputs) {
+double min_seconds(const Strategy& strategy, const StrategyInputs& inputs) {
   double speed = 1;
   if (inputs.topology != nullptr) {
     for (const double one : inputs.topology->speeds) speed = std::max(speed, one);
   }
-  return strategy.least_seconds(inputs) / speed;
+  return strategy.min_seconds(inputs) / speed;
 }
 
 struct Trial {
@@ -27,8 +27,8 @@ struct Trial {
 
 Trial try_variant(const Strategy& strategy, const StrategyInputs& inputs, double best) {
   try {
-    const bool has_bound = best > 0 && strategy.least_seconds != nullptr;
-    if (has_bound && least_seconds(strategy, inputs) >= best) return {true, std::nullopt};
+    const bool has_bound = best > 0 && strategy.min_seconds != nullptr;
+    if (has_bound && min_seconds(strategy, inputs) >= best) return {true, std::nullopt};
     return {true, simulated_step_seconds(inputs, strategy.build(inputs))};
   } catch (const Error&) {
     return {};

@@ -34,7 +34,7 @@ struct Strategy {
   bool defaults_to_fastest_variant = false;
   // A lower bound of the step's seconds that is quicker to compute than a plan; variants that
   // cannot be the fastest are then not built. Errors: those of build(). May be empty.
-  std::function<double(const StrategyInputs&)> least_seconds{};
+  std::function<double(const StrategyInputs&)> min_seconds{};
   // Whether the strategy, with these options, makes choices by the costs; a run then measures the
   // costs first, and records the choices. Empty: no.
   std::function<bool(const StrategyOptions&)> wants_measured_costs{};

@@ -64,7 +64,7 @@ void emit_step(PlanBuilder& builder, const Parts& parts, bool hidden) {
 }
 
 // In a net with more places to split than `max_places` only some are tried: evenly spaced ones,
-// then, by golden-section search, some between the neighbours of the best, until they are closer
+// then, by golden-section search, some between the neighbors of the best, until they are closer
 // than 1/finest of the net. The time of a trial is proportional to the layers, too.
 constexpr size_t max_places = 128, spaced_places = 8, finest = 64;
 // The time of a trial is proportional to the devices, too: of more than `max_searched_devices` only

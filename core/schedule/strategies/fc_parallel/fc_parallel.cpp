@@ -278,7 +278,7 @@ Strategy fc_parallel_strategy() {
   strategy.build = &build_fc_parallel;
   strategy.variants = &fc_parallel_variants;
   strategy.defaults_to_fastest_variant = true;
-  strategy.least_seconds = &fc_parallel_least_seconds;
+  strategy.min_seconds = &fc_parallel_least_seconds;
   strategy.lossless_cases = &fc_parallel_lossless_cases;
   return strategy;
 }

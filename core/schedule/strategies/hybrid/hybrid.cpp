@@ -431,7 +431,7 @@ Strategy hybrid_strategy() {
           .build = &build_hybrid,
           .variants = &hybrid_variants,
           .defaults_to_fastest_variant = true,
-          .least_seconds = &hybrid_least_seconds,
+          .min_seconds = &hybrid_least_seconds,
           .lossless_cases = &hybrid_lossless_cases};
 }
 

@@ -1,4 +1,4 @@
-#include "plugins/mpi/neighbours.h"
+#include "plugins/mpi/neighbors.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -67,7 +67,7 @@ int open_shared_file(const SharedFile& shared) {
 
 }  // namespace
 
-Neighbours::Neighbours(const Bell& bell) : bell_(bell) {
+Neighbors::Neighbors(const Bell& bell) : bell_(bell) {
   int world_size = 0, world_rank = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &world_size);
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
@@ -81,7 +81,7 @@ Neighbours::Neighbours(const Bell& bell) : bell_(bell) {
   MPI_Comm_free(&host);
 }
 
-void Neighbours::join(MPI_Comm host) {
+void Neighbors::join(MPI_Comm host) {
   const std::vector<int> ranks = ranks_of(host);
   if (ranks.size() < 2) return;
   MPI_Comm_rank(host, &me_);
@@ -109,7 +109,7 @@ void Neighbours::join(MPI_Comm host) {
 }
 
 // New memory is 0, which is that of counters before they count.
-void Neighbours::map(int file, bool& is_ok) {
+void Neighbors::map(int file, bool& is_ok) {
   void* memory = MAP_FAILED;
   if (file >= 0 && (me_ != 0 || posix_fallocate(file, 0, static_cast<off_t>(bytes_)) == 0)) {
     memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -119,7 +119,7 @@ void Neighbours::map(int file, bool& is_ok) {
 }
 
 // A number of a process means something to those that count processes as it does.
-void Neighbours::watch(MPI_Comm host, const std::vector<int>& ranks) {
+void Neighbors::watch(MPI_Comm host, const std::vector<int>& ranks) {
   struct Process {
     uint64_t numbers;
     int64_t number;
@@ -137,14 +137,14 @@ void Neighbours::watch(MPI_Comm host, const std::vector<int>& ranks) {
   }
 }
 
-Neighbours::~Neighbours() {
+Neighbors::~Neighbors() {
   for (const int process : processes_) {
     if (process >= 0) close(process);
   }
   if (all_ != nullptr) munmap(all_, bytes_);
 }
 
-Neighbours::Counts& Neighbours::counts(bool is_sent, int peer, int channel) const {
+Neighbors::Counts& Neighbors::counts(bool is_sent, int peer, int channel) const {
   const auto me = static_cast<size_t>(me_), other = static_cast<size_t>(place(peer)),
              size = bells_.size();
   const size_t pair = is_sent ? me * size + other : other * size + me;
@@ -152,7 +152,7 @@ Neighbours::Counts& Neighbours::counts(bool is_sent, int peer, int channel) cons
       all_ + 1)[pair * counted_channels + static_cast<size_t>(channel % counted_channels)];
 }
 
-Neighbours::Message Neighbours::begin(bool is_sent, int peer, int channel) {
+Neighbors::Message Neighbors::begin(bool is_sent, int peer, int channel) {
   Counts& both = counts(is_sent, peer, channel);
   std::atomic<uint32_t>& mine = is_sent ? both.sent : both.received;
   const uint32_t number = mine.fetch_add(1) + 1;
@@ -160,17 +160,17 @@ Neighbours::Message Neighbours::begin(bool is_sent, int peer, int channel) {
   return {is_sent, peer, channel, number};
 }
 
-bool Neighbours::has_begun_on_both_sides(const Message& message) const {
+bool Neighbors::has_begun_on_both_sides(const Message& message) const {
   const Counts& both = counts(message.is_sent, message.peer, message.channel);
   const uint32_t theirs = message.is_sent ? both.received.load() : both.sent.load();
   return static_cast<int32_t>(theirs - message.number) >= 0;
 }
 
-void Neighbours::ring(int peer) const {
+void Neighbors::ring(int peer) const {
   static_cast<void>(bell_.ring(bells_[static_cast<size_t>(place(peer))]));
 }
 
-int Neighbours::ended_rank() const {
+int Neighbors::ended_rank() const {
   for (size_t rank = 0; rank < places_.size(); ++rank) {
     if (places_[rank] < 0) continue;
     pollfd process{processes_[static_cast<size_t>(places_[rank])], POLLIN, 0};
@@ -179,7 +179,7 @@ int Neighbours::ended_rank() const {
   return -1;
 }
 
-bool Neighbours::is_first_to_fail() const {
+bool Neighbors::is_first_to_fail() const {
   return all_ == nullptr || all_->has_failed.exchange(1) == 0;
 }
 

@@ -14,14 +14,14 @@
 
 namespace tandem::mpi {
 
-class Neighbours {
+class Neighbors {
  public:
   // Called by all ranks after MPI_Init. Where memory or bells are not shared with all other ranks
-  // of the host, as between containers, there are no neighbours.
-  explicit Neighbours(const Bell& bell);
-  ~Neighbours();
-  Neighbours(const Neighbours&) = delete;
-  Neighbours& operator=(const Neighbours&) = delete;
+  // of the host, as between containers, there are no neighbors.
+  explicit Neighbors(const Bell& bell);
+  ~Neighbors();
+  Neighbors(const Neighbors&) = delete;
+  Neighbors& operator=(const Neighbors&) = delete;
 
   // A rank of MPI_COMM_WORLD. False for this rank itself.
   [[nodiscard]] bool have(int rank) const { return place(rank) >= 0; }
@@ -33,13 +33,13 @@ class Neighbours {
     int peer, channel;
     uint32_t number;
   };
-  // This rank has asked MPI to send to the neighbour, or to receive from it.
+  // This rank has asked MPI to send to the neighbor, or to receive from it.
   [[nodiscard]] Message begin(bool is_sent, int peer, int channel);
   [[nodiscard]] bool has_begun_on_both_sides(const Message& message) const;
 
   void ring(int peer) const;
 
-  // A neighbour whose process has ended; -1: none, as far as the system tells.
+  // A neighbor whose process has ended; -1: none, as far as the system tells.
   [[nodiscard]] int ended_rank() const;
   // This rank says why the job fails. False: another one of the host has said so before.
   bool is_first_to_fail() const;
