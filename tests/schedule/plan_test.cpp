@@ -36,9 +36,9 @@ TEST(Plan, AWholeRegionEndsWhereItsBufferEnds) {
   Maker maker(1);
   const Region whole = maker.floats("a", 0, 4);
   EXPECT_EQ(maker.plan.bytes(whole), 16);
-  EXPECT_EQ(maker.plan.bytes({whole.buffer, 12, whole_buffer}), 4);
-  EXPECT_EQ(maker.plan.bytes({whole.buffer, 4, 8}), 8);
-  EXPECT_EQ(maker.plan.bytes({}), 0);
+  EXPECT_EQ(maker.plan.bytes(Region{whole.buffer, 12, whole_buffer}), 4);
+  EXPECT_EQ(maker.plan.bytes(Region{whole.buffer, 4, 8}), 8);
+  EXPECT_EQ(maker.plan.bytes(Region{}), 0);
 }
 
 TEST(Validate, NamesATaskWithoutAStream) {
