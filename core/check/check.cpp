@@ -322,13 +322,15 @@ class Parent {
     } else {
       ++next_;
       for (const auto& [verdict, word] : verdicts) {
-        if (what == word) report({verdict, more, figures_of(fields)});
+        if (what != word) continue;
+        report({verdict, more, verdict == Outcome::Verdict::note ? figures_of(fields) : Figures{}});
       }
     }
   }
 
-  static std::map<std::string, double> figures_of(const std::vector<std::string>& fields) {
-    std::map<std::string, double> figures;
+  using Figures = std::map<std::string, double>;
+  static Figures figures_of(const std::vector<std::string>& fields) {
+    Figures figures;
     for (size_t i = 2; i + 1 < fields.size(); i += 2) figures[fields[i]] = std::stod(fields[i + 1]);
     return figures;
   }

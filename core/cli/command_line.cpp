@@ -172,7 +172,9 @@ CLI::Option* add_to(CLI::App& app, const std::string& name, const Target& target
                                [&](auto* place) {
                                  using Value = std::remove_pointer_t<decltype(place)>;
                                  CLI::Option* added = app.add_option(name, *place, help);
-                                 if constexpr (std::is_integral_v<Value>)
+                                 if constexpr (std::is_same_v<Value, std::optional<uint64_t>>)
+                                   read_as_decimal<uint64_t>(added);
+                                 else if constexpr (std::is_integral_v<Value>)
                                    read_as_decimal<Value>(added);
                                  return added;
                                }},

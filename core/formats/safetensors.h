@@ -1,7 +1,8 @@
-// The safetensors format: named float32 arrays and a map of texts in one file. Writing is atomic: a
-// temporary file, fsync, rename; a reader sees the old file or the new one. Reading checks
-// everything before it believes it: files of ours (metadata "format": "tandem") have a CRC-32 of
-// every array in their metadata ("crc32 NAME"), and one of the metadata themselves ("crc32").
+// The safetensors format: named float32 arrays and a map of texts in one file. write_safetensors()
+// is atomic: a temporary file, fsync, rename; a reader sees the old file or the new one. Reading
+// checks everything before it believes it: files of ours (metadata "format": "tandem") have a
+// CRC-32 of every array in their metadata ("crc32 NAME"), and one of the metadata themselves
+// ("crc32").
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/run/rate_curve.h"
-#include "core/run/setup/run_options.h"
+#include "core/run/setup/session_options.h"
 #include "core/run/training_run.h"
 
 namespace tandem {

@@ -15,7 +15,7 @@
 #include "core/run/folder/first_state.h"
 #include "core/run/setup/rank_setup.h"
 #include "core/run/setup/resume.h"
-#include "core/run/setup/run_options.h"
+#include "core/run/setup/session_options.h"
 #include "core/run/training_run.h"
 #include "core/schedule/kernels/guarded_pass.h"
 
@@ -45,7 +45,7 @@ void keep_split(TrainSetup& setup, const RunFolder& folder) {
   setup.note("the split is kept: --data {} gives it again", file);
 }
 
-// Records what the data look like. Says of a resumed run whether they are others than before.
+// Records what the data look like. Notes if a resumed run's data have changed.
 void recognize_data(TrainSetup& setup) {
   struct Split {
     const char* name;
@@ -121,7 +121,7 @@ std::string devices_text(const TrainOptions& chosen, const std::string& hosts) {
   return fmt::format("{} ranks of {} ({})", chosen.ranks, chosen.devices, hosts);
 }
 
-// With guards around third parties' kernels, if the user asks for them.
+// Adds guards around third parties' kernels if the user asks for them.
 SessionOptions checked_options(Registry& registry, const TrainOptions& options, TrainSetup& setup,
                                const Communicator* ranks, PluginGuards& guards) {
   SessionOptions result = session_options(registry, setup, ranks);
@@ -137,7 +137,7 @@ SessionOptions checked_options(Registry& registry, const TrainOptions& options, 
   return result;
 }
 
-// Of a run that is continued: its last checkpoint.
+// Reads the last checkpoint of a resumed run.
 Checkpoint continue_in(const RunFolder& folder, TrainSetup& setup, Session& session) {
   complete_pairs(folder.path());
   if (!has_checkpoint(folder.path(), "last")) {
@@ -153,7 +153,7 @@ Checkpoint continue_in(const RunFolder& folder, TrainSetup& setup, Session& sess
   return checkpoint;
 }
 
-// A new run: its first weights in the session, and its folder.
+// Sets the first weights of a new run and makes its folder.
 RunFolder begin_run(TrainSetup& setup, Session& session) {
   TrainOptions& chosen = setup.record.options;
   session.set_first_weights(setup.first_weights, *chosen.seed);
@@ -168,9 +168,9 @@ void write_first_files(TrainSetup& setup, const RunFolder& folder) {
   keep_split(setup, folder);
 }
 
-// What is trained, on what, and what was chosen.
-void introduce(const TrainSetup& setup, Session& session, const RunFolder& folder,
-               const std::string& hosts, bool is_continued, Observer& observer) {
+// Reports what is trained, on what, and what was chosen.
+void report_setup(const TrainSetup& setup, Session& session, const RunFolder& folder,
+                  const std::string& hosts, bool is_continued, Observer& observer) {
   const TrainOptions& chosen = setup.record.options;
   observer.on_message(
       fmt::format("{} net '{}' on {}: {} training images, {} classes, batch {}, {} steps, strategy "
@@ -222,8 +222,8 @@ void start_from(const Checkpoint& checkpoint, const TrainOptions& chosen, const 
 }
 
 // Sends the setup to the other ranks. Returns the text of their hosts.
-std::string invite(const Communicator& ranks, Registry& registry, const TrainOptions& options,
-                   TrainSetup& setup) {
+std::string share_setup(const Communicator& ranks, Registry& registry, const TrainOptions& options,
+                        TrainSetup& setup) {
   TrainOptions given = options;
   given.devices = setup.record.options.devices;
   given.strategy = setup.record.options.strategy;
@@ -233,7 +233,7 @@ std::string invite(const Communicator& ranks, Registry& registry, const TrainOpt
   return ranks.hosts().text();
 }
 
-// What the other ranks begin from.
+// Sends what the run begins with to the other ranks.
 void send_first_state(const Communicator& ranks, const std::optional<Checkpoint>& checkpoint,
                       TrainSetup& setup) {
   FirstState first;
@@ -272,9 +272,9 @@ void say_what_is_read(const TrainOptions& options, Observer& observer) {
   }
 }
 
-// The only process, or rank 0 of several.
-TrainResult lead(Registry& registry, const TrainOptions& options, Observer& observer,
-                 const Strategies& strategies, const Communicator* ranks) {
+// Trains as the only process, or as rank 0 of several.
+TrainResult train_as_root(Registry& registry, const TrainOptions& options, Observer& observer,
+                          const Strategies& strategies, const Communicator* ranks) {
   say_what_is_read(options, observer);
   std::optional<RunFolder> folder;
   if (options.resume) {
@@ -286,7 +286,7 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
   recognize_data(setup);
   const TrainOptions& chosen = setup.record.options;
   require_computing(registry, chosen.devices);
-  const std::string hosts = ranks != nullptr ? invite(*ranks, registry, options, setup) : "";
+  const std::string hosts = ranks != nullptr ? share_setup(*ranks, registry, options, setup) : "";
   const KernelChoices known = setup.record.algorithms;
   PluginGuards guards;
   Session session(registry, setup.net, checked_options(registry, options, setup, ranks, guards));
@@ -308,7 +308,7 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
                     first_step * chosen.batch * setup.solver.micro_batches_per_step /
                         setup.record.training_samples);
   write_text_file(folder->plan_file(), to_text(session.training().whole_plan()));
-  introduce(setup, session, *folder, hosts, checkpoint.has_value(), recorder);
+  report_setup(setup, session, *folder, hosts, checkpoint.has_value(), recorder);
 
   TrainingRun run(registry, setup, &*folder, session, recorder);
   if (checkpoint) start_from(*checkpoint, chosen, *folder, run, recorder);
@@ -326,9 +326,9 @@ TrainResult lead(Registry& registry, const TrainOptions& options, Observer& obse
   return result;
 }
 
-// A rank other than 0. It has no folder and says nothing but why it fails.
-TrainResult follow(Registry& registry, const TrainOptions& options, const Strategies& strategies,
-                   const Communicator& ranks) {
+// Trains as a rank other than 0, which has no folder and prints only its failure.
+TrainResult train_as_other_rank(Registry& registry, const TrainOptions& options,
+                                const Strategies& strategies, const Communicator& ranks) {
   TrainSetup setup = receive_setup(ranks, registry, options, strategies);
   divide_cores(ranks, setup);
   PluginGuards guards;
@@ -360,8 +360,9 @@ TrainResult train(const TrainOptions& options, Observer& observer, const Strateg
     require_decode_threads(options.decode_threads);  // before there is a run folder
     TrainOptions present = options;
     present.ranks = ranks == nullptr ? 1 : ranks->size();
-    if (ranks != nullptr && ranks->rank() > 0) return follow(registry, present, strategies, *ranks);
-    return lead(registry, present, observer, strategies, ranks.get());
+    if (ranks != nullptr && ranks->rank() > 0)
+      return train_as_other_rank(registry, present, strategies, *ranks);
+    return train_as_root(registry, present, observer, strategies, ranks.get());
   });
 }
 

@@ -155,7 +155,8 @@ void TrainingRun::set_weights_of_all(std::vector<float> weights) {
   session_.set_weights(weights);
 }
 
-// True if it is the best so far. If it is stopped, it has no result and stays due.
+// Returns whether the evaluation is the best so far. A stopped evaluation gives no result and stays
+// due.
 bool TrainingRun::run_test(const Checkpoint& checkpoint) {
   const int64_t done = checkpoint.step;
   if (keeps_average()) set_weights_of_all(averaged(checkpoint).weights);

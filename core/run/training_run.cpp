@@ -304,7 +304,7 @@ void TrainingRun::note_slow_layers() {
   }
 }
 
-// Images are read while training, so that a run with two sets of them is like no other.
+// Images are read while training, so that a run with two sets of them cannot be repeated.
 void TrainingRun::note_changed_data(bool all) {
   if (!data_watch_) return;  // another rank does
   for (const std::string& line : data_watch_->news(all)) recorder_.on_message(line);

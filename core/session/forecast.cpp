@@ -390,43 +390,6 @@ std::string forecast_table(const ForecastList& list) {
                             human_seconds(list.one_device_seconds), list.one_device_batch);
 }
 
-LinkSpec link_of(const Plan& plan, const std::vector<TraceEvent>& events) {
-  constexpr int64_t large = 64 << 10, small = 4 << 10;
-  double bytes = 0, seconds = 0, least = -1;
-  for (const TraceEvent& event : events) {
-    const Task& task = plan.tasks[size_t(event.task)];
-    const CopyWork* transfer = transfer_of(task);
-    if (transfer == nullptr) continue;
-    int64_t sum = 0;
-    for (const CopySegment& segment : transfer->segments) sum += plan.bytes(segment.source);
-    if (sum >= large) {
-      bytes += static_cast<double>(sum);
-      seconds += event.end - event.start;
-    } else if (sum <= small && (least < 0 || event.end - event.start < least)) {
-      least = event.end - event.start;
-    }
-  }
-  LinkSpec link;
-  if (seconds > 0) link.bandwidth = bytes / seconds;
-  link.latency = std::max(0.0, least);
-  return link;
-}
-
-LinkSpec measure_costs(Registry& registry, const NetDefinition& definition, SessionOptions measured,
-                       int steps, SessionOptions& options) {
-  measured.rule.micro_batches = 1;  // so that every measured step has an update
-  measured.testing = false;
-  measured.executor.trace = true;
-  measured.executor.graphs = GraphUse::off;
-  Session session(registry, definition, measured);
-  const Plan& plan = session.training().plan;
-  const std::vector<TraceEvent> events = measure(session, 1, steps).events;
-  options.costs = costs_of(session, session.training().net, plan, events);
-  options.tuning = session.options().tuning;
-  options.machine.topology = session.options().machine.topology;
-  return link_of(plan, events);
-}
-
 CostSources sources_of(const Net& net, const Plan& plan, const CostTable& costs) {
   CostSources sources;
   for (const Task& task : plan.tasks) {

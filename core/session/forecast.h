@@ -81,15 +81,6 @@ struct ForecastList {
 [[nodiscard]] const Forecast& fastest(const ForecastList& list);
 [[nodiscard]] std::string forecast_table(const ForecastList& list);
 
-// Bandwidth and latency of the copies between devices in these events; zeros if there are none.
-[[nodiscard]] LinkSpec link_of(const Plan& plan, const std::vector<TraceEvent>& events);
-
-// Measures a few steps of a session with the options `measured`, task by task and without testing.
-// Writes their costs, the algorithms chosen and the topology found into `options`, and returns the
-// link by the steps' copies.
-LinkSpec measure_costs(Registry& registry, const NetDefinition& definition, SessionOptions measured,
-                       int steps, SessionOptions& options);
-
 // How many of the plan's tasks have a measured cost, and how many a roofline's.
 struct CostSources {
   int measured = 0, estimated = 0;

@@ -62,4 +62,13 @@ struct Measurement {
                                                         SessionOptions options, const Plan& plan,
                                                         int warm_up, int steps);
 
+// Bandwidth and latency of the copies between devices in these events; zeros if there are none.
+[[nodiscard]] LinkSpec link_of(const Plan& plan, const std::vector<TraceEvent>& events);
+
+// Measures a few steps of a session with the options `measured`, task by task and without testing.
+// Writes their costs, the algorithms chosen and the topology found into `options`, and returns the
+// link by the steps' copies.
+LinkSpec measure_costs(Registry& registry, const NetDefinition& definition, SessionOptions measured,
+                       int steps, SessionOptions& options);
+
 }  // namespace tandem

@@ -18,7 +18,7 @@
 namespace tandem {
 namespace {
 
-// Whoever reads a row of the batch reads its label.
+// A rank that reads a row of the batch reads its label.
 std::vector<Interval> rows_read(const Phase& phase, int64_t batch) {
   const BatchLayout layout = make_batch_layout(batch, {});
   const Interval labels{layout.label_offset, layout.label_offset + batch * buffers::float_bytes};
@@ -237,7 +237,7 @@ void Session::make_plan(Phase& phase, const NetDefinition& definition, int32_t w
     validate(phase.plan);
     if (!choice.note.empty()) phase.plan.notes.push_back(std::move(choice.note));
   } else {
-    // Without training set_weights() alone changes them, on every device.
+    // Without training, only set_weights() changes the weights, on every device.
     phase.plan = build_testing_plan(inputs, options_.training);
   }
 }

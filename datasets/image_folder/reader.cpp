@@ -4,7 +4,7 @@
 
 #include "datasets/image_folder/decoding_memory.h"
 #include "datasets/image_folder/image_headers.h"
-#include "datasets/image_folder/other_formats.h"
+#include "datasets/image_folder/opencv_formats.h"
 #include "plugins/regular_file.h"
 #include "plugins/sdk.h"
 

@@ -1,4 +1,4 @@
-// The C tables of the ABI for the classes of an author. Nobody includes it but sdk.h.
+// Makes the C tables of the ABI from the classes of an author. Only sdk.h includes it.
 #pragma once
 
 #include <algorithm>

@@ -69,7 +69,7 @@ TEST_F(Valgrind, FindsAKernelThatIsNotReleasedAndOneThatIsNotFilled) {
   source = replaced(source, "self->slope = (float)slope;", "(void)slope;");
   const std::string errors = check(source).errors;
   EXPECT_THAT(errors, AllOf(HasSubstr("definitely lost"), HasSubstr("prepare (acme_leaky.c:")));
-  EXPECT_THAT(errors, AllOf(HasSubstr("uninitialized value"), HasSubstr("(acme_leaky.c:")));
+  EXPECT_THAT(errors, AllOf(HasSubstr("uninitialised value"), HasSubstr("(acme_leaky.c:")));
 }
 
 }  // namespace

@@ -273,7 +273,7 @@ void OutputFile::create() {
   if (descriptor_ < 0) fail("cannot be created");
   const bool is_taken = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   if (is_taken || !is_in_place()) {
-    close();  // it is another's now, or nobody's
+    close();  // another process owns it, or it was removed
     throw in_use();
   }
 }

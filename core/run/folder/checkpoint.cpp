@@ -45,7 +45,7 @@ std::vector<Part> parts_of(const Net& net, const std::string& suffix, size_t par
   return result;
 }
 
-// Of the solver's arrays, one after the other.
+// The number of arrays of weight_floats values in the solver's state.
 size_t part_count(const Net& net, const std::vector<float>& values) {
   return net.weight_floats > 0 ? values.size() / size_t(net.weight_floats) : 0;
 }

@@ -21,7 +21,7 @@ bool may_be_path(const tandem_parameter& parameter) {
   return parameter.type == TANDEM_PARAMETER_TEXT && is_any_text;
 }
 
-// What a run was given as a path, from where it was given. Numbers are no paths.
+// Resolves a relative path from the folder where the run was started. A number is not a path.
 std::string as_given_in(const fs::path& folder, const std::string& value) {
   std::error_code code;
   double number = 0;

@@ -1,4 +1,4 @@
-// How an executor waits for what it has issued, and what it tells of it.
+// Waiting, traces, and the public functions of Executor; executor_issue.cpp issues.
 #include "core/schedule/execution/executor.h"
 
 #include <algorithm>

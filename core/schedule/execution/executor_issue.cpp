@@ -1,4 +1,4 @@
-// How an executor makes its works ready and issues them.
+// Lowers tasks, builds the flow graph and issues micro-batches.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,8 +11,8 @@
 namespace tandem {
 namespace {
 
-// Micro-batches after which addresses come again: works are made ready once for each micro-batch of
-// such a round.
+// The number of micro-batches after which addresses repeat (a round). Tasks are lowered once for
+// each micro-batch of a round.
 int64_t round_of(const Plan& plan) {
   int64_t round = std::lcm<int64_t>(in_flight, plan.micro_batches_per_step);
   for (const Buffer& buffer : plan.buffers) round = std::lcm<int64_t>(round, buffer.slots);
@@ -233,7 +233,7 @@ void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
   if (work.copies_last) copy();
 }
 
-// What the task takes in this micro-batch on a device of that speed, by what the costs say.
+// The predicted time of the task in this micro-batch on a device of that speed.
 double Executor::State::varied_seconds(int task, int64_t micro_batch, double seconds) const {
   const auto device = size_t(plan.task(task).streams[0].device);
   if (device < options.speeds.size()) seconds /= options.speeds[device];

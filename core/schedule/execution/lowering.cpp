@@ -18,7 +18,8 @@
 namespace tandem {
 namespace {
 
-// Data last: where a layer runs in place, its input gradient overwrites the output gradient.
+// The data pass comes last, because where a layer runs in place, its input gradient overwrites the
+// output gradient.
 std::vector<tandem_pass_function> functions(const tandem_kernel& table, LayerPass pass) {
   switch (pass) {
     case LayerPass::forward:
@@ -258,7 +259,7 @@ struct PassAccess {
   bool has_output_gradients = false;  // before the backward passes other streams may write them
 };
 
-// By the comments of tandem_pass. A slice of the outputs or of the inputs writes a part only.
+// Follows the comments of tandem_pass. A slice of the outputs or of the inputs writes a part only.
 PassAccess access_of(LayerPass pass, const PlanBinding& use, const Layer& layer, bool accumulates) {
   using Access = GuardedAccess;
   const bool is_forward = pass == LayerPass::forward, reads_all = tandem::is_forward(pass);

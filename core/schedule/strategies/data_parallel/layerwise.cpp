@@ -12,8 +12,8 @@
 namespace tandem {
 namespace {
 
-// Below it a message's own cost counts; around a ring travel parts, and each of them should take
-// several times as long as a message costs.
+// In smaller buckets the latency of a message counts. A ring sends parts; each of them should take
+// several latencies.
 int64_t default_bucket(const StrategyInputs& in, const std::string& reduction) {
   constexpr int64_t usual = int64_t{4} << 20, most = int64_t{64} << 20;
   constexpr double times_latency = 8;
@@ -63,7 +63,7 @@ std::vector<BucketTransfer> transfers_of(const StrategyInputs& in,
   return order_transfers(buckets, times, collective.is_duplex(), in.clips_gradients);
 }
 
-// With what was left open.
+// Fills in options that were not given.
 LayerwiseOptions completed(const StrategyInputs& in, LayerwiseOptions options) {
   if (options.reduce.empty()) options.reduce = "ring";
   if (options.bucket == 0) options.bucket = default_bucket(in, options.reduce);

@@ -72,7 +72,7 @@ constexpr size_t max_places = 128, spaced_places = 8, finest = 64;
 constexpr int max_searched_devices = 128;
 constexpr size_t few_places = 4;
 
-// So that every simulated step has an update.
+// Makes one micro-batch a step, so that each simulated step has an update.
 StrategyInputs with_one_micro_batch(StrategyInputs inputs) {
   inputs.micro_batches_per_step = 1;
   return inputs;

@@ -1,4 +1,4 @@
-#include "datasets/image_folder/more_formats.h"
+#include "datasets/image_folder/gif_heif_formats.h"
 
 #include <algorithm>
 #include <cstring>

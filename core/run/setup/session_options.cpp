@@ -1,4 +1,4 @@
-#include "core/run/setup/run_options.h"
+#include "core/run/setup/session_options.h"
 
 #include "core/base/error.h"
 #include "core/ranks/rank_links.h"
@@ -109,7 +109,7 @@ void choose_strategy_of_ranks(Registry& registry, TrainSetup& setup, SessionOpti
   choose(registry, setup, whole, options.devices);
 }
 
-// What the plan of several ranks is chosen by: rank 0 measures and chooses, and tells the others.
+// Rank 0 measures and chooses what the plan of several ranks is made by, and tells the others.
 void choose_for_ranks(Registry& registry, TrainSetup& setup, SessionOptions& options) {
   const Communicator& ranks = *options.ranks;
   options.finds_links = false;  // between its own devices

@@ -1,5 +1,5 @@
 // Decodes PNG, BMP, WebP, TIFF and PNM by OpenCV, after checks of their headers, and what
-// more_formats.h has.
+// gif_heif_formats.h has.
 #pragma once
 
 #include <opencv2/core.hpp>

@@ -1,4 +1,4 @@
-#include "datasets/image_folder/other_formats.h"
+#include "datasets/image_folder/opencv_formats.h"
 
 #include <cstdio>
 #include <iostream>
@@ -8,8 +8,8 @@
 #include <streambuf>
 #include <vector>
 
+#include "datasets/image_folder/gif_heif_formats.h"
 #include "datasets/image_folder/image_headers.h"
-#include "datasets/image_folder/more_formats.h"
 #include "datasets/image_folder/tiff_errors.h"
 #include "plugins/sdk.h"
 
