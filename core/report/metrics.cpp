@@ -25,7 +25,7 @@ double figure(const std::string& text) {
 }
 
 double six_digits(double value) {
-  return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
+  return figure(fmt::format("{:.6g}", value));
 }
 
 using Points = std::vector<std::pair<double, double>>;

@@ -12,6 +12,7 @@
 #include "core/model/passes/build_net.h"
 #include "core/report/findings.h"
 #include "core/run/folder/checkpoint.h"
+#include "core/run/setup/setup_data.h"
 #include "core/session/net_runner.h"
 #include "core/use/loaded_run.h"
 
@@ -49,20 +50,50 @@ PictureSteps picture_steps(const RunRecord& record) {
   return steps;
 }
 
-// Error if the net gives scores that are not finite, for rows that are the same ones each time:
-// bytes from 0 to 255 that look like nothing, prepared as pictures are.
-void require_finite_scores(LoadedRun& run, const PictureSteps& steps) {
-  constexpr int64_t rows = 8;
-  run.open(rows, dtype_name(TANDEM_FLOAT32), PixelForm::floats, {});
-  NetRunner runner(*run.session);
-  const int64_t classes = runner.classes();
+constexpr int64_t checked_rows = 8;
+
+// Evenly spaced samples of the validation data. Error if none can be read.
+std::vector<float> validation_rows(LoadedRun& run) {
+  const auto dataset =
+      open_dataset(run.registry, run.folder.net(), run.record, "", "val", TANDEM_TEST);
+  std::vector<float> rows, row(size_t(element_count(dataset->shape())));
+  const int64_t wanted = std::min(checked_rows, dataset->size());
+  for (int64_t i = 0; i < wanted; ++i) {
+    std::string reason;
+    const int64_t index = i * dataset->size() / wanted;
+    if (read_row(*dataset, index, run.rounds_pixels(), row.data(), &reason) == SampleStatus::good) {
+      rows.insert(rows.end(), row.begin(), row.end());
+    }
+  }
+  if (rows.empty()) throw error("none of {} images of the validation data can be used", wanted);
+  return rows;
+}
+
+// Bytes from 0 to 255 that look like nothing, the same ones each time, prepared as pictures are.
+std::vector<float> made_up_rows(int64_t row_elements, const PictureSteps& steps) {
   const float mean = steps.means.empty() ? 0 : steps.means.front();
-  std::vector<float> values(size_t(rows * runner.row_elements())), scores(size_t(rows * classes));
+  std::vector<float> rows(size_t(checked_rows * row_elements));
   uint32_t state = 1;
-  for (float& value : values) {
+  for (float& value : rows) {
     state = state * 1664525U + 1013904223U;
     value = (static_cast<float>(state >> 24U) - mean) * steps.scale;
   }
+  return rows;
+}
+
+// Error if the net gives scores that are not finite, for pictures of the run's validation data, or
+// for made-up ones where these cannot be read.
+void require_finite_scores(LoadedRun& run, const PictureSteps& steps) {
+  run.open(checked_rows, dtype_name(TANDEM_FLOAT32), PixelForm::floats, {});
+  NetRunner runner(*run.session);
+  std::vector<float> values;
+  try {
+    values = validation_rows(run);
+  } catch (const Error&) {
+    values = made_up_rows(runner.row_elements(), steps);
+  }
+  const int64_t rows = int64_t(values.size()) / runner.row_elements(), classes = runner.classes();
+  std::vector<float> scores(size_t(rows * classes));
   runner.run(values.data(), rows, scores.data());
   for (int64_t i = 0; i < rows; ++i) {
     if (are_usable(scores.data() + i * classes, classes)) continue;
@@ -142,14 +173,17 @@ ExportResult export_onnx(const ExportOptions& options) {
   const Net net =
       build_net(run.folder.net(), registry, {TANDEM_TEST, 1, run.record.data, /*device_kind=*/""});
   const Checkpoint checkpoint = read_checkpoint(run.folder.path(), run.name, net, false);
-  const OnnxModel model = make_onnx(net, checkpoint.weights, steps, wanted);
+  OnnxModel model = make_onnx(net, checkpoint.weights, steps, wanted);
   const std::map<std::string, std::string> metadata = {
       {"classes", text_of(nlohmann::json(run.record.class_names))},
       {"net", run.record.net_name},
       {"preprocessing", steps_json(steps, run.record, model.input, wanted.picture.has_value())},
       {"weights", run.name}};
-  require_finite_scores(run, steps);
-  write_text_file(options.file, model.bytes + OnnxGraph::metadata_bytes(metadata));
+  // A net that reads more than pictures is exported without what its scores do not need; the net
+  // here cannot be run on pictures alone.
+  if (net.more_inputs.empty()) require_finite_scores(run, steps);
+  model.bytes += OnnxGraph::metadata_bytes(metadata);
+  write_text_file(options.file, model.bytes);
   ExportResult result{run.name, {}};
   if (wanted.fold_batch_norm) result.lines.push_back(folding_text(model.folded.size()));
   return result;
