@@ -14,6 +14,7 @@
 namespace tandem::picture {
 namespace {
 
+// Random numbers are counted by layer: this number ("spli") is of no layer of a net.
 constexpr uint32_t split_layer = 0x73706c69;
 
 }  // namespace

@@ -227,10 +227,12 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
         "checkpoint '{}' is of step {}, but '{}' is of step {}: they do not belong together",
         weights.string(), checkpoint.step, state.string(), step_of(rest.metadata));
   }
+  // No solver keeps more than three arrays; of a damaged file, far more would be read.
+  constexpr int64_t max_parts = 16;
   int64_t parts = 0;
   const auto found = rest.metadata.find("state_arrays");
   if (found == rest.metadata.end() || !parse_integer(found->second, &parts) || parts < 0 ||
-      parts > 16) {
+      parts > max_parts) {
     throw error("file '{}' is not a state file: it does not say how many solver arrays it holds",
                 state.string());
   }
