@@ -97,8 +97,9 @@ inline std::string_view take_digits(std::string_view text, size_t& position) {
 // " (did you mean 'cat'?)" for the nearest of `known` by distance(name, candidate); "" if all are
 // further away than `near` and than a third of the name's length.
 template <class Distance>
-[[nodiscard]] std::string suggest_nearest(std::string_view name, const std::vector<std::string>& known,
-                                     size_t near, const Distance& distance) {
+[[nodiscard]] std::string suggest_nearest(std::string_view name,
+                                          const std::vector<std::string>& known, size_t near,
+                                          const Distance& distance) {
   // Nobody types a longer name, and comparing two takes time by the product of their lengths.
   constexpr size_t max_typed = 200;
   if (name.size() > max_typed) return "";
