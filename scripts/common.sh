@@ -13,6 +13,11 @@ packages=(g++ cmake ninja-build ccache libtbb-dev libfmt-dev libdnnl-dev ocl-icd
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
+# The comment at the top of the script that was called is its help.
+usage() { sed -n '2,/^[^#]/{/^#/!d;s/^# \{0,1\}//;p}' "$0"; }
+fail_usage() { fail "$*"$'\n\n'"$(usage)"; }
+case ${1:-} in -h | --help) usage; exit 0 ;; esac
+
 duration() { # duration SECONDS
   if [ "$1" -lt 60 ]; then echo "$1 s"; else echo "$(($1 / 60)) min $(($1 % 60)) s"; fi
 }

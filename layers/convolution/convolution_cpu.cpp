@@ -31,8 +31,8 @@ struct Primitives {
   }
 };
 
-// Uses Winograd's algorithm if that is faster, else oneDNN's kernels, and for weight gradients
-// those of our own if they are faster. The choice depends on extents, not on measured time, so that
+// Uses Winograd's algorithm if that is faster, else oneDNN's kernels. For weight gradients it uses
+// Tandem's kernels if they are faster. The choice depends on extents, not on measured time, so that
 // it is the same in every run. A fused ReLU, and the gradient of one before the layer, is a part of
 // Winograd's last step, and of our own depthwise kernels'. After other kernels it is a pass over
 // the result.
@@ -76,8 +76,8 @@ class ConvolutionCpu : public Needs {
   static constexpr uint32_t dtypes = Direct::dtypes;
   static constexpr uint32_t fused_activations = relu_only;
   static constexpr uint32_t gradients_before = relu_only;
-  // Winograd's algorithm reads and writes vectors of channels. Plain NCHW takes longer by the time
-  // of copying both tensors a few times.
+  // Winograd's algorithm reads and writes vectors of channels. With plain NCHW it has to copy
+  // both tensors a few times.
   static LayoutOptions layouts(const Binding& binding) {
     LayoutOptions options = Direct::layouts(binding);
     if (!WinogradConvolution::suits(binding)) {

@@ -250,9 +250,8 @@ OutputFile::OutputFile(const fs::path& path, const fs::path& shown, OutputMode m
   }
 }
 
-// The lock tells other processes that the file is not one that a kill has left. Whatever else has
-// the name was planted there: a pipe or a device would take what is written, and then the file's
-// name.
+// The lock tells other processes that the file is not one that a kill has left. A pipe or a device
+// of that name is removed: it would take what is written, and then the file's name.
 void OutputFile::create() {
   std::error_code ignored;
   const fs::file_type type = fs::symlink_status(path_, ignored).type();

@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 constexpr int64_t mean_samples = 2000;
 constexpr int64_t pair_classes = 2;  // of synthetic data, if the net has no classes: alike or not
 
-// What the net or its weights suggest and the data set does not have. Pixels of other values than
-// the net was written for would train it badly without a word. A crop is not lost: the size that
-// the net expects is required of every data set.
+// What the net or its weights suggest and the data set does not have. The report says so: a net
+// that gets pixels of other values than it was written for trains badly. The crop is not in the
+// report: the size that the net expects is required of every data set.
 void report_missing_parameters(const TransformDefinition& transform, const std::string& source,
                                const DeclaredParameters& declared, bool is_model,
                                TrainSetup& setup) {

@@ -33,7 +33,7 @@ const KnownOption* find_key(const std::vector<KnownOption>& options, const std::
   return at == options.end() ? nullptr : &*at;
 }
 
-// The same; of flags that share the key, the one that says the value.
+// Like find_key(). Where several flags share the key, finds the flag that stands for the value.
 const KnownOption* find_given(const std::vector<KnownOption>& options, const std::string& key,
                               const OptionValue& value) {
   for (const KnownOption& known : options) {
