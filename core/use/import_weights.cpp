@@ -207,9 +207,15 @@ ImportResult import_weights(const ImportOptions& options) {
   }
   if (!published) require_weights_and_net(options);
   NetDefinition definition = published ? net_of(*published) : read_net(find_net(options.net));
-  if (published && published->classes > 0 && published->classes != class_count(definition)) {
-    require_classes(*published, classifier_names(definition).back());
-    definition = with_outputs(definition, published->classes);
+  std::string outputs;
+  if (published) {
+    const std::string classifier = classifier_names(definition).back();
+    const int64_t classes = classes_in_file(*published, classifier);
+    if (classes > 0 && classes != class_count(definition)) {
+      outputs = fmt::format("\n'{}' has {} outputs in the file, so the net has {} classes",
+                            classifier, classes, classes);
+      definition = with_outputs(definition, classes);
+    }
   }
   const std::optional<RunRecord> beside = published ? std::nullopt : record_beside(options.net);
   RunRecord record = record_of(options, definition, published, beside);
@@ -233,8 +239,8 @@ ImportResult import_weights(const ImportOptions& options) {
   }
   const std::string preparation =
       published ? to_text(*published) : preparation_text(definition, record, beside.has_value());
-  return {folder.path(),
-          preparation + "\n" + to_text(report, published ? published->file : options.weights)};
+  return {folder.path(), preparation + outputs + "\n" +
+                             to_text(report, published ? published->file : options.weights)};
 }
 
 }  // namespace tandem

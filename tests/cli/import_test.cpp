@@ -295,6 +295,27 @@ TEST_F(PublishedWeights, WithOtherClassesAndClassNamesAreImportedSo) {
               HasSubstr("has 1 names, the net has 2 classes"));
 }
 
+TEST_F(PublishedWeights, WithAClassifierOfTheirOwnHaveItsNumberOfClasses) {
+  Arrays arrays = dot_arrays();
+  arrays["fc.weight"] = {{2, 2}, {1, 2, 3, 4}};
+  arrays["fc.bias"] = {{2}, {1, 2}};
+  write(arrays);
+  configure({{"num_classes", nullptr}, {"pretrained_cfg", {{"num_classes", nullptr}}}});
+  desk_.write("names.txt", "cat\ndog\n");
+  for (const char* weights : {"timm", "dot.safetensors --model dot"}) {
+    const std::string import = std::string("import ") + weights + " --out run --classes names.txt";
+    const Outcome outcome = tandem(import);
+    ASSERT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_THAT(outcome.output, HasSubstr("'fc' has 2 outputs in the file"));
+    EXPECT_THAT(tandem("predict --run run picture.ppm").output,
+                AllOf(HasSubstr("cat "), HasSubstr("dog ")));
+    fs::remove_all(desk_ / "run");
+  }
+  desk_.write("names.txt", "cat\ndog\nbird\n");
+  EXPECT_THAT(refusal("import dot.safetensors --model dot --classes names.txt --out run"),
+              HasSubstr("has 3 names, the net has 2 classes"));
+}
+
 TEST_F(PublishedWeights, AreFineTunedWithTheirPreparation) {
   desk_.draw_two_classes("images");
   const std::string train = "train --data images --weights timm --freeze 'conv1,bn1*' --steps 2 ";

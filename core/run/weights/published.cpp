@@ -308,17 +308,21 @@ NetDefinition net_of(const PublishedWeights& published) {
   return eps > 0 ? with_batch_norm_eps(net, eps) : net;
 }
 
-void require_classes(const PublishedWeights& published, const std::string& classifier) {
+int64_t classes_in_file(const PublishedWeights& published, const std::string& classifier) {
   const SafetensorsReader reader(published.file, Integers::left_out);
   const SafetensorsFile file = arrays_of(published, reader);
   const auto found = file.arrays.find(classifier + ".weight");
-  if (found == file.arrays.end() || found->second.shape.empty()) {
-    throw error("'{}' has no weights for the classifier '{}'", published.file.string(), classifier);
+  if (found == file.arrays.end() || found->second.shape.empty()) return 0;
+  const int64_t outputs = found->second.shape.front();
+  if (published.classes > 0 && outputs != published.classes) {
+    throw error("'{}': 'num_classes' {}, but the classifier '{}' of '{}' has {} outputs",
+                (published.file.parent_path() / "config.json").string(), published.classes,
+                classifier, published.file.string(), outputs);
   }
-  if (found->second.shape.front() == published.classes) return;
-  throw error("'{}': 'num_classes' {}, but the classifier '{}' of '{}' has {} outputs",
-              (published.file.parent_path() / "config.json").string(), published.classes,
-              classifier, published.file.string(), found->second.shape.front());
+  constexpr int64_t max_outputs = 1'000'000;
+  if (outputs >= 1 && outputs <= max_outputs) return outputs;
+  throw error("'{}': the classifier '{}' has {} outputs; there must be 1 to {}",
+              published.file.string(), classifier, outputs, max_outputs);
 }
 
 Pretrained read_published(const PublishedWeights& published, const Net& net,

@@ -48,8 +48,10 @@ struct PublishedWeights {
 // The net of the architecture, with the images and the `eps` of BatchNorm that the weights had.
 [[nodiscard]] NetDefinition net_of(const PublishedWeights& published);
 
-// Error if the file's classifier has another number of outputs than `classes`. Reads no values.
-void require_classes(const PublishedWeights& published, const std::string& classifier);
+// How many outputs the layer `classifier` has in the file; 0 if it is not there. Error for another
+// number than config.json says. Reads no values.
+[[nodiscard]] int64_t classes_in_file(const PublishedWeights& published,
+                                      const std::string& classifier);
 
 // As read_pretrained(). The net's layer "std" and the running statistics are set, too.
 [[nodiscard]] Pretrained read_published(const PublishedWeights& published, const Net& net,
