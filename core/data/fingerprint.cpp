@@ -120,6 +120,14 @@ Fingerprint fingerprint_of(const Dataset& dataset, const std::vector<FileState>&
   return result;
 }
 
+bool share_samples(const Fingerprint& one, const Fingerprint& other) {
+  if (one.contents.empty() || other.contents.empty()) return one.names == other.names;
+  return std::any_of(one.contents.begin(), one.contents.end(), [&](uint64_t content) {
+    const auto& others = other.contents;
+    return content != 0 && std::find(others.begin(), others.end(), content) != others.end();
+  });
+}
+
 std::string difference(const Fingerprint& before, const Fingerprint& now, const Dataset& dataset,
                        const char* other) {
   std::vector<std::string> parts;

@@ -38,6 +38,10 @@ struct Fingerprint {
 [[nodiscard]] std::string difference(const Fingerprint& before, const Fingerprint& now,
                                      const Dataset& dataset, const char* other = "before");
 
+// Whether one of the samples that were looked at is the same in both; without contents, whether all
+// names are.
+[[nodiscard]] bool share_samples(const Fingerprint& one, const Fingerprint& other);
+
 // The file of a sample as the system knows it. Two that differ: it was written, replaced or
 // removed.
 struct FileState {

@@ -158,7 +158,9 @@ std::string last_step_mark(int64_t step) {
   return fmt::format("<!-- after step {} -->\n", step);
 }
 
-std::string run_page(const RunFigures& run) {
+namespace {
+
+json page_of(const RunFigures& run) {
   const std::vector<int64_t> counts = training_counts(run);
   json data = {{"page", "run"},
                {"net", shown(run.record.net_name)},
@@ -180,8 +182,36 @@ std::string run_page(const RunFigures& run) {
   for (const auto& [name, value] : option_list(run.record)) {
     data["options"].push_back(json::array({name, shown(value)}));
   }
+  return data;
+}
+
+std::string run_html(const RunFigures& run, const json& data) {
+  const json& progress = data.at("progress");
   return html_page("Run " + run.name, data,
-                   run.metrics.empty() ? "" : last_step_mark(run.metrics.back().step));
+                   progress.is_null() ? "" : last_step_mark(progress.at("steps").get<int64_t>()));
+}
+
+}  // namespace
+
+std::string run_page(const RunFigures& run, const std::string& before) {
+  json data = page_of(run);
+  const json old = page_data(before);
+  data["tests"] = old.contains("tests") ? old["tests"] : json::array();
+  return run_html(run, data);
+}
+
+std::string page_with_test(RunFigures run, const std::string& before) {
+  const json test = findings_of(run, training_counts(run));
+  run.findings.reset();
+  json data = page_data(before);
+  if (!data.is_object() || data.value("page", "") != "run") data = page_of(run);
+  json tests = json::array();
+  for (const json& other : data.value("tests", json::array())) {
+    if (other.at("judged") != test.at("judged")) tests.push_back(other);
+  }
+  tests.push_back(test);
+  data["tests"] = tests;
+  return run_html(run, data);
 }
 
 }  // namespace tandem

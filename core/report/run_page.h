@@ -45,7 +45,11 @@ struct RunFigures {
 // Where this share of so many seconds was spent waiting for data; "" if it is hardly any.
 [[nodiscard]] std::string advice_on_waiting(double share, double seconds);
 
-[[nodiscard]] std::string run_page(const RunFigures& run);
+// `before`: the page that is replaced, "" if there is none; its tests of other data are kept.
+[[nodiscard]] std::string run_page(const RunFigures& run, const std::string& before = "");
+// The page `before` with the figures' findings as a test of other data, in place of an earlier test
+// of the same data; without a page before, a new one.
+[[nodiscard]] std::string page_with_test(RunFigures run, const std::string& before);
 // HTML that the page has of a run whose metrics end with this step.
 [[nodiscard]] std::string last_step_mark(int64_t step);
 

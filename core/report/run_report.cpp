@@ -46,7 +46,7 @@ bool RunReport::write(const std::vector<float>& weights, const std::vector<BadSa
   // A resumed run has no findings before its first evaluation; the page it left has.
   const bool awaits_findings = !findings_ && setup_.validation_data != nullptr;
   std::error_code code;
-  if (moment != ReportMoment::end && awaits_findings && !is_written_ &&
+  if (moment < ReportMoment::end && awaits_findings && !is_written_ &&
       std::filesystem::exists(folder_.path() / report_file, code)) {
     return false;
   }
@@ -60,10 +60,14 @@ bool RunReport::write(const std::vector<float>& weights, const std::vector<BadSa
     }
     RunFigures run = figures(training_bad);
     const bool with_maps =
-        moment == ReportMoment::end ||
+        moment == ReportMoment::end || moment == ReportMoment::other_data ||
         (moment == ReportMoment::during && has_time && begin > min_seconds_for_maps);
     add_pictures(run, weights, with_maps);
-    write_text_file(folder_.path() / report_file, run_page(run));
+    const std::filesystem::path file = folder_.path() / report_file;
+    const std::string before = path_status(file).is_file() ? read_text_file(file) : "";
+    write_text_file(file, moment == ReportMoment::other_data
+                              ? page_with_test(std::move(run), before)
+                              : run_page(run, before));
     is_written_ = is_written = true;
   } catch (const std::exception& failure) {
     if (!std::exchange(has_failed_, true)) {

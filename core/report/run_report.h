@@ -15,8 +15,9 @@
 
 namespace tandem {
 
-// At the end a page has everything; a run that is stopped has a page soon.
-enum class ReportMoment { during, stopped, end };
+// At the end a page has everything; a run that is stopped has a page soon. A test of other data
+// adds a section to the page that is there.
+enum class ReportMoment { during, stopped, end, other_data };
 
 class RunReport {
  public:

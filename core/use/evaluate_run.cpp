@@ -19,6 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t worst_mistakes = 20;
+constexpr const char* val_fraction = "val_fraction";  // of data sets that draw a split
 
 // The run's training data, for the figures that the page has of them; null if they are not there
 // any more.
@@ -45,10 +46,11 @@ std::vector<BadSample> left_out_of(const Dataset& training, const LoadedRun& run
   return found;
 }
 
-// Writes the run's page again, with what the test has found in place of what the last validation
-// has. Whether it could.
-bool write_report(LoadedRun& run, const TestOptions& options, std::unique_ptr<Dataset> tested,
-                  Findings findings, const std::vector<BadSample>& bad, Observer& observer) {
+// Writes the run's page again: what the test has found takes the place of what the last validation
+// has, or, for data that are not the run's, is a section of its own. Whether it could.
+bool write_report(LoadedRun& run, const TestOptions& options, bool is_of_run,
+                  std::unique_ptr<Dataset> tested, Findings findings,
+                  const std::vector<BadSample>& bad, Observer& observer) {
   if (findings.samples == 0) return false;
   TrainSetup setup;
   setup.record = run.record;
@@ -74,7 +76,52 @@ bool write_report(LoadedRun& run, const TestOptions& options, std::unique_ptr<Da
                bad, note);
   const std::vector<BadSample> training_bad =
       setup.training_data ? left_out_of(*setup.training_data, run) : std::vector<BadSample>();
-  return report.write(run.session->weights(), training_bad, ReportMoment::end);
+  return report.write(run.session->weights(), training_bad,
+                      is_of_run ? ReportMoment::end : ReportMoment::other_data);
+}
+
+// Whether the samples are of the data that the run trained on, as those of a copy or a pack are.
+bool is_of_run(const RunRecord& record, const std::string& split, const Dataset& dataset) {
+  const auto known = record.fingerprints.find(split == "train" ? "train" : "val");
+  return known != record.fingerprints.end() &&
+         share_samples(known->second, fingerprint_of(dataset, file_states(dataset)));
+}
+
+// The samples to test, and what is said of them. A share that is drawn for validation means
+// something for the run's own data only: of others, every sample is tested.
+struct Tested {
+  std::unique_ptr<Dataset> dataset;
+  bool is_of_run = true;
+  std::string note;
+};
+
+Tested open_tested(LoadedRun& run, const TestOptions& options, RunRecord& record) {
+  const auto open = [&] {
+    return open_dataset(run.registry, run.folder.net(), record, options.data, options.split,
+                        TANDEM_TEST);
+  };
+  const bool is_chosen =
+      options.data.empty() || options.split == "train" ||
+      options.data_parameters.contains(val_fraction) ||
+      !declared_parameters(run.registry, options.data, options.split).contains(val_fraction);
+  Tested tested;
+  try {
+    tested.dataset = open();
+    tested.is_of_run =
+        options.data.empty() || is_of_run(run.record, options.split, *tested.dataset);
+  } catch (const Error&) {
+    if (is_chosen) throw;  // else there may be too few images to draw a share of them
+    tested.is_of_run = false;
+  }
+  const bool is_drawn = tested.dataset == nullptr || tested.dataset->split_is_drawn();
+  if (is_chosen || tested.is_of_run || !is_drawn) return tested;
+  record.data_parameters[val_fraction] = "1";
+  tested.dataset = open();
+  if (!tested.dataset->split_is_drawn()) return tested;
+  tested.note = fmt::format(
+      "'{}' is not the data that the run was trained on: all of its {} images are tested",
+      options.data, tested.dataset->size());
+  return tested;
 }
 
 // What several ranks test, as rank 0 tells the others: what it has read, and how it was asked to.
@@ -210,8 +257,7 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
   std::string left_out;
   if (!options.data.empty()) left_out = leave_out_undeclared(registry, options.data, record);
   for (const auto& [name, value] : options.data_parameters) record.data_parameters[name] = value;
-  auto dataset =
-      open_dataset(registry, run.folder.net(), record, options.data, options.split, TANDEM_TEST);
+  auto [dataset, is_of_run, all_tested] = open_tested(run, options, record);
   open(run, options, record, *dataset, ranks, observer);
   TestResult result;
   result.class_names = run.record.class_names;
@@ -219,7 +265,7 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
   result.precision = dtype_name(run.session->options().precision);
   result.pixels = run.session->options().testing_pixels == PixelForm::floats ? "floats" : "bytes";
   result.notes = dataset->notes();
-  for (const std::string& before : {left_out, run.note}) {
+  for (const std::string& before : {all_tested, left_out, run.note}) {
     if (before.empty()) continue;
     result.notes = before + (result.notes.empty() ? "" : "\n" + result.notes);
   }
@@ -247,8 +293,8 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
                             result.class_names.at(size_t(one.predicted)), one.probability});
   }
   observer.on_evaluation(result.evaluation);
-  if (options.writes_report && write_report(run, options, std::move(dataset), std::move(findings),
-                                            result.evaluation.bad, observer)) {
+  if (options.writes_report && write_report(run, options, is_of_run, std::move(dataset),
+                                            std::move(findings), result.evaluation.bad, observer)) {
     result.report = (options.run / report_file).string();
   }
   return result;

@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/failing_disk.h"
 #include "tests/cli/program.h"
 #include "tests/support/checksums.h"
+#include "tests/support/page_data.h"
 
 namespace tandem {
 namespace {
@@ -171,6 +173,33 @@ TEST(Files, OtherDataLeaveOutTheOptionsThatTheyDoNotHave) {
   EXPECT_EQ(desk.tandem("train --resume --out run --data images.pack --steps 4").code, 0);
   EXPECT_THAT(desk.refusal("test --run run --data images.pack --data-option cache=8"),
               HasSubstr("unknown parameter 'cache'"));
+}
+
+// Of the run's own data, what training held out is tested; of others, everything.
+TEST(Files, AllOfOtherDataAreTested) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem("train --net tiny.prototxt --data images/train --steps 2 --out run").code,
+            0);
+  const auto tested = [&](const std::string& data) {
+    const Outcome outcome = desk.tandem("test --run run --json --data " + data);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    return nlohmann::json::parse(outcome.output).at("images").get<int64_t>();
+  };
+  const int64_t held_out = tested("images/train");
+  fs::copy(desk / "images/train", desk / "copy", fs::copy_options::recursive);
+  desk.draw("one/blue", 1, 30, 30, 210);
+  desk.draw("one/red", 1, 210, 30, 30);
+  EXPECT_EQ(tested("copy"), held_out);
+  ASSERT_EQ(desk.tandem("pack images/train --out packed").code, 0);
+  EXPECT_EQ(tested("packed"), held_out);
+  EXPECT_EQ(tested("one"), 2);  // one image in each class
+  EXPECT_EQ(tested("images/val --data-option val_fraction=0.5") * 2, tested("images/val"));
+  EXPECT_THAT(desk.tandem("test --run run --data one").output,
+              HasSubstr("'one' is not the data that the run was trained on: all of its 2 images"));
+  const auto page = test::page_data(desk.read("run/report.html"));
+  EXPECT_THAT(page.at("findings").at("judged"), HasSubstr("'packed'"));
+  EXPECT_EQ(page.at("tests").size(), 2U);
 }
 
 // All weights are zero, so that each image of the two classes has the loss ln 2.

@@ -88,6 +88,39 @@ std::vector<std::string> titles_of(const json& list) {
   return titles;
 }
 
+TEST(RunPage, ATestOfOtherDataIsASectionBesideTheFindingsOfTheRun) {
+  RunFigures test = figures(3);
+  test.judged = "test of 'phone'";
+  test.findings->right = 7;
+  const std::string page = page_with_test(test, run_page(figures(3)));
+  const json data = page_data(page);
+  EXPECT_EQ(data.at("findings").at("judged"), "validation after step 50");
+  ASSERT_EQ(data.at("tests").size(), 1U);
+  EXPECT_EQ(data.at("tests").at(0).at("judged"), "test of 'phone'");
+  EXPECT_THAT(page, HasSubstr(last_step_mark(50)));
+}
+
+TEST(RunPage, ATestIsReplacedByALaterOneOfTheSameData) {
+  RunFigures test = figures(3);
+  std::string page = run_page(figures(3));
+  for (const char* judged : {"test of 'a'", "test of 'b'", "test of 'a'"}) {
+    test.judged = judged;
+    ++test.findings->right;
+    page = page_with_test(test, page);
+  }
+  const json tests = page_data(page).at("tests");
+  ASSERT_EQ(tests.size(), 2U);
+  EXPECT_EQ(tests.at(0).at("judged"), "test of 'b'");
+  EXPECT_EQ(tests.at(1).at("right"), 93);
+}
+
+TEST(RunPage, KeepsTestsOfOtherDataWhenTrainingGoesOn) {
+  const std::string tested = page_with_test(figures(3), "no page of ours");
+  EXPECT_TRUE(page_data(tested).at("findings").is_null());
+  EXPECT_EQ(page_data(run_page(figures(3), tested)).at("tests").size(), 1U);
+  EXPECT_EQ(page_data(run_page(figures(3), "<html></html>")).at("tests").size(), 0U);
+}
+
 TEST(RunPage, HasEachPart) {
   RunFigures run = figures(5);
   run.mistakes = {judged_picture("val/a/1.jpg")};

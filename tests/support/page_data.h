@@ -6,17 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/report/page/page.h"
+
 namespace tandem::test {
 
 inline nlohmann::json page_data(const std::string& page) {
-  const std::string begin = "<script id=data type=\"application/json\">";
-  const size_t at = page.find(begin);
-  if (at == std::string::npos) {
-    ADD_FAILURE() << "a page without data: " << page.substr(0, 200);
-    return {};
-  }
-  const size_t first = at + begin.size();
-  return nlohmann::json::parse(page.substr(first, page.find("</script>", first) - first));
+  nlohmann::json data = tandem::page_data(page);
+  if (data.is_null()) ADD_FAILURE() << "a page without data: " << page.substr(0, 200);
+  return data;
 }
 
 }  // namespace tandem::test

@@ -34,6 +34,15 @@ std::string html_page(const std::string& title, const nlohmann::json& data,
   return page;
 }
 
+nlohmann::json page_data(const std::string& page) {
+  constexpr std::string_view begin = "<script id=data type=\"application/json\">", end = "</script>";
+  const size_t at = page.find(begin), from = at + begin.size();
+  if (at == std::string::npos) return {};
+  const nlohmann::json data =
+      nlohmann::json::parse(page.substr(from, page.find(end, from) - from), nullptr, false);
+  return data.is_discarded() ? nlohmann::json() : data;
+}
+
 std::string shown(const std::string& text) {
   constexpr size_t max_bytes = 80;
   return text.size() <= max_bytes ? text : first_bytes(text, max_bytes) + "…";

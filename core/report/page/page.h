@@ -15,6 +15,9 @@ namespace tandem {
 [[nodiscard]] std::string html_page(const std::string& title, const nlohmann::json& data,
                                     const std::string& comment = "");
 
+// The object in such a page; null if the text is no such page.
+[[nodiscard]] nlohmann::json page_data(const std::string& page);
+
 // Text of the user, cut after 80 bytes.
 [[nodiscard]] std::string shown(const std::string& text);
 // The name of a class, cut, or "class 3" for one without a name.

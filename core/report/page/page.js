@@ -290,10 +290,10 @@ function judgedPicture(one) {
                letters.length > 80 ? `${letters.slice(0, 80).join('')}…` : name));
 }
 
-function findings(found) {
+function findings(found, title = 'Which class is taken for which') {
   const note = text => text ? [el('p', {class: 'soft'}, text)] : [];
   return [
-    el('h2', null, 'Which class is taken for which'),
+    el('h2', null, title),
     el('p', null, `Of the ${found.judged}: ${found.right} of ${found.samples} images are ` +
                   'recognized.'),
     note(found.note), confusion(found.confusion), el('h2', null, 'Classes'),
@@ -348,6 +348,7 @@ const pages = {
              table(['epoch', 'step', 'loss', 'accuracy', 'first five', 'best so far'], tests))),
       data.advice.length ? [el('h2', null, 'What to try next'), list(data.advice)] : [],
       data.findings ? findings(data.findings) : [],
+      data.tests.map(test => findings(test, 'Test of other data')),
       data.splits.length == 0 ? [] : [
         el('h2', null, 'Data'),
         el('p', null, source,
