@@ -1,6 +1,5 @@
 #include "core/base/parallel.h"
 
-#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -8,10 +7,6 @@
 #include <vector>
 
 namespace tandem {
-
-int processor_count() {
-  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-}
 
 void parallel_for(int64_t count, int threads,
                   const std::function<void(int64_t item, int thread)>& work) {

@@ -6,7 +6,7 @@
 
 namespace tandem {
 
-// The processors of this machine, at least 1.
+// The processors that this process may use (core/base/processors.h), at least 1.
 [[nodiscard]] int processor_count();
 
 // Calls work(item, thread) once for every item from 0 to count - 1, in any order. The calling

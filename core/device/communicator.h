@@ -18,7 +18,8 @@ namespace tandem {
 // Where the ranks of a job run.
 struct RankHosts {
   std::vector<std::string> names;  // by rank; empty: not known yet
-  int sharing = 1;                 // ranks that share this one's processors, with it
+  int processors = 0;              // this rank's part of its machine's; 0: not known yet
+  std::string limits{};            // why the ranks of a machine leave some unused; "": they do not
   // "2 ranks on host1, 1 rank on host2"
   [[nodiscard]] std::string text() const;
 };

@@ -77,7 +77,7 @@ void measure_messages(const Communicator& ranks, const Registry& registry, const
 Machine open_machine(const Communicator& ranks, const Registry& registry, const DeviceSpec& spec,
                      int threads) {
   MachineOptions options;
-  options.threads = threads > 0 ? threads : threads_of_rank(ranks.hosts());
+  options.threads = threads > 0 ? threads : ranks.hosts().processors;
   try {
     return {registry.backend(spec.kind), spec, options};
   } catch (const Error&) {

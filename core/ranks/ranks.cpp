@@ -1,6 +1,5 @@
 #include "core/ranks/ranks.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
-#include "core/base/parallel.h"
+#include "core/base/processors.h"
 #include "core/base/running_note.h"
 #include "core/base/text/strings.h"
 #include "core/base/version.h"
@@ -28,16 +27,6 @@ constexpr const char* default_transport = "mpi";
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
-// The processors that this process may use, as a text that is the same where they are.
-std::string processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::string text;
-  if (::sched_getaffinity(0, sizeof(set), &set) != 0) return text;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) text += CPU_ISSET(cpu, &set) ? '1' : '0';
-  return text;
 }
 
 bool is_root(const Communicator& ranks) {
@@ -89,12 +78,34 @@ json of_all_ranks(const Communicator& ranks, const json& own, const char* what, 
   return json::parse(ranks.broadcast_text(tree.dump(), all));
 }
 
+json to_json(const ProcessorUse& use) {
+  json quotas = json::array();
+  for (const ProcessorQuota& quota : use.quotas) {
+    quotas.push_back(json::array({quota.group, quota.processors}));
+  }
+  return json::array({use.machine, use.of_machine, use.allowed, quotas});
+}
+
+ProcessorUse processor_use(const json& tree) {
+  ProcessorUse use{tree.at(0), tree.at(1), tree.at(2), {}};
+  for (const json& quota : tree.at(3)) use.quotas.push_back({quota.at(0), quota.at(1)});
+  return use;
+}
+
 RankHosts find_hosts(const Communicator& ranks) {
-  const json mine = json::array({host_name(), processors()});
+  const json mine = json::array({host_name(), to_json(own_processors())});
   const json all = of_all_ranks(ranks, mine, "its host", "the hosts of all ranks");
   RankHosts hosts;
-  for (const json& one : all) hosts.names.push_back(one.at(0).get<std::string>());
-  hosts.sharing = static_cast<int>(std::count(all.begin(), all.end(), mine));
+  std::vector<ProcessorUse> users;
+  for (const json& one : all) {
+    hosts.names.push_back(one.at(0).get<std::string>());
+    users.push_back(processor_use(one.at(1)));
+  }
+  hosts.processors = processor_share(users, size_t(ranks.rank()));
+  for (size_t rank = 0; rank < users.size() && hosts.limits.empty(); ++rank) {
+    const std::string limits = processor_limits(users, rank);
+    if (!limits.empty()) hosts.limits = fmt::format("rank {} has {}", rank, limits);
+  }
   return hosts;
 }
 
@@ -265,8 +276,15 @@ void require_messages_from(const Registry& registry, const std::string& devices)
       devices);
 }
 
-int threads_of_rank(const RankHosts& hosts) {
-  return std::max(1, processor_count() / hosts.sharing);
+int decode_threads_of(const Communicator* ranks, int given) {
+  const int processors = ranks == nullptr ? 0 : ranks->hosts().processors;
+  return given > 0 || processors == 0 ? given : std::max(1, processors / 2);
+}
+
+std::string core_limits(const Communicator* ranks) {
+  const std::string limits =
+      ranks == nullptr ? processor_limits({own_processors()}, 0) : ranks->hosts().limits;
+  return limits.empty() ? "" : "cores: " + limits;
 }
 
 }  // namespace tandem

@@ -89,7 +89,12 @@ auto in_step(const Communicator* ranks, int64_t step, const Function& function) 
   }
 }
 
-// Cores for each of the ranks that share this one's processors.
-[[nodiscard]] int threads_of_rank(const RankHosts& hosts);
+// Threads that read images beside the devices of a rank (null: of the only process), unless the
+// user has given a number: one for every two of its cores. 0: the loader's own choice.
+[[nodiscard]] int decode_threads_of(const Communicator* ranks, int given);
+
+// A line where this process, or the ranks of a machine, may use fewer cores than there are; else
+// "".
+[[nodiscard]] std::string core_limits(const Communicator* ranks);
 
 }  // namespace tandem

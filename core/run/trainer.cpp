@@ -112,7 +112,7 @@ class FolderUntilBegun {
 // Gives each rank its share of the cores, unless the user has.
 void divide_cores(const Communicator& ranks, TrainSetup& setup) {
   int& threads = setup.record.machine.threads;
-  if (threads == 0) threads = threads_of_rank(ranks.hosts());
+  if (threads == 0) threads = ranks.hosts().processors;
 }
 
 // "cpu:2", or "2 ranks of cpu:2 (2 ranks on host1)"
@@ -287,6 +287,7 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
   const TrainOptions& chosen = setup.record.options;
   require_computing(registry, chosen.devices);
   const std::string hosts = ranks != nullptr ? share_setup(*ranks, registry, options, setup) : "";
+  if (const std::string limits = core_limits(ranks); !limits.empty()) setup.note("{}", limits);
   const KernelChoices known = setup.record.algorithms;
   PluginGuards guards;
   Session session(registry, setup.net, checked_options(registry, options, setup, ranks, guards));

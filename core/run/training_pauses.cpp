@@ -105,7 +105,7 @@ void TrainingRun::first_test() {
 
 Evaluation TrainingRun::evaluated(int64_t done) {
   EvaluateOptions options;
-  options.decode_threads = chosen_.decode_threads;
+  options.decode_threads = decode_threads_of(ranks_, chosen_.decode_threads);
   options.stop = chosen_.stop;
   options.agreement = agreement_ ? &*agreement_ : nullptr;
   options.sample_limit = setup_.test_samples;

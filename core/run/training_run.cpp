@@ -49,7 +49,7 @@ LoaderOptions TrainingRun::loading() const {
   loading.batch = chosen_.batch;
   loading.first_batch = first_ * micro_batches_;
   loading.seed = *chosen_.seed;
-  loading.threads = chosen_.decode_threads;
+  loading.threads = decode_threads_of(ranks_, chosen_.decode_threads);
   loading.balanced = chosen_.balance;
   loading.targets = target_options(setup_);
   loading.pixels = phase_.pixels;

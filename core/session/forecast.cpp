@@ -9,7 +9,6 @@
 
 #include "core/base/error.h"
 #include "core/base/numbers/shape.h"
-#include "core/base/parallel.h"
 #include "core/base/text/strings.h"
 #include "core/schedule/cost/bounds.h"
 #include "core/schedule/strategies/strategies.h"
@@ -28,16 +27,6 @@ KernelUse use_of(const PlanBinding& b) {
   return {b.layer,           b.rows.count(),   b.slice.begin,
           b.slice.end,       b.whole_outputs,  b.input_slice.begin,
           b.input_slice.end, b.adds_to_output, b.activation};
-}
-
-// Their kernels keep the same then. Of more devices than processors each has one.
-bool have_equal_threads(const Machine& machine) {
-  if (machine.device_count() > processor_count()) return true;
-  const int threads = machine.device_info(0).threads;
-  for (int device = 1; device < machine.device_count(); ++device) {
-    if (machine.device_info(device).threads != threads) return false;
-  }
-  return true;
 }
 
 // Writes into the plan's buffers what its kernels keep, as one device finds it that has so many
@@ -102,7 +91,7 @@ std::string prepare_kernels(Registry& registry, const DeviceSpec& devices, const
   Machine machine(registry.backend(devices.kind), devices, MachineOptions{});
   const BufferSizes unwritten(plan);
   try {
-    if (machine.is_host_addressable() && have_equal_threads(machine)) {
+    if (machine.is_host_addressable()) {
       prepare_on_one_device(registry, devices, machine.device_info(0).threads, net, plan);
     } else {
       Runtime runtime(machine);

@@ -33,7 +33,7 @@ std::unique_ptr<Communicator> open_measuring_ranks(const Registry& registry,
   options.ranks = ranks.get();
   options.executor.watchdog_seconds = watchdog_seconds;
   options.finds_links = false;
-  if (options.machine.threads == 0) options.machine.threads = threads_of_rank(ranks->hosts());
+  if (options.machine.threads == 0) options.machine.threads = ranks->hosts().processors;
   return ranks;
 }
 

@@ -168,7 +168,7 @@ SharedTest receive(const Communicator& ranks) {
 // Adds what a rank needs besides the options of one process. Returns where the ranks are.
 std::string join(const Communicator& ranks, double watchdog_seconds, SessionOptions& options) {
   options.ranks = &ranks;
-  options.machine.threads = threads_of_rank(ranks.hosts());
+  options.machine.threads = ranks.hosts().processors;
   options.executor.watchdog_seconds = watchdog_seconds;
   return ranks.hosts().text();
 }
@@ -184,7 +184,7 @@ Evaluation evaluate_together(Session& session, const Dataset& dataset, int decod
   if (ranks.rank() > 0) session.set_weights(weights);
   BatchAgreement agreement(ranks, nullptr);
   EvaluateOptions how;
-  how.decode_threads = decode_threads;
+  how.decode_threads = decode_threads_of(&ranks, decode_threads);
   how.agreement = &agreement;
   Evaluation result = evaluate(session, dataset, how, sink);
   result.bad = gather_bad_samples(ranks, result.bad);
@@ -236,6 +236,7 @@ void open(LoadedRun& run, const TestOptions& options, const RunRecord& record,
     observer.on_message(
         fmt::format("testing on {} ranks of {} ({})", ranks->size(), run.devices, hosts));
   }
+  if (const std::string limits = core_limits(ranks); !limits.empty()) observer.on_message(limits);
   chosen.executor.watchdog_seconds = options.watchdog_seconds;
   run.open(chosen, !options.precision.empty());
   if (const std::string path = run.session->message_path(); !path.empty()) {

@@ -1,4 +1,5 @@
-// The limits that control groups (containers, batch systems) put on this process: version 1 and 2.
+// The limits that control groups (containers, batch systems) put on the memory of this process:
+// version 1 and 2.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,5 @@ struct MemoryLimit {
 // The tightest limit on the path from this process's group to the root: the one with the least
 // remaining memory.
 [[nodiscard]] std::optional<MemoryLimit> memory_limit();
-// The smallest quota on that path, in cores.
-[[nodiscard]] std::optional<double> core_quota();
 
 }  // namespace tandem::cpu

@@ -1,15 +1,14 @@
 #include "plugins/cpu/hardware.h"
 
-#include <sched.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 
 #include "plugins/cpu/control_groups.h"
+#include "plugins/processors.h"
 
 namespace tandem::cpu {
 
@@ -47,13 +46,12 @@ double flops_per_cycle() {
 }  // namespace
 
 int32_t core_count() {
-  cpu_set_t set;
-  int cores = get_nprocs();
-  if (sched_getaffinity(0, sizeof set, &set) == 0) cores = CPU_COUNT(&set);
-  if (const auto quota = core_quota()) {
-    cores = std::min(cores, static_cast<int>(std::ceil(*quota)));
+  const auto allowed = static_cast<int32_t>(allowed_processors().size());
+  int32_t cores = allowed > 0 ? allowed : get_nprocs();
+  for (const ProcessorQuota& quota : processor_quotas()) {
+    cores = std::min<int32_t>(cores, whole_processors(quota.processors));
   }
-  return std::max(1, cores);
+  return std::max<int32_t>(1, cores);
 }
 
 MemoryState memory_state() {

@@ -10,10 +10,10 @@ namespace tandem::cpu {
 
 namespace {
 
+// All have the same number, so that they compute the same bits, and those of ranks that divide the
+// cores. Threads that cannot be divided are left.
 std::vector<int32_t> share_threads(int32_t threads, int32_t devices) {
-  std::vector<int32_t> shares(static_cast<size_t>(devices), std::max(1, threads / devices));
-  if (threads > devices) shares[0] += threads % devices;
-  return shares;
+  return std::vector<int32_t>(static_cast<size_t>(devices), std::max(1, threads / devices));
 }
 
 }  // namespace

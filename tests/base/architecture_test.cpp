@@ -226,6 +226,7 @@ TEST(Architecture, CoreIncludesOfPluginsTheAbiAndTheModelsThatBothSidesUse) {
       "plugins/fnv.h",                               // the one hash of names, plans and files
       "plugins/regular_file.h",                      // the one way to open a file to read
       "plugins/path_status.h",                       // the one way to ask what a path is
+      "plugins/processors.h",                        // the cores that a process may use
   };
   for (const Include& include : includes_under("core")) {
     if (!include.name.starts_with("plugins/")) continue;

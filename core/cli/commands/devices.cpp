@@ -48,6 +48,7 @@ json devices_json(const Registry& registry, const std::string& kind) {
                                 {"memory_bytes", info.memory_bytes},
                                 {"available_bytes", info.available_bytes},
                                 {"threads", info.threads},
+                                {"limits", info.threads > 0 ? core_limits(nullptr) : ""},
                                 {"kernels", info.kernels}});
   }
   return entry;
@@ -62,7 +63,8 @@ void print_devices(const json& entry) {
         device["name"].get<std::string>(), human_bytes(device["memory_bytes"]),
         human_bytes(device["available_bytes"]),
         threads > 0 ? fmt::format(", {} cores", threads) : "");
-    const std::string kernels = device["kernels"];
+    const std::string kernels = device["kernels"], limits = device["limits"];
+    if (!limits.empty()) say("        {}\n", limits);
     if (!kernels.empty()) say("        kernels: {}\n", kernels);
   }
   if (!entry.contains("reason")) return;

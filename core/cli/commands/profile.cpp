@@ -255,6 +255,7 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
   }
   if (options.ranks != nullptr && options.ranks->rank() > 0) return 0;
   if (a.as_json) return print_json(profile_json(a, options, profiled));
+  if (const std::string limits = core_limits(options.ranks); !limits.empty()) say("{}\n", limits);
   print_profile(a, options, profiled);
   return 0;
 }
