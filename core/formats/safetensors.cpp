@@ -101,28 +101,35 @@ Metadata without_checksums(Metadata metadata) {
 
 // `metadata`: with the checksums.
 void require_checksum(const Metadata& metadata, const std::string& name,
-                      const std::vector<float>& values, const std::filesystem::path& path) {
+                      const std::vector<char>& bytes, const std::filesystem::path& path) {
   const auto found = metadata.find(checksum_key_of(name));
   if (found == metadata.end()) damaged(path, fmt::format("array '{}' has no checksum", name));
-  const std::string sum = checksum_of(values.data(), values.size() * sizeof(float));
+  const std::string sum = checksum_of(bytes.data(), bytes.size());
   if (sum == found->second) return;
   damaged(path, fmt::format("array '{}' is damaged: its checksum is {}, written was {}", name, sum,
                             found->second));
 }
 
-SafetensorsFile::Array parse_entry(const Header& header, const std::string& name, const json& entry,
-                                   const std::filesystem::path& path) {
-  SafetensorsFile::Array array;
+const std::map<std::string, ElementType> float_types{{"F32", ElementType::f32},
+                                                     {"F16", ElementType::f16},
+                                                     {"BF16", ElementType::bf16},
+                                                     {"F64", ElementType::f64}};
+
+ArrayFile::Array parse_entry(const Header& header, const std::string& name, const json& entry,
+                             const std::filesystem::path& path) {
+  ArrayFile::Array array;
   array.name = name;
   std::vector<uint64_t> offsets;
   try {
     const JsonFields fields(entry);
     const auto type = fields.get<std::string>("dtype");
-    if (type != "F32") {
+    const auto known = float_types.find(type);
+    if (known == float_types.end()) {
       constexpr size_t shown = 20;
-      damaged(path, fmt::format("array '{}' has type {}, only F32 is known", name,
+      damaged(path, fmt::format("array '{}' has type {}, known are F32, F16, BF16 and F64", name,
                                 json(type.substr(0, shown)).dump()));
     }
+    array.type = known->second;
     array.shape = fields.get<std::vector<int64_t>>("shape");
     offsets = fields.get<std::vector<uint64_t>>("data_offsets");
   } catch (const JsonMistake&) {
@@ -148,9 +155,10 @@ SafetensorsFile::Array parse_entry(const Header& header, const std::string& name
     }
     count *= static_cast<uint64_t>(size);
   }
-  if (count * sizeof(float) != end - begin) {
-    damaged(path, fmt::format("array '{}' has {} bytes, its shape needs {}", name, end - begin,
-                              count * sizeof(float)));
+  const uint64_t bytes = count * size_of(array.type);
+  if (bytes != end - begin) {
+    damaged(path,
+            fmt::format("array '{}' has {} bytes, its shape needs {}", name, end - begin, bytes));
   }
   array.offset = header.data_begin + begin;
   array.count = count;
@@ -206,35 +214,36 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
   file.finish_as(path);
 }
 
-SafetensorsReader::SafetensorsReader(const std::filesystem::path& path, Integers integers)
+SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
     : path_(path), input_(path) {
   const Header header = read_header(input_, path);
   all_metadata_ = whole_metadata(header, path);
   contents_.metadata = without_checksums(all_metadata_);
   // Many entries of the same bytes would need more memory than the file has bytes.
-  uint64_t left = (header.file_bytes - header.data_begin) / sizeof(float);
+  uint64_t left = header.file_bytes - header.data_begin;
   for (const auto& [name, entry] : header.tree.items()) {
     if (name == "__metadata__") continue;
     if (name.size() > max_name) {
       damaged(path, fmt::format("the name of an array, '{}...', has {} bytes; the longest has {}",
                                 name.substr(0, 20), name.size(), max_name));
     }
-    if (integers == Integers::left_out && holds_integers(entry)) continue;
+    if (holds_integers(entry)) continue;
     const auto& array = contents_.arrays[name] = parse_entry(header, name, entry, path);
-    if (array.count > left) damaged(path, fmt::format("array '{}' overlaps others", name));
-    left -= array.count;
+    const uint64_t bytes = array.count * size_of(array.type);
+    if (bytes > left) damaged(path, fmt::format("array '{}' overlaps others", name));
+    left -= bytes;
   }
 }
 
-std::vector<float> SafetensorsReader::values(const SafetensorsFile::Array& array) const {
-  std::vector<float> values(array.count);
-  const size_t bytes = values.size() * sizeof(float);
-  if (input_.read(array.offset, values.data(), bytes) < bytes) {
+std::vector<float> SafetensorsReader::values(const ArrayFile::Array& array) const {
+  std::vector<char> bytes(array.count * size_of(array.type));
+  if (input_.read(array.offset, bytes.data(), bytes.size()) < bytes.size()) {
     damaged(path_, fmt::format("array '{}' ends too early", array.name));
   }
-  if (all_metadata_.contains(checksum_key))
-    require_checksum(all_metadata_, array.name, values, path_);
-  return values;
+  if (all_metadata_.contains(checksum_key)) {
+    require_checksum(all_metadata_, array.name, bytes, path_);
+  }
+  return floats_of(bytes, array.type);
 }
 
 std::map<std::string, std::string> read_safetensors_metadata(const std::filesystem::path& path) {

@@ -331,7 +331,35 @@ TEST_F(PublishedWeights, AreFineTunedWithTheirPreparation) {
   EXPECT_EQ(record.at("resampling"), "pillow");
   fs::remove_all(desk_ / "run");
   EXPECT_THAT(refusal(train + "--net resnet18 --out run"),
-              AllOf(HasSubstr("--net resnet18"), HasSubstr("of architecture dot")));
+              AllOf(HasSubstr("--model resnet18"), HasSubstr("of architecture dot")));
+}
+
+TEST_F(PublishedWeights, BesideTheirConfigNeedNoModelAndTakeNoOther) {
+  const Outcome outcome = tandem("import timm/model.safetensors --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("mean 0.5 0.4 0.3"));
+  fs::remove_all(desk_ / "run");
+  EXPECT_EQ(tandem("import timm --model dot --out run").code, 0);
+  fs::remove_all(desk_ / "run");
+  EXPECT_THAT(refusal("import timm --model resnet18 --out run"),
+              HasSubstr("--model resnet18, but weights 'timm' are of architecture dot: leave"));
+}
+
+TEST_F(PublishedWeights, InShardsAreReadByTheirIndex) {
+  Arrays one = dot_arrays(), two;
+  two.insert(one.extract("fc.weight"));
+  desk_.write("timm/1.safetensors", safetensors(one));
+  desk_.write("timm/2.safetensors", safetensors(two));
+  fs::remove(desk_ / "timm/model.safetensors");
+  json map;
+  for (const auto& [name, array] : one) map[name] = "1.safetensors";
+  map["fc.weight"] = "2.safetensors";
+  desk_.write("timm/model.safetensors.index.json", json{{"weight_map", map}}.dump());
+  ASSERT_EQ(tandem("import timm --out run").code, 0);
+  const std::vector<double> right = expected(color, {0.5, 0.4, 0.3}, {0.25, 0.5, 0.2});
+  const std::vector<double> found = probabilities();
+  ASSERT_EQ(found.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], right[i], 1e-6) << i;
 }
 
 TEST_F(PublishedWeights, UnderOtherNamesAreReadByTheFileOfTheirArchitecture) {

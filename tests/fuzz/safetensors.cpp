@@ -12,7 +12,7 @@ namespace {
 using test::read_safetensors;
 
 // Bits, so that a NaN equals itself.
-bool same(const SafetensorsFile& a, const SafetensorsFile& b) {
+bool same(const ArrayFile& a, const ArrayFile& b) {
   if (a.metadata != b.metadata || a.arrays.size() != b.arrays.size()) return false;
   for (const auto& [name, array] : a.arrays) {
     const auto other = b.arrays.find(name);
@@ -30,7 +30,7 @@ bool same(const SafetensorsFile& a, const SafetensorsFile& b) {
 
 void safetensors(std::string_view bytes) {
   const std::filesystem::path path = file_of("a.safetensors", bytes);
-  SafetensorsFile file;
+  ArrayFile file;
   accepts([&] { (void)read_safetensors_metadata(path); });
   if (!accepts([&] { file = read_safetensors(path); })) return;
   std::vector<NamedArray> arrays;

@@ -8,10 +8,9 @@
 namespace tandem::test {
 
 // Error as of SafetensorsReader.
-[[nodiscard]] inline SafetensorsFile read_safetensors(const std::filesystem::path& path,
-                                                      Integers integers = Integers::refused) {
-  const SafetensorsReader reader(path, integers);
-  SafetensorsFile file = reader.contents();
+[[nodiscard]] inline ArrayFile read_safetensors(const std::filesystem::path& path) {
+  const SafetensorsReader reader(path);
+  ArrayFile file = reader.contents();
   for (auto& [name, array] : file.arrays) array.values = reader.values(array);
   return file;
 }

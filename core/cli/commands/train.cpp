@@ -128,8 +128,9 @@ void add_data_and_model_options(Command& command, TrainArguments& a) {
       {"--net,--model FILE", &o.net,
        "A model's name or a prototxt file (default: the solver's, else resnet18)"},
       {"--weights PATH", &a.weights,
-       "Initial weights: a .caffemodel or .safetensors file, layers by name; a run folder; or a "
-       "folder of timm's (model.safetensors, config.json)"},
+       "Initial weights: a file (.safetensors, .pth, .pt, .bin, .caffemodel), layers by name; a "
+       "run "
+       "folder; or a folder of timm's (model.safetensors, config.json)"},
       {"--freeze PATTERN", &o.freeze,
        "Layers that keep the weights of --weights, by name or pattern, e.g. 'conv*,res2*'",
        separated_by(',')},

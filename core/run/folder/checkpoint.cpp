@@ -98,7 +98,7 @@ void link_or_copy(const fs::path& source, const fs::path& target) {
   if (!link_file(source, pending_file(target))) write_copy(source, pending_file(target));
 }
 
-void require_arrays(const SafetensorsFile& file, const fs::path& path, const Net& net,
+void require_arrays(const ArrayFile& file, const fs::path& path, const Net& net,
                     const std::vector<Part>& parts) {
   std::unordered_set<std::string_view> known;
   for (const auto& [name, weight, offset] : parts) {
@@ -210,7 +210,7 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
   const fs::path weights = weights_file(folder, name), state = state_file(folder, name);
   Checkpoint checkpoint;
   const SafetensorsReader reader(weights);
-  const SafetensorsFile& file = reader.contents();
+  const ArrayFile& file = reader.contents();
   if (file.metadata.count("state_arrays") == 0) {
     throw error("file '{}' is not a checkpoint of Tandem's: its metadata name no step and no state",
                 weights.string());
@@ -221,7 +221,7 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
   if (!with_state) return checkpoint;
 
   const SafetensorsReader state_reader(state);
-  const SafetensorsFile& rest = state_reader.contents();
+  const ArrayFile& rest = state_reader.contents();
   if (step_of(rest.metadata) != checkpoint.step) {
     throw error(
         "checkpoint '{}' is of step {}, but '{}' is of step {}: they do not belong together",

@@ -70,25 +70,27 @@ NetDefinition net_of_solver(const SolverDefinition& solver, std::string* file) {
 void find_published_weights(const TrainOptions& options, TrainSetup& setup) {
   const auto given = options.solver_fields.find("weights");
   if (given == options.solver_fields.end()) return;
+  // A file beside a config.json is only weights where the solver has the net.
+  const bool has_net = options.net.empty() && names_net(setup.solver);
+  if (has_net && !path_status(given->second).is_folder()) return;
   setup.published = find_published(given->second, options.net);
   if (!setup.published) return;
   const PublishedWeights& published = *setup.published;
-  if (options.net.empty() && names_net(setup.solver)) {
+  if (has_net) {
     throw error(
         "--solver {} names a net, and --weights '{}' has a net of its own: remove the solver's "
         "net, or give the weights alone, as --weights '{}'",
         options.solver, given->second, published.file.string());
   }
-  const bool other = !options.net.empty() && options.net != published.architecture;
   if (published.is_run && (!options.net.empty() || !options.net_text.empty())) {
     throw error(
         "--weights '{}' is a run, which has a net of its own: leave --net out, or give its weights "
         "alone, as --weights '{}'",
         given->second, published.file.string());
   }
-  if (other || !options.net_text.empty()) {
-    throw error("--net {} and --weights '{}', which are of architecture {}: leave --net out",
-                options.net, given->second, published.architecture);
+  if (!options.net_text.empty()) {
+    throw error("a net in C++, and --weights '{}', which are of architecture {}: leave the net out",
+                given->second, published.architecture);
   }
   setup.messages.push_back(to_text(published));
 }
@@ -163,16 +165,16 @@ void find_weights(const TrainOptions& options, SolverDefinition& solver) {
         if (path_status(one).is_folder()) {
           throw error(
               "--weights '{}' names the folder '{}' in a list: a run folder or a folder of timm's "
-              "must be given alone; only .caffemodel and .safetensors files can be several",
+              "must be given alone; only files can be several",
               written, one);
         }
         if (path_status(one).exists()) {
           throw error("--weights '{}' cannot be read: it is not a regular file", one);
         }
         throw error(
-            "--weights '{}' does not exist: a .caffemodel or .safetensors file, a run folder or a "
-            "folder of timm's is needed",
-            one);
+            "--weights '{}' does not exist: a file ({}), a run folder or a folder of timm's is "
+            "needed",
+            one, weight_formats);
       }
       files.push_back(
           file_of_solver(solver, one, "weights", "give the file's path from here").string());

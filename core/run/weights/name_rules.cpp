@@ -70,9 +70,9 @@ NameRules read_name_rules(const fs::path& file) {
   return result;
 }
 
-SafetensorsFile with_names_of_net(const fs::path& path, SafetensorsFile file,
-                                  const std::vector<NameRule>& rules) {
-  std::map<std::string, SafetensorsFile::Array> arrays;
+ArrayFile with_names_of_net(const fs::path& path, ArrayFile file,
+                            const std::vector<NameRule>& rules) {
+  std::map<std::string, ArrayFile::Array> arrays;
   for (auto& [name, array] : file.arrays) {
     std::string here = name;
     for (const NameRule& rule : rules) {

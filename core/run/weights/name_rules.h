@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/safetensors.h"
+#include "core/formats/arrays.h"
 
 namespace tandem {
 
@@ -32,8 +32,7 @@ struct NameRules {
 
 // The file's arrays under the names that they have here, without those that have the rule "NAME -".
 // The first rule that fits counts. Throws Error for two arrays of one name, which names `path`.
-[[nodiscard]] SafetensorsFile with_names_of_net(const std::filesystem::path& path,
-                                                SafetensorsFile file,
-                                                const std::vector<NameRule>& rules);
+[[nodiscard]] ArrayFile with_names_of_net(const std::filesystem::path& path, ArrayFile file,
+                                          const std::vector<NameRule>& rules);
 
 }  // namespace tandem

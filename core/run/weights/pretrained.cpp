@@ -11,8 +11,8 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/formats/arrays.h"
 #include "core/formats/caffemodel.h"
-#include "core/formats/safetensors.h"
 #include "core/model/file/batch_norm.h"
 #include "core/plugin/registry.h"
 #include "core/run/folder/checkpoint.h"
@@ -28,13 +28,6 @@ struct Source {
   const std::vector<int64_t>* shape;
   const std::vector<float>* values;
 };
-
-// safetensors begins with the length of its JSON header, which begins with a brace.
-bool is_safetensors(const fs::path& path) {
-  char head[9] = {};
-  (void)InputFile(path, "weight file").read(0, head, sizeof(head));
-  return head[8] == '{' || path.extension() == ".safetensors";
-}
 
 // Old files write every array with four sizes, leading ones first; ours may have trailing ones. The
 // input of an InnerProduct may be flattened in one file and not in the other: then the number of
@@ -97,7 +90,7 @@ std::vector<Source> sources_of(const std::vector<CaffeLayer>& layers) {
 }
 
 // Arrays of safetensors are named layer.array.
-std::vector<Source> sources_of(const SafetensorsFile& file) {
+std::vector<Source> sources_of(const ArrayFile& file) {
   std::vector<Source> sources;
   for (const auto& [name, array] : file.arrays) {
     sources.push_back({name.substr(0, name.rfind('.')), name, &array.shape, &array.values});
@@ -211,7 +204,7 @@ Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const 
 }
 
 // The optimizer's state of a checkpoint, which is beside the weights.
-void refuse_state(const SafetensorsFile& file, const fs::path& path, const Net& net) {
+void refuse_state(const ArrayFile& file, const fs::path& path, const Net& net) {
   constexpr std::string_view ending = ".state.safetensors";
   const std::string name = path.filename().string();
   const bool has_weights =
@@ -226,9 +219,8 @@ void refuse_state(const SafetensorsFile& file, const fs::path& path, const Net& 
 
 }  // namespace
 
-void read_values(const SafetensorsReader& reader, const fs::path& path, const Net& net,
-                 SafetensorsFile* file) {
-  std::set<SafetensorsFile::Array*> wanted;
+void read_values(const ArrayReader& reader, const fs::path& path, const Net& net, ArrayFile* file) {
+  std::set<ArrayFile::Array*> wanted;
   for (const Layer& layer : net.layers) {
     for (size_t i = 0; i < layer.weights.size(); ++i) {
       const auto found = file->arrays.find(net.weight(layer.weights[i]).name);
@@ -237,20 +229,21 @@ void read_values(const SafetensorsReader& reader, const fs::path& path, const Ne
       wanted.insert(&found->second);
     }
   }
-  for (SafetensorsFile::Array* array : wanted) array->values = reader.values(*array);
+  for (ArrayFile::Array* array : wanted) array->values = reader.values(*array);
 }
 
-Pretrained copy_arrays(const SafetensorsFile& file, const fs::path& path, const Net& net,
+Pretrained copy_arrays(const ArrayFile& file, const fs::path& path, const Net& net,
                        std::vector<float>* values) {
   refuse_state(file, path, net);
-  return copy(sources_of(file), path, net, true, values);
+  Pretrained report = copy(sources_of(file), path, net, true, values);
+  report.note = file.note;
+  return report;
 }
 
 Pretrained read_pretrained(const fs::path& path, const Net& net, std::vector<float>* values) {
-  if (is_safetensors(path)) {
-    const SafetensorsReader reader(path);
-    SafetensorsFile file = reader.contents();
-    read_values(reader, path, net, &file);
+  if (const std::unique_ptr<ArrayReader> reader = open_arrays(path)) {
+    ArrayFile file = reader->contents();
+    read_values(*reader, path, net, &file);
     return copy_arrays(file, path, net, values);
   }
   const std::vector<CaffeLayer> layers = with_joined_scales(net, read_caffemodel(path));
@@ -260,6 +253,7 @@ Pretrained read_pretrained(const fs::path& path, const Net& net, std::vector<flo
 std::string to_text(const Pretrained& report, const fs::path& path) {
   std::string text =
       fmt::format("weights of {} layers from {}", report.copied.size(), path.string());
+  if (!report.note.empty()) text += fmt::format(": {}", report.note);
   if (!report.missing.empty()) {
     text += fmt::format("\nnot in it, so with initial values: {}", list_of(report.missing));
   }

@@ -10,26 +10,31 @@
 
 namespace tandem {
 
-struct SafetensorsFile;
-class SafetensorsReader;
+struct ArrayFile;
+class ArrayReader;
+
+// What --weights takes, for messages.
+constexpr const char* weight_formats =
+    ".safetensors, a state dict of PyTorch (.pth, .pt, .bin) or .caffemodel";
 
 struct Pretrained {
   std::vector<std::string> copied;   // layers of the net whose weights came from the file
   std::vector<std::string> missing;  // layers of the net that keep their initial values
   std::vector<std::string> unused;   // layers of the file that the net does not have
+  std::string note;                  // what was chosen in the file; or ""
 };
 
 // Copies into `values`, the net's whole weight array, what `path` has for layers of the same name;
-// a .caffemodel and a .safetensors file are distinguished by content. Throws Error and changes
+// the formats are distinguished by content. Throws Error and changes
 // nothing for a file that is missing, truncated or damaged, a layer whose arrays do not fit, and a
 // file that has no layer of the net.
 [[nodiscard]] Pretrained read_pretrained(const std::filesystem::path& path, const Net& net,
                                          std::vector<float>* values);
 // Reads the values of those arrays that the net has, after the shapes of all were found to fit.
-void read_values(const SafetensorsReader& reader, const std::filesystem::path& path, const Net& net,
-                 SafetensorsFile* file);
+void read_values(const ArrayReader& reader, const std::filesystem::path& path, const Net& net,
+                 ArrayFile* file);
 // As read_pretrained(), with arrays that were read from the file already.
-[[nodiscard]] Pretrained copy_arrays(const SafetensorsFile& file, const std::filesystem::path& path,
+[[nodiscard]] Pretrained copy_arrays(const ArrayFile& file, const std::filesystem::path& path,
                                      const Net& net, std::vector<float>* values);
 // Lines: how many layers were copied, and the names of those that were not.
 [[nodiscard]] std::string to_text(const Pretrained& report, const std::filesystem::path& path);

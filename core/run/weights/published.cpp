@@ -7,8 +7,8 @@
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
+#include "core/formats/arrays.h"
 #include "core/formats/json_text.h"
-#include "core/formats/safetensors.h"
 #include "core/model/file/adapted.h"
 #include "core/model/file/batch_norm.h"
 #include "core/model/file/definition.h"
@@ -24,10 +24,11 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* names_file = "torch.names";
+constexpr const char* config_file = "config.json";
 
 // BatchNorm keeps sums over the steps and the sum of their weights. In the long run that is
 // 1 / (1 - fraction), with which the next step counts as much as in PyTorch.
-void add_sums_of_statistics(const Net& net, SafetensorsFile& file) {
+void add_sums_of_statistics(const Net& net, ArrayFile& file) {
   for (const Layer& layer : net.layers) {
     if (!is_batch_norm(layer.type->name)) continue;
     const auto mean = file.arrays.find(layer.name + ".mean");
@@ -37,7 +38,7 @@ void add_sums_of_statistics(const Net& net, SafetensorsFile& file) {
         1 / (1 - std::min(0.9999, layer.attributes->number("moving_average_fraction"))));
     for (float& value : mean->second.values) value *= sum;
     for (float& value : variance->second.values) value *= sum;
-    SafetensorsFile::Array& factor = file.arrays[layer.name + ".scale_factor"] = {};
+    ArrayFile::Array& factor = file.arrays[layer.name + ".scale_factor"] = {};
     factor.shape = {1};
     factor.values = {sum};
   }
@@ -181,9 +182,15 @@ void require_plain_architecture(const TimmFields& fields) {
   }
 }
 
+std::unique_ptr<ArrayReader> open_published(const fs::path& file) {
+  std::unique_ptr<ArrayReader> reader = open_arrays(file);
+  if (reader != nullptr) return reader;
+  throw error("'{}' is no file of weights that is known: {}", file.string(), weight_formats);
+}
+
 // The file's arrays under the net's names, without their values.
-SafetensorsFile arrays_of(const PublishedWeights& published, const SafetensorsReader& reader) {
-  SafetensorsFile file = reader.contents();
+ArrayFile arrays_of(const PublishedWeights& published, const ArrayReader& reader) {
+  ArrayFile file = reader.contents();
   const fs::path own = find_pretrained_names(published.architecture);
   for (const fs::path& names : {own, published.net.parent_path() / names_file}) {
     if (names.empty()) continue;
@@ -215,16 +222,26 @@ PublishedWeights read_run_folder(const fs::path& folder) {
   return published;
 }
 
-PublishedWeights read_timm_folder(const fs::path& folder) {
+// The file of weights in a folder of timm's or of Hugging Face; "" if there is none.
+fs::path weights_in(const fs::path& folder) {
+  for (const char* name :
+       {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"}) {
+    if (path_status(folder / name).is_file()) return folder / name;
+  }
+  return {};
+}
+
+// `file`: its weights; "" for those that the folder has.
+PublishedWeights read_timm_folder(const fs::path& folder, const fs::path& file) {
   PublishedWeights published;
-  const fs::path config = folder / "config.json";
-  published.file = folder / "model.safetensors";
-  for (const fs::path& file : {config, published.file}) {
-    if (path_status(file).is_file()) continue;
+  const fs::path config = folder / config_file;
+  published.file = file.empty() ? weights_in(folder) : file;
+  const bool has_config = path_status(config).is_file();
+  if (!has_config || published.file.empty()) {
     throw error(
         "weights '{}' is a folder without {}: a folder of timm's has config.json and "
-        "model.safetensors; else give a .caffemodel or .safetensors file",
-        folder.string(), file.filename().string());
+        "model.safetensors; else give a file: {}",
+        folder.string(), has_config ? "model.safetensors" : config_file, weight_formats);
   }
   json tree;
   try {
@@ -246,8 +263,37 @@ PublishedWeights read_timm_folder(const fs::path& folder) {
     fields.require("pretrained_cfg", own->is_object(), "an object with 'mean', 'std' and others");
     read_preparation(TimmFields(*own, config), published);
   }
-  published.net = net_of_architecture(published.architecture, folder);
+  published.net = net_of_architecture(published.architecture, file.empty() ? folder : file);
   return published;
+}
+
+// Whether the file has PyTorch's names of arrays.
+bool is_of_torch(const fs::path& file) {
+  if (!path_status(file).is_file()) return false;
+  const std::unique_ptr<ArrayReader> reader = open_arrays(file);
+  if (reader == nullptr) return false;
+  const auto format = reader->contents().metadata.find("format");
+  return format == reader->contents().metadata.end() || format->second != "tandem";
+}
+
+// The architecture that a config.json beside the file names; "" if there is none.
+std::string architecture_beside(const fs::path& file) {
+  const fs::path config = file.parent_path() / config_file;
+  if (!path_status(config).is_file()) return "";
+  try {
+    const json tree = parse_json(read_text_file(config));
+    const auto found = tree.find("architecture");
+    if (found != tree.end() && found->is_string()) return without_tag(found->get<std::string>());
+  } catch (const JsonMistake&) {  // of another program
+  }
+  return "";
+}
+
+void require_model(const fs::path& path, const std::string& model,
+                   const std::string& architecture) {
+  if (model.empty() || model == architecture) return;
+  throw error("--model {}, but weights '{}' are of architecture {}: leave --model out", model,
+              path.string(), architecture);
 }
 
 }  // namespace
@@ -269,14 +315,17 @@ std::map<std::string, std::string> PublishedWeights::data_parameters() const {
 
 std::optional<PublishedWeights> find_published(const fs::path& path, const std::string& model) {
   if (path_status(path).is_folder()) {
-    return RunFolder::holds_run(path) ? read_run_folder(path) : read_timm_folder(path);
+    if (RunFolder::holds_run(path)) return read_run_folder(path);
+    PublishedWeights published = read_timm_folder(path, "");
+    require_model(path, model, published.architecture);
+    return published;
   }
-  if (path.extension() != ".safetensors" || !path_status(path).is_file()) return std::nullopt;
   const fs::path net = find_net_of(model);
-  if (net.empty()) return std::nullopt;
-  const auto metadata = read_safetensors_metadata(path);
-  const auto format = metadata.find("format");
-  if (format != metadata.end() && format->second == "tandem") return std::nullopt;
+  const std::string beside = net.empty() && !model.empty() ? "" : architecture_beside(path);
+  if ((net.empty() && beside.empty()) || !is_of_torch(path)) return std::nullopt;
+  if (!beside.empty() && (model.empty() || model == beside)) {
+    return read_timm_folder(path.parent_path(), path);
+  }
   PublishedWeights published;
   published.file = path;
   published.architecture = model;
@@ -309,8 +358,7 @@ NetDefinition net_of(const PublishedWeights& published) {
 }
 
 int64_t classes_in_file(const PublishedWeights& published, const std::string& classifier) {
-  const SafetensorsReader reader(published.file, Integers::left_out);
-  const SafetensorsFile file = arrays_of(published, reader);
+  const ArrayFile file = arrays_of(published, *open_published(published.file));
   const auto found = file.arrays.find(classifier + ".weight");
   if (found == file.arrays.end() || found->second.shape.empty()) return 0;
   const int64_t outputs = found->second.shape.front();
@@ -328,10 +376,10 @@ int64_t classes_in_file(const PublishedWeights& published, const std::string& cl
 Pretrained read_published(const PublishedWeights& published, const Net& net,
                           std::vector<float>* values) {
   if (published.is_run) return read_pretrained(published.file, net, values);
-  const SafetensorsReader reader(published.file, Integers::left_out);
-  SafetensorsFile file = arrays_of(published, reader);
-  read_values(reader, published.file, net, &file);
-  SafetensorsFile::Array& deviations = file.arrays["std.weight"] = {};
+  const std::unique_ptr<ArrayReader> reader = open_published(published.file);
+  ArrayFile file = arrays_of(published, *reader);
+  read_values(*reader, published.file, net, &file);
+  ArrayFile::Array& deviations = file.arrays["std.weight"] = {};
   deviations.shape = {3};
   for (const double value : published.std) {
     deviations.values.push_back(static_cast<float>(1 / value));

@@ -1,5 +1,5 @@
-// Weights as torchvision and timm publish them: a .safetensors file with PyTorch's names of arrays,
-// alone or in a folder with timm's config.json. The net of each architecture and the rules for the
+// Weights as torchvision and timm publish them: a file with PyTorch's names of arrays, alone or
+// beside timm's config.json. The net of each architecture and the rules for the
 // names are files beside the models (examples/models/pretrained): torch.names for all nets, and
 // NAME.names for an architecture whose arrays are called otherwise. A run folder is read in the
 // same way: its net, its weights and how its images were prepared.
@@ -40,8 +40,9 @@ struct PublishedWeights {
 };
 
 // What `path` of --weights holds; nullopt for a file that is none of these. `model`: --model, which
-// names the architecture of a file alone. Error for a folder that cannot be used, and for an
-// architecture without a net here.
+// names the architecture of a file alone; one with config.json beside it needs none. Error for a
+// folder that cannot be used, for an architecture without a net here, and for another `model` than
+// the folder's.
 [[nodiscard]] std::optional<PublishedWeights> find_published(const std::filesystem::path& path,
                                                              const std::string& model);
 

@@ -1,0 +1,66 @@
+// Named arrays of floats in a file of any program: safetensors, alone or in shards, and PyTorch's
+// own. A reader has the names and shapes first; values are read one array at a time, after their
+// shapes were compared with what is wanted: a file of some KB on the disk may claim any size.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem {
+
+enum class ElementType { f32, f16, bf16, f64 };
+[[nodiscard]] uint64_t size_of(ElementType type);  // in bytes
+
+struct ArrayFile {
+  struct Array {
+    std::vector<int64_t> shape;
+    std::vector<float> values;  // empty until they are read
+    std::string name;           // in the file
+    uint64_t offset = 0;        // of the first value, in bytes, in the part
+    uint64_t count = 0;         // of values
+    ElementType type = ElementType::f32;
+    std::vector<int64_t> strides;  // in values; empty: one after the other
+    uint64_t part = 0;             // of the file: a shard, a record
+  };
+  std::map<std::string, Array> arrays;
+  std::map<std::string, std::string> metadata;  // without the checksums
+  std::string note;  // what was chosen among several things in the file, for the user; or ""
+};
+
+class ArrayReader;
+// A reader for the file, by its content; null for a file of another format. Names of arrays that
+// all begin with "module." (DataParallel) or "_orig_mod." (torch.compile) are without it. Error for
+// a file that is missing, truncated or damaged.
+[[nodiscard]] std::unique_ptr<ArrayReader> open_arrays(const std::filesystem::path& path);
+
+class ArrayReader {
+ public:
+  ArrayReader() = default;
+  virtual ~ArrayReader() = default;
+  ArrayReader(const ArrayReader&) = delete;
+  ArrayReader& operator=(const ArrayReader&) = delete;
+
+  // The metadata, and the arrays without their values. Arrays of integers, which other programs'
+  // files have for counters, are left out.
+  [[nodiscard]] const ArrayFile& contents() const { return contents_; }
+  // The values of one of these arrays as float32, to nearest. Takes as much memory as its shape
+  // says. Error for damage.
+  [[nodiscard]] virtual std::vector<float> values(const ArrayFile::Array& array) const = 0;
+
+ protected:
+  friend std::unique_ptr<ArrayReader> open_arrays(const std::filesystem::path& path);
+  ArrayFile contents_;
+};
+
+// The index of safetensors in shards ("model.safetensors.index.json").
+[[nodiscard]] bool is_shard_index(const std::filesystem::path& path);
+
+// The values of `bytes`, little-endian, as float32.
+[[nodiscard]] std::vector<float> floats_of(const std::vector<char>& bytes, ElementType type);
+
+}  // namespace tandem
