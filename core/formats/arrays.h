@@ -16,6 +16,9 @@ namespace tandem {
 enum class ElementType { f32, f16, bf16, f64 };
 [[nodiscard]] uint64_t size_of(ElementType type);  // in bytes
 
+// Messages contain names and shapes.
+constexpr size_t max_array_name = 1000, max_array_axes = 32;
+
 struct ArrayFile {
   struct Array {
     std::vector<int64_t> shape;
@@ -31,12 +34,6 @@ struct ArrayFile {
   std::map<std::string, std::string> metadata;  // without the checksums
   std::string note;  // what was chosen among several things in the file, for the user; or ""
 };
-
-class ArrayReader;
-// A reader for the file, by its content; null for a file of another format. Names of arrays that
-// all begin with "module." (DataParallel) or "_orig_mod." (torch.compile) are without it. Error for
-// a file that is missing, truncated or damaged.
-[[nodiscard]] std::unique_ptr<ArrayReader> open_arrays(const std::filesystem::path& path);
 
 class ArrayReader {
  public:
@@ -56,9 +53,6 @@ class ArrayReader {
   friend std::unique_ptr<ArrayReader> open_arrays(const std::filesystem::path& path);
   ArrayFile contents_;
 };
-
-// The index of safetensors in shards ("model.safetensors.index.json").
-[[nodiscard]] bool is_shard_index(const std::filesystem::path& path);
 
 // The values of `bytes`, little-endian, as float32.
 [[nodiscard]] std::vector<float> floats_of(const std::vector<char>& bytes, ElementType type);

@@ -11,8 +11,6 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t max_header = 100'000'000;
-// Messages contain names and shapes.
-constexpr size_t max_name = 1000, max_axes = 32;
 
 // NOLINTNEXTLINE(bugprone-exception-escape): moving a json calls functions of its own that may
 // throw
@@ -144,9 +142,9 @@ ArrayFile::Array parse_entry(const Header& header, const std::string& name, cons
     damaged(path, fmt::format("array '{}' ends at byte {} of {}; the file is truncated", name, end,
                               data_bytes));
   }
-  if (array.shape.size() > max_axes) {
+  if (array.shape.size() > max_array_axes) {
     damaged(path, fmt::format("array '{}' has {} axes; there are at most {}", name,
-                              array.shape.size(), max_axes));
+                              array.shape.size(), max_array_axes));
   }
   uint64_t count = 1;
   for (const int64_t size : array.shape) {
@@ -223,9 +221,9 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
   uint64_t left = header.file_bytes - header.data_begin;
   for (const auto& [name, entry] : header.tree.items()) {
     if (name == "__metadata__") continue;
-    if (name.size() > max_name) {
+    if (name.size() > max_array_name) {
       damaged(path, fmt::format("the name of an array, '{}...', has {} bytes; the longest has {}",
-                                name.substr(0, 20), name.size(), max_name));
+                                name.substr(0, 20), name.size(), max_array_name));
     }
     if (holds_integers(entry)) continue;
     const auto& array = contents_.arrays[name] = parse_entry(header, name, entry, path);

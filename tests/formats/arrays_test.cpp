@@ -1,5 +1,5 @@
 // Weight files of other programs: the types of their numbers, shards, and names.
-#include "core/formats/arrays.h"
+#include "core/formats/open_arrays.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -35,6 +35,7 @@ void solver(std::string_view bytes);
 void tables(std::string_view bytes);
 void timm_config(std::string_view bytes);
 void topology(std::string_view bytes);
+void torch_file(std::string_view bytes);
 
 // By name; those of all builds. images/images.h has more, which need the image libraries.
 [[nodiscard]] const std::map<std::string, Target>& targets();

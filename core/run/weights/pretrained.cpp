@@ -11,8 +11,8 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
-#include "core/formats/arrays.h"
 #include "core/formats/caffemodel.h"
+#include "core/formats/open_arrays.h"
 #include "core/model/file/batch_norm.h"
 #include "core/plugin/registry.h"
 #include "core/run/folder/checkpoint.h"
