@@ -61,7 +61,7 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtandem0)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/package/triggers ${CMAKE_BINARY_DIR}/package/shlibs)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "tandem (= ${version})")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "tandem (= ${version}), libcurl4 | libcurl4t64 | libcurl3-gnutls")
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "trainer for convolutional networks (library)\n${about}\
 This package contains the shared library. Layers, data sets and nets are in\nthe package tandem.")
 

@@ -19,6 +19,7 @@ void add_profile(CommandLine& line);
 void add_plan(CommandLine& line);
 void add_export(CommandLine& line);
 void add_import(CommandLine& line);
+void add_fetch(CommandLine& line);
 void add_net(CommandLine& line);
 void add_models(CommandLine& line);
 void add_layers(CommandLine& line);

@@ -159,12 +159,7 @@ void require_weights_and_net(const ImportOptions& options) {
         "--model is missing: '{}' does not say of which net it is. Name a model or a prototxt file",
         options.weights.string());
   }
-  if (is_model_name(options.net) || path_status(options.net).exists()) return;
-  const std::vector<std::string> known = pretrained_net_names();
-  throw error(
-      "--model {}: neither a file nor a model's name nor an architecture of published weights{}; "
-      "of published weights there are {}",
-      options.net, did_you_mean(options.net, known), fmt::join(known, ", "));
+  (void)find_net(options.net);
 }
 
 void require_all_weights(const Pretrained& report, const ImportOptions& options, const Net& net) {
@@ -199,14 +194,15 @@ void remove_contents(const RunFolder& folder) {
 }  // namespace
 
 ImportResult import_weights(const ImportOptions& options) {
-  const std::optional<PublishedWeights> published = find_published(options.weights, options.net);
+  const std::optional<PublishedWeights> published =
+      find_published(options.weights, options.net, options.download);
   if (published && published->is_run) {
     throw error(
         "'{}' is a run folder already: 'tandem train --weights' and others take it as it is",
         options.weights.string());
   }
   if (!published) require_weights_and_net(options);
-  NetDefinition definition = published ? net_of(*published) : read_net(find_net(options.net));
+  NetDefinition definition = published ? net_of(*published) : read_model(options.net);
   std::string outputs;
   if (published) {
     const std::string classifier = classifier_names(definition).back();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -85,8 +86,17 @@ struct ExportResult {
 // and for a net whose scores are not finite; it then leaves no file.
 ExportResult export_run(const ExportOptions& options);
 
+struct FetchOptions {
+  std::string repository;                        // "timm/resnet18.a1_in1k"
+  std::function<void(const std::string&)> note;  // gets a line before each file
+};
+// Downloads configuration and weights of a repository of Hugging Face into the cache, and returns a
+// line on what was done. Throws Error, and leaves no file that is not whole.
+std::string fetch_weights(const FetchOptions& options);
+
 struct ImportOptions {
-  std::filesystem::path weights;  // a folder of timm's, or a .safetensors or .caffemodel file
+  std::filesystem::path weights;  // a folder of timm's, a file, or the name of a repository
+  bool download = false;          // fetches that repository if it is not in the cache
   std::string net;  // of a file alone: an architecture, a model's name or a prototxt file
   std::filesystem::path classes;  // a file with a class name on each line; "": class 0, ...
   std::filesystem::path out;      // the run folder; "": runs/<net>-<number>

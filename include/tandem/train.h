@@ -64,6 +64,7 @@ struct TrainOptions {
   std::vector<std::string> freeze;
   bool freeze_batch_norm = false;
   double head_rate = 1;
+  bool download = false;  // fetches the repository that the weights name, if it is not in the cache
   // Decay of a moving average of the weights, which is evaluated and kept as the best; 0: none.
   double average_decay = 0;
   double bad_share_limit = 0.05;  // share of damaged images that ends the run; 0: the first one

@@ -345,6 +345,25 @@ TEST_F(PublishedWeights, BesideTheirConfigNeedNoModelAndTakeNoOther) {
               HasSubstr("--model resnet18, but weights 'timm' are of architecture dot: leave"));
 }
 
+TEST_F(PublishedWeights, HaveNetsThatAreModelsWithoutThem) {
+  desk_.draw_two_classes("images");
+  desk_.write("models/pretrained/dot_of_timm.names", "net dot\neps 0.5\n");
+  for (const char* model : {"dot", "dot_of_timm"}) {
+    const Outcome outcome =
+        tandem(std::string("train --data images --steps 1 --out run --model ") + model);
+    ASSERT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_THAT(desk_.read("run/net.prototxt"), HasSubstr("name: \"fc_2\""));
+    fs::remove_all(desk_ / "run");
+  }
+  EXPECT_THAT(tandem("net dot_of_timm").output, HasSubstr("conv1"));
+  const Outcome models = tandem("models");
+  EXPECT_THAT(models.output, AllOf(HasSubstr("\ndot *"), HasSubstr("\ndot_of_timm *"),
+                                   HasSubstr("*: as torchvision or timm has it")));
+  EXPECT_THAT(models.output, Not(HasSubstr("resnet18 *")));
+  EXPECT_EQ(tandem("net dot152").errors.find("did you mean"), std::string::npos);
+  EXPECT_THAT(tandem("net dto").errors, HasSubstr("did you mean 'dot'"));
+}
+
 TEST_F(PublishedWeights, InShardsAreReadByTheirIndex) {
   Arrays one = dot_arrays(), two;
   two.insert(one.extract("fc.weight"));

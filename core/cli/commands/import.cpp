@@ -18,12 +18,13 @@ void add_import(CommandLine& line) {
   command.add({
       {"weights PATH", &o.weights,
        "A folder of timm's (model.safetensors, config.json), or a file: .safetensors, .pth, .pt, "
-       ".bin, .caffemodel",
+       ".bin, .caffemodel; or the name of a repository of Hugging Face, as of tandem fetch",
        required},
       {"--net,--model FILE", &o.net,
        "The architecture of a file alone, e.g. resnet50; or a model's name or a prototxt file"},
       {"--classes FILE", &o.classes,
        "A file with a class name on each line (default: 'class 0', ...)"},
+      {"--download", &o.download, "Fetch weights that are named by their repository and not there"},
       {"--out FOLDER", &o.out, "Run folder (default: runs/<net>-<number>)"},
   });
 }

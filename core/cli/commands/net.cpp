@@ -218,6 +218,7 @@ struct ModelsArguments {
 };
 
 struct ModelRow {
+  bool is_published = false;  // a net of torchvision's or timm's
   std::string name, refusal;  // refusal: why it cannot be built for these images
   int64_t weights = 0, batch = 0, memory = 0;
   Shape data{1, 3, 0, 0};
@@ -232,6 +233,7 @@ ModelRow row_of(Registry& registry, const std::string& model, const ModelsArgume
   const NetDefinition definition = choice.definition();
   ModelRow row;
   row.name = model;
+  row.is_published = !is_model_name(model);
   row.data = choice.data(definition);
   row.batch = choice.batch_of(definition);
   try {
@@ -258,13 +260,16 @@ ModelRow row_of(Registry& registry, const std::string& model, const ModelsArgume
   return row;
 }
 
+constexpr std::string_view marked = " *";
+
 void print_row(const ModelRow& row, size_t width, bool with_rate) {
+  const std::string name = fmt::format("{}{}", row.name, row.is_published ? marked : "");
   const std::string size = fmt::format("{}x{}", row.data.h, row.data.w);
   if (!row.refusal.empty()) {
-    say("{:<{}}  {:>9}  {}\n", row.name, width, size, row.refusal);
+    say("{:<{}}  {:>9}  {}\n", name, width, size, row.refusal);
     return;
   }
-  say("{:<{}}  {:>9} {:>11} {:>11} {:>6} {:>10}", row.name, width, size,
+  say("{:<{}}  {:>9} {:>11} {:>11} {:>6} {:>10}", name, width, size,
       fmt::format("{:.2f} M", double(row.weights) / 1e6), flops_text(row.forward_flops), row.batch,
       human_bytes(row.memory));
   if (with_rate) say(" {:>9.1f}", row.images_per_second);
@@ -272,13 +277,11 @@ void print_row(const ModelRow& row, size_t width, bool with_rate) {
 }
 
 json row_json(const ModelRow& row, bool with_rate) {
-  json entry = {{"model", row.name},
-                {"height", row.data.h},
-                {"width", row.data.w},
-                {"weights", row.weights},
-                {"forward_flops", row.forward_flops},
-                {"batch", row.batch},
-                {"training_bytes", row.memory}};
+  json entry = {
+      {"model", row.name},      {"of", row.is_published ? "torchvision or timm" : "tandem"},
+      {"height", row.data.h},   {"width", row.data.w},
+      {"weights", row.weights}, {"forward_flops", row.forward_flops},
+      {"batch", row.batch},     {"training_bytes", row.memory}};
   if (with_rate) entry["images_per_second"] = row.images_per_second;
   if (!row.refusal.empty()) entry["refusal"] = row.refusal;
   return entry;
@@ -286,9 +289,12 @@ json row_json(const ModelRow& row, bool with_rate) {
 
 int run_models(ModelsArguments& a) {
   Registry registry = Registry::with_defaults();
-  const std::vector<std::string> models = model_names();
+  std::vector<std::string> models = model_names(), both;
+  for (const std::string& model : pretrained_net_names()) {
+    (is_model_name(model) ? both : models).push_back(model);
+  }
   size_t width = 5;
-  for (const std::string& model : models) width = std::max(width, model.size());
+  for (const std::string& model : models) width = std::max(width, model.size() + marked.size());
   if (!a.as_json) {
     say("{:<{}}  {:>9} {:>11} {:>11} {:>6} {:>10}{}\n", "model", width, "images", "weights",
         "operations", "batch", "memory", a.measures ? "  images/s" : "");
@@ -308,6 +314,9 @@ int run_models(ModelsArguments& a) {
       "one device with this batch{}\n",
       a.measures ? "; images/s: training steps on " + a.devices
                  : ". --measure adds the images/s of this machine");
+  say("*: as torchvision or timm has it, for its weights (--weights FILE --model NAME){}\n",
+      both.empty() ? ""
+                   : fmt::format("; with such weights {} are theirs, too", fmt::join(both, ", ")));
   return 0;
 }
 

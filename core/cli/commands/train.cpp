@@ -130,7 +130,10 @@ void add_data_and_model_options(Command& command, TrainArguments& a) {
       {"--weights PATH", &a.weights,
        "Initial weights: a file (.safetensors, .pth, .pt, .bin, .caffemodel), layers by name; a "
        "run "
-       "folder; or a folder of timm's (model.safetensors, config.json)"},
+       "folder; a folder of timm's (model.safetensors, config.json); or the name of a repository "
+       "of "
+       "Hugging Face, as of tandem fetch"},
+      {"--download", &o.download, "Fetch weights that are named by their repository and not there"},
       {"--freeze PATTERN", &o.freeze,
        "Layers that keep the weights of --weights, by name or pattern, e.g. 'conv*,res2*'",
        separated_by(',')},

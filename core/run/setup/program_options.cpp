@@ -10,7 +10,7 @@ namespace tandem {
 
 NetDefinition NetChoice::definition() const {
   const NetDefinition read =
-      in_states(text.empty() ? read_net(find_net(net)) : read_net_text(text), state, state);
+      in_states(text.empty() ? read_model(net) : read_net_text(text), state, state);
   if (classes < 0) throw error("--classes {}: there must be at least 2", classes);
   return classes > 0 ? with_class_count(read, classes) : read;
 }

@@ -72,8 +72,8 @@ void find_published_weights(const TrainOptions& options, TrainSetup& setup) {
   if (given == options.solver_fields.end()) return;
   // A file beside a config.json is only weights where the solver has the net.
   const bool has_net = options.net.empty() && names_net(setup.solver);
-  if (has_net && !path_status(given->second).is_folder()) return;
-  setup.published = find_published(given->second, options.net);
+  if (has_net && path_status(given->second).is_file()) return;
+  setup.published = find_published(given->second, options.net, options.download);
   if (!setup.published) return;
   const PublishedWeights& published = *setup.published;
   if (has_net) {
@@ -115,8 +115,9 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string
       chosen.net = options.data == "synthetic" ? synthetic_net : default_net;
       setup.note("model {} (--model; 'tandem models' lists them)", chosen.net);
     }
-    setup.net = read_net(find_net(chosen.net));
-    *model = is_model_name(chosen.net) ? chosen.net : model_of_net(setup.net.name);
+    setup.net = read_model(chosen.net);
+    const bool is_name = is_model_name(chosen.net) || !find_pretrained_net(chosen.net).empty();
+    *model = is_name ? chosen.net : model_of_net(setup.net.name);
     *is_model = !model->empty();
     if (*is_model && *model != chosen.net) {
       setup.note(

@@ -14,6 +14,7 @@
 #include "core/formats/caffemodel.h"
 #include "core/formats/open_arrays.h"
 #include "core/model/file/batch_norm.h"
+#include "core/model/file/models.h"
 #include "core/plugin/registry.h"
 #include "core/run/folder/checkpoint.h"
 
@@ -163,8 +164,7 @@ void require_fit(const fs::path& path, const Net& net, const Layer& layer,
 }
 
 // For messages: a hostile file has any number of names.
-std::string list_of(const std::vector<std::string>& names) {
-  constexpr size_t max_names = 50;
+std::string list_of(const std::vector<std::string>& names, size_t max_names = 50) {
   const size_t shown = std::min(max_names, names.size());
   const std::string text = fmt::format("{}", fmt::join(std::span(names).first(shown), ", "));
   return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
@@ -195,9 +195,11 @@ Pretrained copy(const std::vector<Source>& sources, const fs::path& path, const 
     if (names.insert(source.layer).second) report.unused.push_back(source.layer);
   }
   if (report.copied.empty()) {
+    constexpr size_t some = 5;
     throw error(
-        "weight file '{}' is of another net: none of its layers ({}) is one of net '{}' ({})",
-        path.string(), list_of(report.unused), net.name, list_of(report.missing));
+        "weight file '{}' is of another net: none of its layers ({}) is one of net '{}' ({}){}",
+        path.string(), list_of(report.unused, some), net.name, list_of(report.missing, some),
+        by_name ? "; names of PyTorch are those of the models marked in 'tandem models'" : "");
   }
   *values = std::move(filled);
   return report;
@@ -217,7 +219,63 @@ void refuse_state(const ArrayFile& file, const fs::path& path, const Net& net) {
       path.string(), (path.parent_path() / weights).string());
 }
 
+// BatchNorm keeps sums over the steps and the sum of their weights. In the long run that is
+// 1 / (1 - fraction), with which the next step counts as much as in PyTorch.
+void add_sums_of_statistics(const Net& net, ArrayFile& file) {
+  for (const Layer& layer : net.layers) {
+    if (!is_batch_norm(layer.type->name)) continue;
+    const auto mean = file.arrays.find(layer.name + ".mean");
+    const auto variance = file.arrays.find(layer.name + ".variance");
+    if (mean == file.arrays.end() || variance == file.arrays.end()) continue;
+    if (file.arrays.contains(layer.name + ".scale_factor")) continue;
+    const auto sum = static_cast<float>(
+        1 / (1 - std::min(0.9999, layer.attributes->number("moving_average_fraction"))));
+    for (float& value : mean->second.values) value *= sum;
+    for (float& value : variance->second.values) value *= sum;
+    ArrayFile::Array& factor = file.arrays[layer.name + ".scale_factor"] = {};
+    factor.shape = {1};
+    factor.values = {sum};
+  }
+}
+
+constexpr const char* not_needed = "-";
+
+// The rules of PyTorch's names that are of no architecture.
+std::vector<NameRule> rules_of_any_net() {
+  const fs::path names = find_pretrained_names("torch");
+  if (names.empty()) return {};
+  std::vector<NameRule> rules = read_name_rules(names).rules;
+  std::erase_if(rules, [](const NameRule& rule) { return !rule.from.starts_with("*."); });
+  return rules;
+}
+
 }  // namespace
+
+bool is_of_tandem(const ArrayFile& file) {
+  const auto format = file.metadata.find("format");
+  return format != file.metadata.end() && format->second == "tandem";
+}
+
+ArrayFile with_names_of_net(const fs::path& path, ArrayFile file,
+                            const std::vector<NameRule>& rules) {
+  std::map<std::string, ArrayFile::Array> arrays;
+  for (auto& [name, array] : file.arrays) {
+    std::string here = name;
+    for (const NameRule& rule : rules) {
+      if (const auto found = renamed(name, rule)) {
+        here = *found;
+        break;
+      }
+    }
+    if (here == not_needed) continue;
+    if (!arrays.emplace(here, std::move(array)).second) {
+      throw error("'{}' has two arrays for '{}' of the net, one of them '{}'", path.string(), here,
+                  name);
+    }
+  }
+  file.arrays = std::move(arrays);
+  return file;
+}
 
 void read_values(const ArrayReader& reader, const fs::path& path, const Net& net, ArrayFile* file) {
   std::set<ArrayFile::Array*> wanted;
@@ -232,9 +290,10 @@ void read_values(const ArrayReader& reader, const fs::path& path, const Net& net
   for (ArrayFile::Array* array : wanted) array->values = reader.values(*array);
 }
 
-Pretrained copy_arrays(const ArrayFile& file, const fs::path& path, const Net& net,
+Pretrained copy_arrays(ArrayFile file, const fs::path& path, const Net& net,
                        std::vector<float>* values) {
   refuse_state(file, path, net);
+  add_sums_of_statistics(net, file);
   Pretrained report = copy(sources_of(file), path, net, true, values);
   report.note = file.note;
   return report;
@@ -243,8 +302,11 @@ Pretrained copy_arrays(const ArrayFile& file, const fs::path& path, const Net& n
 Pretrained read_pretrained(const fs::path& path, const Net& net, std::vector<float>* values) {
   if (const std::unique_ptr<ArrayReader> reader = open_arrays(path)) {
     ArrayFile file = reader->contents();
+    if (!is_of_tandem(file)) {
+      file = with_names_of_net(path, std::move(file), rules_of_any_net());
+    }
     read_values(*reader, path, net, &file);
-    return copy_arrays(file, path, net, values);
+    return copy_arrays(std::move(file), path, net, values);
   }
   const std::vector<CaffeLayer> layers = with_joined_scales(net, read_caffemodel(path));
   return copy(sources_of(layers), path, net, false, values);

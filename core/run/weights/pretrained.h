@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "core/formats/arrays.h"
+#include "core/model/file/name_rules.h"
 #include "core/model/net/net.h"
 
 namespace tandem {
 
-struct ArrayFile;
 class ArrayReader;
 
 // What --weights takes, for messages.
@@ -30,11 +31,17 @@ struct Pretrained {
 // file that has no layer of the net.
 [[nodiscard]] Pretrained read_pretrained(const std::filesystem::path& path, const Net& net,
                                          std::vector<float>* values);
+// Whether a program of Tandem's has written it.
+[[nodiscard]] bool is_of_tandem(const ArrayFile& file);
+// The file's arrays under the names that the rules give, without those of the rule "NAME -". The
+// first rule that fits counts. Throws Error for two arrays of one name, which names `path`.
+[[nodiscard]] ArrayFile with_names_of_net(const std::filesystem::path& path, ArrayFile file,
+                                          const std::vector<NameRule>& rules);
 // Reads the values of those arrays that the net has, after the shapes of all were found to fit.
 void read_values(const ArrayReader& reader, const std::filesystem::path& path, const Net& net,
                  ArrayFile* file);
 // As read_pretrained(), with arrays that were read from the file already.
-[[nodiscard]] Pretrained copy_arrays(const ArrayFile& file, const std::filesystem::path& path,
+[[nodiscard]] Pretrained copy_arrays(ArrayFile file, const std::filesystem::path& path,
                                      const Net& net, std::vector<float>* values);
 // Lines: how many layers were copied, and the names of those that were not.
 [[nodiscard]] std::string to_text(const Pretrained& report, const std::filesystem::path& path);

@@ -10,12 +10,12 @@
 #include "core/formats/json_text.h"
 #include "core/formats/open_arrays.h"
 #include "core/model/file/adapted.h"
-#include "core/model/file/batch_norm.h"
 #include "core/model/file/definition.h"
 #include "core/model/file/models.h"
+#include "core/model/file/name_rules.h"
 #include "core/run/folder/checkpoint.h"
 #include "core/run/folder/run_folder.h"
-#include "core/run/weights/name_rules.h"
+#include "core/run/weights/hub.h"
 
 namespace tandem {
 namespace {
@@ -26,42 +26,17 @@ using nlohmann::json;
 constexpr const char* names_file = "torch.names";
 constexpr const char* config_file = "config.json";
 
-// BatchNorm keeps sums over the steps and the sum of their weights. In the long run that is
-// 1 / (1 - fraction), with which the next step counts as much as in PyTorch.
-void add_sums_of_statistics(const Net& net, ArrayFile& file) {
-  for (const Layer& layer : net.layers) {
-    if (!is_batch_norm(layer.type->name)) continue;
-    const auto mean = file.arrays.find(layer.name + ".mean");
-    const auto variance = file.arrays.find(layer.name + ".variance");
-    if (mean == file.arrays.end() || variance == file.arrays.end()) continue;
-    const auto sum = static_cast<float>(
-        1 / (1 - std::min(0.9999, layer.attributes->number("moving_average_fraction"))));
-    for (float& value : mean->second.values) value *= sum;
-    for (float& value : variance->second.values) value *= sum;
-    ArrayFile::Array& factor = file.arrays[layer.name + ".scale_factor"] = {};
-    factor.shape = {1};
-    factor.values = {sum};
-  }
-}
-
 std::string without_tag(const std::string& name) {
   return name.substr(0, name.find('.'));
 }
 
-// "" if there is none.
-fs::path find_net_of(const std::string& architecture) {
-  const fs::path names = find_pretrained_names(architecture);
-  const std::string other = names.empty() ? "" : read_name_rules(names).net;
-  return find_pretrained_net(other.empty() ? architecture : other);
-}
-
 fs::path net_of_architecture(const std::string& architecture, const fs::path& where) {
-  const fs::path net = find_net_of(architecture);
+  const fs::path net = find_pretrained_net(architecture);
   if (!net.empty()) return net;
-  const std::vector<std::string> known = pretrained_net_names();
   throw error(
       "weights '{}' are of architecture '{}', and no net of it is installed{}; installed are {}",
-      where.string(), architecture, did_you_mean(architecture, known), fmt::join(known, ", "));
+      where.string(), architecture, near_model(architecture, pretrained_net_names()),
+      fmt::join(pretrained_net_names(), ", "));
 }
 
 bool is_within(const json& value, double min, double max) {
@@ -271,9 +246,7 @@ PublishedWeights read_timm_folder(const fs::path& folder, const fs::path& file) 
 bool is_of_torch(const fs::path& file) {
   if (!path_status(file).is_file()) return false;
   const std::unique_ptr<ArrayReader> reader = open_arrays(file);
-  if (reader == nullptr) return false;
-  const auto format = reader->contents().metadata.find("format");
-  return format == reader->contents().metadata.end() || format->second != "tandem";
+  return reader != nullptr && !is_of_tandem(reader->contents());
 }
 
 // The architecture that a config.json beside the file names; "" if there is none.
@@ -296,6 +269,22 @@ void require_model(const fs::path& path, const std::string& model,
               path.string(), architecture);
 }
 
+// The folder in the cache for the name of a repository that is no path here; else the path.
+fs::path fetched_folder(const fs::path& path, bool downloads) {
+  const std::string name = path.string();
+  if (path_status(path).exists() || !is_repository_name(name)) return path;
+  if (!is_cached(name)) {
+    if (!downloads) {
+      throw error(
+          "weights '{0}' are no file or folder here, and of Hugging Face's '{0}' nothing was "
+          "fetched: 'tandem fetch {0}' does that, or --download",
+          name);
+    }
+    (void)fetch_repository(name);
+  }
+  return cached_folder(name);
+}
+
 }  // namespace
 
 int64_t PublishedWeights::resize_for(int64_t crop) const {
@@ -313,14 +302,16 @@ std::map<std::string, std::string> PublishedWeights::data_parameters() const {
   return parameters;
 }
 
-std::optional<PublishedWeights> find_published(const fs::path& path, const std::string& model) {
+std::optional<PublishedWeights> find_published(const fs::path& given, const std::string& model,
+                                               bool downloads) {
+  const fs::path path = fetched_folder(given, downloads);
   if (path_status(path).is_folder()) {
     if (RunFolder::holds_run(path)) return read_run_folder(path);
     PublishedWeights published = read_timm_folder(path, "");
     require_model(path, model, published.architecture);
     return published;
   }
-  const fs::path net = find_net_of(model);
+  const fs::path net = find_pretrained_net(model);
   const std::string beside = net.empty() && !model.empty() ? "" : architecture_beside(path);
   if ((net.empty() && beside.empty()) || !is_of_torch(path)) return std::nullopt;
   if (!beside.empty() && (model.empty() || model == beside)) {
@@ -384,8 +375,7 @@ Pretrained read_published(const PublishedWeights& published, const Net& net,
   for (const double value : published.std) {
     deviations.values.push_back(static_cast<float>(1 / value));
   }
-  add_sums_of_statistics(net, file);
-  return copy_arrays(file, published.file, net, values);
+  return copy_arrays(std::move(file), published.file, net, values);
 }
 
 std::string to_text(const PublishedWeights& published) {

@@ -42,9 +42,11 @@ struct PublishedWeights {
 // What `path` of --weights holds; nullopt for a file that is none of these. `model`: --model, which
 // names the architecture of a file alone; one with config.json beside it needs none. Error for a
 // folder that cannot be used, for an architecture without a net here, and for another `model` than
-// the folder's.
+// the folder's. What is not there may be a repository in the cache (hub.h); `downloads`: fetches it
+// into the cache.
 [[nodiscard]] std::optional<PublishedWeights> find_published(const std::filesystem::path& path,
-                                                             const std::string& model);
+                                                             const std::string& model,
+                                                             bool downloads = false);
 
 // The net of the architecture, with the images and the `eps` of BatchNorm that the weights had.
 [[nodiscard]] NetDefinition net_of(const PublishedWeights& published);

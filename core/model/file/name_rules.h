@@ -4,10 +4,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
-
-#include "core/formats/arrays.h"
 
 namespace tandem {
 
@@ -30,9 +29,7 @@ struct NameRules {
 // Throws Error with file and line for a line that is neither.
 [[nodiscard]] NameRules read_name_rules(const std::filesystem::path& file);
 
-// The file's arrays under the names that they have here, without those that have the rule "NAME -".
-// The first rule that fits counts. Throws Error for two arrays of one name, which names `path`.
-[[nodiscard]] ArrayFile with_names_of_net(const std::filesystem::path& path, ArrayFile file,
-                                          const std::vector<NameRule>& rules);
+// The name by the rule; nullopt if it does not fit.
+[[nodiscard]] std::optional<std::string> renamed(const std::string& name, const NameRule& rule);
 
 }  // namespace tandem

@@ -1,22 +1,15 @@
-#include "core/run/weights/name_rules.h"
+#include "core/model/file/name_rules.h"
 
-#include <map>
-#include <optional>
 #include <sstream>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
 
 namespace tandem {
-namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* not_needed = "-";
-
-// The name by the rule; nullopt if it does not fit.
 std::optional<std::string> renamed(const std::string& name, const NameRule& rule) {
   const size_t star = rule.from.find('*');
   if (star == std::string::npos) {
@@ -32,8 +25,6 @@ std::optional<std::string> renamed(const std::string& name, const NameRule& rule
   if (place != std::string::npos) result.replace(place, 1, middle);
   return result;
 }
-
-}  // namespace
 
 NameRules read_name_rules(const fs::path& file) {
   NameRules result;
@@ -68,27 +59,6 @@ NameRules read_name_rules(const fs::path& file) {
     }
   }
   return result;
-}
-
-ArrayFile with_names_of_net(const fs::path& path, ArrayFile file,
-                            const std::vector<NameRule>& rules) {
-  std::map<std::string, ArrayFile::Array> arrays;
-  for (auto& [name, array] : file.arrays) {
-    std::string here = name;
-    for (const NameRule& rule : rules) {
-      if (const auto found = renamed(name, rule)) {
-        here = *found;
-        break;
-      }
-    }
-    if (here == not_needed) continue;
-    if (!arrays.emplace(here, std::move(array)).second) {
-      throw error("'{}' has two arrays for '{}' of the net, one of them '{}'", path.string(), here,
-                  name);
-    }
-  }
-  file.arrays = std::move(arrays);
-  return file;
 }
 
 }  // namespace tandem
