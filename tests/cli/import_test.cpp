@@ -199,7 +199,7 @@ TEST_F(PublishedWeights, OfAFileAloneHaveTheArchitectureNamedAndThePreparationOf
   EXPECT_THAT(refusal("import dot.safetensors --out run"), HasSubstr("--model is missing"));
   EXPECT_THAT(refusal("import nowhere.safetensors --out run"), HasSubstr("do not exist"));
   EXPECT_THAT(refusal("import dot.safetensors --model dots --out run"),
-              AllOf(HasSubstr("--model dots"), HasSubstr("did you mean 'dot'")));
+              AllOf(HasSubstr("'dots' is neither"), HasSubstr("did you mean 'dot'")));
   const Outcome outcome = tandem("import dot.safetensors --model dot --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("resized to 9 (bilinear) and cropped to 8"));
@@ -232,7 +232,7 @@ TEST_F(PublishedWeights, ImportedAreTestedOnGivenDataAndCannotBeResumed) {
   const auto page = test::page_data(desk_.read("imported/report.html"));
   EXPECT_TRUE(page.at("source").is_null());
   EXPECT_EQ(page.at("classes"), 2);
-  EXPECT_THAT(page.at("findings").at("judged").get<std::string>(), HasSubstr("of 'images'"));
+  EXPECT_THAT(page.at("tests").at(0).at("judged").get<std::string>(), HasSubstr("of 'images'"));
   EXPECT_TRUE(page.at("curves").empty());
   EXPECT_THAT(refusal("compare imported imported"),
               HasSubstr("run 'imported' was imported and has not been trained, so it has no "
@@ -361,7 +361,7 @@ TEST_F(PublishedWeights, HaveNetsThatAreModelsWithoutThem) {
                                    HasSubstr("*: as torchvision or timm has it")));
   EXPECT_THAT(models.output, Not(HasSubstr("resnet18 *")));
   EXPECT_EQ(tandem("net dot152").errors.find("did you mean"), std::string::npos);
-  EXPECT_THAT(tandem("net dto").errors, HasSubstr("did you mean 'dot'"));
+  EXPECT_THAT(tandem("net dots").errors, HasSubstr("did you mean 'dot'"));
 }
 
 TEST_F(PublishedWeights, InShardsAreReadByTheirIndex) {
