@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -48,6 +49,9 @@ BestFigures best_figures(const ComparedRun& run) {
   return best;
 }
 
+// What says nothing of how a run trains: how often it prints, and the name in its net file.
+constexpr std::array internal{"display", "net_name"};
+
 // The options of which not all runs have the same value: a row for each, with its name and a column
 // for each run.
 json different_options(const std::vector<ComparedRun>& runs) {
@@ -56,6 +60,7 @@ json different_options(const std::vector<ComparedRun>& runs) {
   for (const ComparedRun& run : runs) {
     auto& mine = values.emplace_back();
     for (const auto& [name, value] : option_list(run.record)) {
+      if (std::find(internal.begin(), internal.end(), name) != internal.end()) continue;
       mine[name] = value;
       names.insert(name);
     }

@@ -170,6 +170,7 @@ json page_of(const RunFigures& run) {
                {"best", best_evaluation(run)},
                {"progress", progress_of(run)},
                {"curves", curves_json(run.metrics, run.epochs_per_step)},
+               {"planned_rates", run.planned_rates},
                {"evaluations", evaluations_of(run)},
                {"advice", advice(run)},
                {"findings", findings_of(run, counts)},

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/data/audit.h"
@@ -29,6 +30,7 @@ struct RunFigures {
   RunRecord record;
   double epochs_per_step = 0;
   std::vector<MetricRow> metrics;
+  std::vector<std::pair<double, double>> planned_rates;  // of the whole run: epoch and rate
   // Of the last evaluation; absent for a net without class scores, and before the first one.
   std::optional<Findings> findings;
   std::string judged;         // "validation after step 120"

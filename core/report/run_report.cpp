@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/base/files/files.h"
+#include "core/model/file/learning_rate.h"
 
 namespace tandem {
 namespace {
@@ -13,6 +15,20 @@ namespace {
 constexpr int64_t described_samples = 100;
 constexpr double max_share_of_time = 0.02, min_seconds_for_maps = 20;
 constexpr int64_t picture_side = 96;
+
+// The rates of a run at its first and last step, at the ends of the warm-up, and between.
+std::vector<std::pair<double, double>> planned_rates(const SolverDefinition& solver, int64_t steps,
+                                                     double epochs_per_step) {
+  constexpr int64_t points = 200;
+  std::set<int64_t> at{solver.warm_up_steps};
+  for (int64_t i = 0; i <= points; ++i) at.insert((steps - 1) * i / points);
+  std::vector<std::pair<double, double>> rates;
+  for (const int64_t step : at) {
+    if (step < 0 || step >= steps) continue;
+    rates.emplace_back(double(step + 1) * epochs_per_step, learning_rate(solver, step));
+  }
+  return rates;
+}
 
 }  // namespace
 
@@ -84,7 +100,11 @@ RunFigures RunReport::figures(const std::vector<BadSample>& training_bad) const 
                                                : folder_.path().filename().string();
   run.record = setup_.record;
   run.epochs_per_step = epochs_per_step(setup_.record, setup_.solver);
-  if (!is_imported(setup_.record)) run.metrics = read_metrics(folder_.metrics_file());
+  if (!is_imported(setup_.record)) {
+    run.metrics = read_metrics(folder_.metrics_file());
+    run.planned_rates =
+        planned_rates(setup_.solver, setup_.record.options.steps, run.epochs_per_step);
+  }
   run.findings = findings_;
   run.learns_probabilities = learns_probabilities(setup_.net);
   run.judged = judged_;

@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 
 // L. Smith: Cyclical Learning Rates for Training Neural Networks, 2017, section 3.3.
 constexpr int64_t search_steps = 100;
+constexpr int searches = 3;  // of other seeds; one has too much noise
 constexpr double first_rate = 1e-6, last_rate = 10;
 
 // Collects the curve, and stops the run where the loss rises far.
@@ -84,20 +85,26 @@ RateCurve find_rate(const TrainOptions& options, Observer& observer) {
   TrainSetup setup = resolve(registry, options);
   require_computing(registry, setup.record.options.devices);
   make_search(setup);
-  RateCurve curve;
-  CurveObserver collector(curve, observer, options.stop);
-  setup.record.options.stop = &collector.stop;
-  Session session(registry, setup.net, session_options(registry, setup));
-  session.set_first_weights(setup.first_weights, *setup.record.options.seed);
-  observer.on_message(fmt::format("net '{}': {} steps of batch {} at rates from {} to {}",
-                                  setup.record.net_name, search_steps, setup.record.options.batch,
+  TrainOptions& chosen = setup.record.options;
+  const SessionOptions opened = session_options(registry, setup);
+  observer.on_message(fmt::format("net '{}': {} times {} steps of batch {} at rates from {} to {}",
+                                  setup.record.net_name, searches, search_steps, chosen.batch,
                                   first_rate, last_rate));
-  const TrainResult result = TrainingRun(registry, setup, nullptr, session, collector).go();
-  if (options.stop != nullptr && *options.stop) {
-    throw error("--find-lr was stopped after {} of {} steps: nothing is written", result.steps,
-                search_steps);
+  std::vector<RateCurve> curves(searches);
+  for (RateCurve& curve : curves) {
+    CurveObserver collector(curve, observer, options.stop);
+    chosen.stop = &collector.stop;
+    Session session(registry, setup.net, opened);
+    session.set_first_weights(setup.first_weights, *chosen.seed);
+    const TrainResult result = TrainingRun(registry, setup, nullptr, session, collector).go();
+    if (options.stop != nullptr && *options.stop) {
+      throw error("--find-lr was stopped after {} of {} steps of search {} of {}: nothing is written",
+                  result.steps, search_steps, &curve - curves.data() + 1, searches);
+    }
+    curve.diverged = curve.diverged || result.steps < search_steps;
+    ++*chosen.seed;
   }
-  curve.diverged = curve.diverged || result.steps < search_steps;
+  RateCurve curve = mean_of(curves);
   suggest_rate(curve);
   write_curve(curve, options.out);
   return curve;

@@ -11,13 +11,32 @@ namespace {
 
 constexpr size_t min_points = 10;
 constexpr const char* centered = "text-anchor=\"middle\"";
-constexpr double keeps = 0.9;  // of the smoothed loss, at each step
+constexpr double keeps = 0.8;  // of the smoothed loss, at each step
 
 // The first points are means over few losses, and may be low by chance.
 const RateCurve::Point& lowest_point(const RateCurve& curve) {
   const auto first = std::ptrdiff_t(std::min(min_points, curve.points.size()) - 1);
   return *std::min_element(curve.points.begin() + first, curve.points.end(),
                            [](const auto& a, const auto& b) { return a.smoothed < b.smoothed; });
+}
+
+struct FirstLosses {
+  double mean = 0, noise = 0;  // its standard deviation, from the differences of neighbors
+};
+
+// At the lowest rates, where nothing is learned yet.
+FirstLosses first_losses(const RateCurve& curve) {
+  const size_t count = std::min(2 * min_points, curve.points.size());
+  FirstLosses result;
+  double squares = 0;
+  for (size_t i = 0; i < count; ++i) {
+    result.mean += curve.points[i].loss / double(count);
+    if (i == 0) continue;
+    const double difference = curve.points[i].loss - curve.points[i - 1].loss;
+    squares += difference * difference;
+  }
+  result.noise = std::sqrt(squares / double(2 * (count - 1)));
+  return result;
 }
 
 // The picture's coordinates.
@@ -60,7 +79,9 @@ std::string grid(const Axes& axes) {
   for (int i = 0; i <= lines; ++i) {
     const double loss = axes.low + (axes.high - axes.low) * i / lines, y = axes.y(loss);
     text += svg_line(Axes::left, y, Axes::right, y, stroke);
-    text += svg_text(Axes::left - 6, y + 4, fmt::format("{:.3g}", loss), "text-anchor=\"end\"");
+    const int digits = std::clamp(2 - int(std::floor(std::log10(axes.high - axes.low))), 0, 6);
+    text += svg_text(Axes::left - 6, y + 4, fmt::format("{:.{}f}", loss, digits),
+                     "text-anchor=\"end\"");
   }
   return text;
 }
@@ -85,10 +106,26 @@ void add_point(RateCurve& curve, double rate, double loss) {
 }
 
 bool rises_far(const RateCurve& curve) {
-  constexpr double far = 4;
+  constexpr double far_above_lowest = 4, far_above_first = 1.5;
   if (curve.points.size() < min_points) return false;
-  const double lowest = lowest_point(curve).smoothed;
-  return lowest > 0 && curve.points.back().smoothed > far * lowest;
+  const double lowest = lowest_point(curve).smoothed, last = curve.points.back().smoothed;
+  return lowest > 0 && (last > far_above_lowest * lowest ||
+                        last > far_above_first * curve.points[min_points - 1].smoothed);
+}
+
+RateCurve mean_of(const std::vector<RateCurve>& curves) {
+  RateCurve mean;
+  size_t count = curves.front().points.size();
+  for (const RateCurve& curve : curves) {
+    count = std::min(count, curve.points.size());
+    mean.diverged = mean.diverged || curve.diverged;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    double loss = 0;
+    for (const RateCurve& curve : curves) loss += curve.points[i].loss / double(curves.size());
+    add_point(mean, curves.front().points[i].rate, loss);
+  }
+  return mean;
 }
 
 void suggest_rate(RateCurve& curve) {
@@ -98,8 +135,27 @@ void suggest_rate(RateCurve& curve) {
         "data are not fit to train, whatever the rate",
         curve.points.size(), curve.points.empty() ? 0.0 : curve.points.back().rate);
   }
-  curve.lowest = lowest_point(curve).rate;
-  curve.suggestion = curve.lowest / 10;
+  const RateCurve::Point& lowest = lowest_point(curve);
+  const auto [first, noise] = first_losses(curve);
+  // Among as many points as there are, the lowest is below the mean by chance alone.
+  constexpr double clear = 3;
+  if (!(first - lowest.smoothed > clear * noise)) {
+    throw error(
+        "--find-lr: at no rate up to {:.3g} did the loss fall by more than its noise (from {:.4g} "
+        "to {:.4g}; it varies by {:.2g} from batch to batch): nothing can be suggested; try a "
+        "larger --batch, and look at the data with 'tandem data'",
+        curve.points.back().rate, first, lowest.smoothed, noise);
+  }
+  // The rate rises on while the loss reacts, so that both limits are passed by some steps before
+  // the curve shows it. The factors are those that trained well in sweeps (docs/reports/accuracy.md).
+  constexpr double below_lowest = 3, below_rise = 8, above_first = 1.1;
+  const auto rise = std::find_if(
+      curve.points.begin() + (&lowest - curve.points.data()), curve.points.end(),
+      [&](const RateCurve::Point& point) { return point.smoothed > above_first * first; });
+  curve.lowest = lowest.rate;
+  curve.rise = rise == curve.points.end() ? 0 : rise->rate;
+  curve.suggestion = curve.lowest / below_lowest;
+  if (curve.rise > 0) curve.suggestion = std::min(curve.suggestion, curve.rise / below_rise);
 }
 
 std::string to_csv(const RateCurve& curve) {

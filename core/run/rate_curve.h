@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "include/tandem/train.h"
 
@@ -10,9 +11,12 @@ namespace tandem {
 
 // Adds a step's point; the smoothed loss is a mean of those before with weights that decay.
 void add_point(RateCurve& curve, double rate, double loss);
-// Whether the smoothed loss has risen far above the lowest one.
+// Whether the smoothed loss has risen far above the first ones or the lowest one.
 [[nodiscard]] bool rises_far(const RateCurve& curve);
-// Sets the lowest point and the suggestion. Error for a curve of too few points.
+// The means of several curves at the same rates, as far as all of them go.
+[[nodiscard]] RateCurve mean_of(const std::vector<RateCurve>& curves);
+// Sets the lowest point and the suggestion. Error for a curve of too few points, and for one that
+// falls by no more than its noise.
 void suggest_rate(RateCurve& curve);
 
 // "rate,loss,smoothed" and a line for each point.

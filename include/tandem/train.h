@@ -113,13 +113,14 @@ struct RateCurve {
   };
   std::vector<Point> points;
   double lowest = 0;                     // the rate of the lowest smoothed loss
-  double suggestion = 0;                 // a tenth of it
-  bool diverged = false;                 // the loss rose far above the lowest, or was not finite
+  double rise = 0;                       // from which on it is above the first losses; 0: never
+  double suggestion = 0;                 // a third of `lowest`, and at most an eighth of `rise`
+  bool diverged = false;                 // the loss rose far above the first ones, or was not finite
   std::filesystem::path table, picture;  // the curve as CSV and as SVG
 };
 
 // Tries learning rates from 1e-6 to 10 on the first batches of the run that the options describe,
-// whose weights and folder it leaves alone. Writes find_lr.csv and find_lr.svg to options.out, or
+// with three seeds; leaves the run's weights and folder alone. Writes find_lr.csv and find_lr.svg to options.out, or
 // to the working folder. Throws Error as train(), and for a run that is to be resumed.
 RateCurve find_rate(const TrainOptions& options, Observer& observer);
 

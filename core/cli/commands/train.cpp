@@ -23,10 +23,11 @@ int run_find_rate(const TrainOptions& options) {
   Progress progress(options.display > 0 ? options.display : 20);
   const RateCurve curve = find_rate(options, progress);
   progress.finish();
-  say("suggested: --lr {:.2g}, a tenth of {:.2g}, where the smoothed loss was lowest{}\n",
+  say("suggested: --lr {:.2g}. The mean loss of three runs was lowest at {:.2g}; {}\n",
       curve.suggestion, curve.lowest,
-      curve.diverged ? fmt::format("; from {:.2g} on it diverged", curve.points.back().rate)
-                     : "; it did not diverge");
+      curve.rise > 0   ? fmt::format("from {:.2g} on it was higher than at first", curve.rise)
+      : curve.diverged ? fmt::format("at {:.2g} a run diverged", curve.points.back().rate)
+                       : "it did not diverge");
   print_names("curve: {} and {}\n", curve.picture.string(), curve.table.string());
   return 0;
 }
@@ -161,7 +162,7 @@ void add_training_options(Command& command, TrainArguments& a) {
        "with BatchNorm); caffe: the model's own solver; plain: neither"},
       {"--lr X", &o.rate, "Base learning rate (default: the solver's)"},
       {"--find-lr", &a.finds_rate,
-       "Do not train: try rising rates for 100 steps, suggest one for --lr, and write the curve "
+       "Do not train: try rising rates for 3 times 100 steps, suggest one for --lr, and write the curve "
        "(find_lr.csv, find_lr.svg, in --out or here)"},
       {"--solver-type,--optimizer SGD|Nesterov|AdaGrad|RMSProp|AdaDelta|Adam|AdamW|LARS",
        &o.solver_type,

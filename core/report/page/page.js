@@ -141,7 +141,7 @@ function drawLine(line, x, y, numberText) {
   return [el('path', {class: line.faint ? 'faint' : null, stroke, d: `M${path}`}), ...dots];
 }
 
-function chart({title, shares, lines}) {
+function chart({title, shares, fromZero, lines}) {
   const numberText = value =>
       shares ? `${general(100 * value)} %` : general(Math.abs(value) < 1e-12 ? 0 : value);
   const points = lines.flatMap(line => line.points);
@@ -151,7 +151,7 @@ function chart({title, shares, lines}) {
   if (last > x.low) x.high = last;  // no room after the last point
   let [least, most] = extremes(ys);
   if (!shares) most = upperEnd(ys);
-  if (least > 0 && least < most / 2) least = 0;
+  if (least > 0 && (fromZero || least < most / 2)) least = 0;
   const y = roundAxis(least, most);
   const key = lines.map(line => {
     const faint = line.faint ? ';opacity:.4' : '';
@@ -165,26 +165,26 @@ function chart({title, shares, lines}) {
             el('div', {class: 'key'}, key));
 }
 
-// Of charts [title, shares, lines] with lines [name, points, color, faint] those that have points.
-// `shares`: y is 0 to 1, shown as 0 to 100 %. The points are [epoch, value].
+// Of charts [title, shares, lines, fromZero] with lines [name, points, color, faint] those that have
+// points. `shares`: y is 0 to 1, shown as 0 to 100 %. The points are [epoch, value].
 function charts(all, note) {
-  const drawn = all.flatMap(([title, shares, some]) => {
-    const lines = some.filter(line => line[1])
+  const drawn = all.flatMap(([title, shares, some, fromZero]) => {
+    const lines = some.filter(line => line[1]?.length)
                       .map(([name, points, color, faint]) => ({name, points, color, faint}));
-    return lines.length ? [chart({title, shares, lines})] : [];
+    return lines.length ? [chart({title, shares, fromZero, lines})] : [];
   });
   return el('div', {class: 'charts'},
             drawn.length ? drawn : note && el('p', {class: 'soft'}, note));
 }
 
-function runCharts({train = {}, epoch = {}, val = {}}, note) {
+function runCharts({train = {}, epoch = {}, val = {}}, plannedRates, note) {
   return charts([
     ['Loss', false, [['training, each step', train.loss, 0, true], ['training', epoch.loss, 0],
                      ['validation', val.loss, 1]]],
     ['Accuracy', true, [['training', epoch.top1, 0], ['validation', val.top1, 1],
                         ['validation, among the first five', val.top5, 2]]],
-    ['Learning rate', false, [['learning rate', train.rate, 3]]],
-    ['Seconds for each epoch, with its validation', false, [['seconds', epoch.seconds, 4]]],
+    ['Learning rate', false, [['planned', plannedRates, 3, true], ['of the steps done', train.rate, 3]]],
+    ['Seconds for each epoch, with its validation', false, [['seconds', epoch.seconds, 4]], true],
   ], note);
 }
 
@@ -193,10 +193,11 @@ function comparedCharts(runs) {
     ['Validation accuracy', true, 'val', 'top1'], ['Validation loss', false, 'val', 'loss'],
     ['Training accuracy', true, 'epoch', 'top1'], ['Training loss', false, 'epoch', 'loss'],
     ['Learning rate', false, 'train', 'rate'],
-    ['Seconds for each epoch, with its validation', false, 'epoch', 'seconds'],
+    ['Seconds for each epoch, with its validation', false, 'epoch', 'seconds', true],
   ];
-  return charts(figures.map(([title, shares, split, figure]) => [
+  return charts(figures.map(([title, shares, split, figure, fromZero]) => [
     title, shares, runs.map(({name, curves}, number) => [name, curves[split]?.[figure], number]),
+    fromZero,
   ]), '');
 }
 
@@ -340,8 +341,8 @@ const pages = {
                              : [' on ', code(data.source), `: ${data.images} training images of `],
          `${data.classes} classes.`),
       tiles(data),
-      runCharts(data.curves, data.source == null ? 'The weights were imported, not trained here.'
-                                                 : 'No step was recorded yet.'),
+      runCharts(data.curves, data.planned_rates,
+                data.source == null ? 'The weights were imported, not trained here.' : ''),
       tests.length == 0 ? null : el(
           'details', null, el('summary', null, 'The evaluations as a table'),
           el('div', {class: 'tall'},

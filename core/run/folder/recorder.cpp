@@ -78,7 +78,7 @@ void Recorder::on_message(const std::string& text) {
 void Recorder::on_step(const StepReport& r) {
   const bool ends_epoch = r.epoch != epoch_;
   epoch_ = r.epoch;
-  if (r.step % display_ == 0 || r.step == r.steps || ends_epoch) {
+  if (r.step == 1 || r.step % display_ == 0 || r.step == r.steps || ends_epoch) {
     line(metrics_, fmt::format("{},{},train,{:.6g},,,{:.6g},{:.1f},{:.3f},,", r.step, r.epoch,
                                r.loss, r.rate, r.images_per_second, r.waited_seconds));
     log(fmt::format("step {}/{}, epoch {}: training loss {:.6g}, learning rate {:.6g}", r.step,
