@@ -23,9 +23,10 @@ struct Known {
   Maker maker;
 };
 // Settings and counters, which checkpoints have beside their weights, are read as nothing.
-constexpr std::array<Known, 23> known_globals{{
+constexpr std::array<Known, 24> known_globals{{
     {"collections.OrderedDict", Maker::dict},
     {"torch._utils._rebuild_tensor_v2", Maker::tensor},
+    {"torch._utils._rebuild_tensor", Maker::tensor},  // before PyTorch 0.4
     {"torch._utils._rebuild_parameter", Maker::parameter},
     {"torch.Size", Maker::list},
     {"torch.FloatStorage", Maker::type},

@@ -100,6 +100,9 @@ std::optional<Storage> storage_of(const PickleTree& tree, const PickleValue& tup
       !is(2, Kind::text) || !is(4, Kind::integer) || tree.at(tuple.items[4]).integer < 0) {
     return std::nullopt;
   }
+  // A part of another storage, as PyTorch wrote before 0.4.
+  constexpr size_t view = 5;
+  if (tuple.items.size() > view && !is(view, Kind::none)) return std::nullopt;
   Storage storage;
   const std::string& type = tree.at(tuple.items[1]).text;
   if (type == "torch.FloatStorage") storage.type = ElementType::f32;

@@ -77,6 +77,12 @@ class Fetch : public testing::Test {
                   {"lfs", {{"sha256", sha256(weights())}, {"size", weights().size()}}}}}}};
   }
 
+  void SetUp() override {
+#ifndef TANDEM_HAS_CURL
+    GTEST_SKIP() << "this build has no libcurl";
+#endif
+  }
+
   HttpResponse answer(const HttpRequest& request) {
     if (request.path == "/api/models/acme/line/revision/main?blobs=true")
       return {200, listed_.dump()};

@@ -364,6 +364,20 @@ TEST_F(PublishedWeights, HaveNetsThatAreModelsWithoutThem) {
   EXPECT_THAT(tandem("net dots").errors, HasSubstr("did you mean 'dot'"));
 }
 
+TEST_F(PublishedWeights, AreReadIntoANetOfAPrototxtFileByThePyTorchNamesOfItsLayers) {
+  desk_.write("own.prototxt", net_text);
+  const Outcome outcome = tandem("import dot.safetensors --model own.prototxt --out run");
+  EXPECT_EQ(outcome.code, 1);  // PyTorch has no layer "std"
+  EXPECT_THAT(outcome.errors, HasSubstr("has no weights for std of net 'dot'"));
+  desk_.draw_two_classes("images");
+  const Outcome trained = tandem(
+      "train --data images --model own.prototxt --adapt-classes --weights dot.safetensors "
+      "--steps 1 --out trained");
+  ASSERT_EQ(trained.code, 0) << trained.errors;
+  EXPECT_THAT(trained.output, AllOf(HasSubstr("weights of 2 layers from dot.safetensors"),
+                                    HasSubstr("with initial values: std, fc_2")));
+}
+
 TEST_F(PublishedWeights, InShardsAreReadByTheirIndex) {
   Arrays one = dot_arrays(), two;
   two.insert(one.extract("fc.weight"));

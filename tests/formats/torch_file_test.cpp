@@ -88,6 +88,18 @@ TEST(TorchFile, WithoutAStateDictIsRefusedWithHowToSaveOne) {
   }
 }
 
+TEST(TorchFile, WhoseRecordsAreMissingOrCompressedIsRefused) {
+  struct Case {
+    const char *name, *reason;
+  };
+  for (const Case& c :
+       std::vector<Case>{{"compressed.pt", "data.pkl' is compressed or longer than the file"},
+                         {"no_pickle.pt", "its zip archive has no data.pkl"},
+                         {"no_storage.pt", "data/0' is missing"}}) {
+    EXPECT_THAT(message_of([&] { (void)open_arrays(stored(c.name)); }), HasSubstr(c.reason));
+  }
+}
+
 class TorchBytes : public testing::Test {
  protected:
   [[nodiscard]] std::string message(const std::string& bytes) const {
@@ -159,6 +171,9 @@ std::string tensor(int64_t first, const std::string& shape, const std::string& s
 TEST_F(TorchBytes, OfATensorThatFitsAreRead) {
   EXPECT_EQ(message(old_form(tensor(0, integer(2), integer(1)))), "");
   EXPECT_EQ(message(old_form(tensor(1, integer(1), integer(5)))), "");
+  std::string object = tensor(0, integer(2), integer(1));
+  object.erase(object.find("_v2"), 3);  // of older versions of PyTorch
+  EXPECT_EQ(message(old_form(object)), "");
 }
 
 TEST_F(TorchBytes, WhoseTensorsLieOutsideTheirStorageAreRefusedAndTakeNoMemory) {

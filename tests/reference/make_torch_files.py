@@ -5,6 +5,7 @@
 import argparse
 import collections
 import pathlib
+import zipfile
 
 import torch
 
@@ -31,6 +32,14 @@ def weights(first=0.0):
 
 def save(name, value, **options):
     torch.save(value, FOLDER / name, **options)
+
+
+def rewrite(source, name, compression=zipfile.ZIP_STORED, without=None):
+    """The same archive, as PyTorch never writes it."""
+    with zipfile.ZipFile(FOLDER / source) as old, zipfile.ZipFile(FOLDER / name, "w", compression) as new:
+        for record in old.infolist():
+            if not (without and record.filename.endswith(without)):
+                new.writestr(record.filename, old.read(record))
 
 
 def main():
@@ -65,6 +74,11 @@ def main():
     save("no_weights.pt", {"epoch": 3, "history": [1, 2.5, True, None, (1, 2), 10**30, {"a"}, b"bytes"]})
     save("tensor.pt", torch.ones(2))
     save("module.pt", torch.nn.Linear(2, 3))
+    save("zeros.pt", {"a": torch.zeros(100000)})
+    rewrite("zeros.pt", "compressed.pt", zipfile.ZIP_DEFLATED)
+    (FOLDER / "zeros.pt").unlink()
+    rewrite("plain.pth", "no_pickle.pt", without="/data.pkl")
+    rewrite("plain.pth", "no_storage.pt", without="/data/0")
     torch.jit.save(torch.jit.script(Net()), FOLDER / "script.pt")
 
 
