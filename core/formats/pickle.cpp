@@ -23,7 +23,7 @@ struct Known {
   Maker maker;
 };
 // Settings and counters, which checkpoints have beside their weights, are read as nothing.
-constexpr std::array<Known, 24> known_globals{{
+constexpr std::array<Known, 29> known_globals{{
     {"collections.OrderedDict", Maker::dict},
     {"torch._utils._rebuild_tensor_v2", Maker::tensor},
     {"torch._utils._rebuild_tensor", Maker::tensor},  // before PyTorch 0.4
@@ -40,6 +40,11 @@ constexpr std::array<Known, 24> known_globals{{
     {"torch.ByteStorage", Maker::type},
     {"torch.BoolStorage", Maker::type},
     {"torch.device", Maker::other},
+    {"torch.float32", Maker::type},
+    {"torch.float16", Maker::type},
+    {"torch.bfloat16", Maker::type},
+    {"pathlib.Path", Maker::other},
+    {"pathlib.PosixPath", Maker::other},
     {"collections.defaultdict", Maker::other},
     {"argparse.Namespace", Maker::other},
     {"numpy.core.multiarray.scalar", Maker::other},

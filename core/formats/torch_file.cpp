@@ -443,12 +443,14 @@ class TorchOldFile : public TorchReader {
 
 std::unique_ptr<ArrayReader> open_torch_file(const fs::path& path) {
   constexpr std::string_view zip{"PK\x03\x04", 4};
-  // A pickle of protocol 2 with the magic number of the old form.
-  constexpr std::string_view old{"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15};
-  std::string head(old.size(), '\0');
+  // A pickle of the old form's magic number; what is before it depends on the protocol.
+  constexpr std::string_view old{"\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 13};
+  std::string head(32, '\0');
   head.resize(InputFile(path).read(0, head.data(), head.size()));
   if (head.starts_with(zip)) return std::make_unique<TorchArchive>(path);
-  if (head == old) return std::make_unique<TorchOldFile>(path);
+  if (head.starts_with('\x80') && head.find(old) != std::string::npos) {
+    return std::make_unique<TorchOldFile>(path);
+  }
   return nullptr;
 }
 

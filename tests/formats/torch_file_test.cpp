@@ -44,7 +44,8 @@ void expect_weights(const fs::path& file, float first = 0) {
 }
 
 TEST(TorchFile, OfEveryTypeAndOfTheOldFormHasItsWeightsAndNoCounters) {
-  for (const char* name : {"plain.pth", "old_form.pth", "half.pt", "bfloat16.pt", "double.pt"}) {
+  for (const char* name : {"plain.pth", "old_form.pth", "protocol_5.pth",
+                           "old_form_of_protocol_5.pth", "half.pt", "bfloat16.pt", "double.pt"}) {
     expect_weights(stored(name));
   }
 }

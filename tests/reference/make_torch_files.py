@@ -46,6 +46,8 @@ def main():
     FOLDER.mkdir(exist_ok=True)
     save("plain.pth", weights())
     save("old_form.pth", weights(), _use_new_zipfile_serialization=False)
+    save("old_form_of_protocol_5.pth", weights(), _use_new_zipfile_serialization=False, pickle_protocol=5)
+    save("protocol_5.pth", weights(), pickle_protocol=5)
     for name, dtype in (("half.pt", torch.float16), ("bfloat16.pt", torch.bfloat16), ("double.pt", torch.float64)):
         save(name, {key: value.to(dtype) if value.is_floating_point() else value for key, value in weights().items()})
     buffer = torch.arange(100, dtype=torch.float32)
@@ -60,7 +62,7 @@ def main():
         "epoch": 3,
         "arch": "resnet18",
         "best_acc1": 71.5,
-        "args": argparse.Namespace(lr=0.1, data="/data"),
+        "args": argparse.Namespace(lr=0.1, data=pathlib.PosixPath("/data"), dtype=torch.float32),
         "state_dict": {"module." + name: value for name, value in weights().items()},
         "optimizer": {"state": {0: {"momentum_buffer": torch.ones(3, 2)}}, "param_groups": [{"lr": 0.1, "params": [0]}]},
     })
