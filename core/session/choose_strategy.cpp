@@ -19,6 +19,24 @@ void measure_sequential(Registry& registry, const NetDefinition& definition,
   if (!is_explicit) options.machine.link = link;
 }
 
+// "strategy mixed: 12.3 ms a step by estimated costs (the best published one, layerwise --reduce
+// ring: 13.0 ms); --strategy NAME takes another"
+std::string forecast_line(const ForecastList& list) {
+  const Forecast& best = fastest(list);
+  std::string other;
+  for (const Forecast& forecast : list.forecasts) {
+    if (!forecast.refusal.empty() || !forecast.fits || forecast.strategy == "mixed") continue;
+    if (best.strategy == "mixed") {
+      other = fmt::format(" (the best published one, {}: {})", forecast.name,
+                          human_seconds(forecast.step_seconds()));
+    }
+    break;
+  }
+  return fmt::format("strategy {}: {} a step by {} costs{}; --strategy NAME takes another",
+                     best.name, human_seconds(best.step_seconds()),
+                     list.measured_costs > 0 ? "measured" : "estimated", other);
+}
+
 }  // namespace
 
 bool is_auto(const SessionOptions& options) {
@@ -26,18 +44,23 @@ bool is_auto(const SessionOptions& options) {
 }
 
 std::string choose_strategy(Registry& registry, const NetDefinition& definition,
-                            SessionOptions& options, const std::string& own_devices) {
+                            SessionOptions& options, const std::string& own_devices,
+                            ChoiceBy by) {
   const DeviceSpec devices = parse_devices(options.devices, registry);
   SessionOptions simulated = options;
   const bool is_measured = options.costs && !options.costs->empty();
   const tandem_backend& backend = registry.backend(devices.kind);
   const bool computes = !has_virtual_time(backend);
-  if (!is_measured && computes) measure_sequential(registry, definition, simulated);
+  if (!is_measured && computes && by == ChoiceBy::measurement) {
+    measure_sequential(registry, definition, simulated);
+  }
   ForecastOptions how;
   {
+    MachineOptions opened;
+    if (own_devices.empty()) opened.topology = options.machine.topology;  // which must be of them
     const Machine machine(backend,
                           own_devices.empty() ? devices : parse_devices(own_devices, registry),
-                          MachineOptions{});
+                          opened);
     how.available_bytes = machine.device_info(0).available_bytes;
     how.is_shared_memory = machine.is_host_addressable();
     if (!simulated.costs) simulated.costs.emplace(roofline_of(machine));
@@ -49,6 +72,7 @@ std::string choose_strategy(Registry& registry, const NetDefinition& definition,
   options.costs = simulated.costs;
   options.tuning = simulated.tuning;
   options.machine.topology = simulated.machine.topology;
+  if (by == ChoiceBy::forecast) return forecast_line(list);
   const LinkSpec& link = simulated.machine.link;
   const std::string speeds =
       simulated.machine.topology != nullptr ? source_text(*simulated.machine.topology)

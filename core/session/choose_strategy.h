@@ -12,10 +12,13 @@ namespace tandem {
 [[nodiscard]] bool is_auto(const SessionOptions& options);
 
 // With measured costs in `options` (and a link or topology) nothing runs; else a few steps of
-// `sequential` are measured first on the session's own devices, and the link from their copies.
-// Replaces strategy, strategy_options and costs. `own_devices`: those of this process, if the
-// session's are of several. Returns the table and the choice, as text.
+// `sequential` are measured first on the session's own devices, and the link from their copies. By
+// forecast nothing is measured: unknown costs are those of a roofline. Replaces strategy,
+// strategy_options and costs. `own_devices`: those of this process, if the session's are of
+// several. Returns the table and the choice, as text; by forecast one line.
+enum class ChoiceBy { measurement, forecast };
 std::string choose_strategy(Registry& registry, const NetDefinition& definition,
-                            SessionOptions& options, const std::string& own_devices = "");
+                            SessionOptions& options, const std::string& own_devices = "",
+                            ChoiceBy by = ChoiceBy::measurement);
 
 }  // namespace tandem

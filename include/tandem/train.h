@@ -36,7 +36,7 @@ struct TrainOptions {
   std::string precision;  // float32, bfloat16, float16, tf32; "": float32, or the resumed run's
   std::optional<double> loss_scale;  // of float16; else the default, or the resumed run's
   std::string pixels;                // bytes, floats or auto; "": auto, or the resumed run's
-  std::string strategy;              // "": two_phase, or the resumed run's; or auto
+  std::string strategy;              // "": the fastest by forecast, or the resumed run's; or auto
   StrategyOptions strategy_options;
   int64_t image_size = 0;        // height and width of the net's images; 0: the net's
   int64_t batch = 0;             // global; 0: the net's batch_size, else 64

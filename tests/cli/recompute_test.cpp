@@ -95,9 +95,11 @@ TEST(RecomputeOption, GivesRanksTheBitsOfOneProcessWithout) {
   const Desk desk;
   write_net(desk);
   const Outcome ranks = desk.tandem(
-      train_recomputing + "ranks --recompute --steps 4 --devices cpu:1", test::mpirun(2));
+      train_recomputing + "ranks --recompute --steps 4 --strategy two_phase --devices cpu:1",
+      test::mpirun(2));
   EXPECT_EQ(ranks.code, 0) << ranks.output << ranks.errors;
-  EXPECT_EQ(desk.tandem(train_recomputing + "alone --steps 4 --devices cpu:2").code, 0);
+  EXPECT_EQ(desk.tandem(train_recomputing + "alone --steps 4 --strategy two_phase --devices cpu:2").code,
+            0);
   EXPECT_TRUE(checkpoint(desk, "ranks") == checkpoint(desk, "alone"));
 }
 

@@ -14,6 +14,7 @@ using test::Desk;
 using test::Outcome;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string two =
     "device { name: 'a' } device { name: 'b' }\n"
@@ -49,8 +50,9 @@ TEST(StrategyOptions, OfAnotherStrategyAreRefusedByTrainProfileAndPlan) {
     EXPECT_THAT(refusal("--strategy hybrid --split auto"),
                 HasSubstr("--split is an option of strategies 'sequential' and 'two_phase'"));
     EXPECT_THAT(refusal("--reduce tree"),
-                HasSubstr("--reduce is an option of strategy 'layerwise'; strategy 'two_phase'"));
-    EXPECT_THAT(refusal("--bucket 1MiB"), HasSubstr("--bucket is an option of strategy 'layer"));
+                HasSubstr("--reduce is an option of strategies 'layerwise' and 'mixed'; strategy "
+                          "'two_phase'"));
+    EXPECT_THAT(refusal("--bucket 1MiB"), HasSubstr("--bucket is an option of strategies 'layer"));
   }
   EXPECT_EQ(desk.tandem("profile --net tiny.prototxt --strategy layerwise --steps 2 "
                         "--time-threshold 0.2")
@@ -78,7 +80,7 @@ TEST(StrategyOptions, OfTheOldStrategyAreRefusedWhenResumingWithAnother) {
   EXPECT_THAT(desk.refusal(resume + "--plain-broadcast"),
               HasSubstr("--plain-broadcast is an option of strategy 'two_phase'"));
   EXPECT_THAT(desk.refusal(resume + "--strategy two_phase --reduce ring"),
-              HasSubstr("--reduce is an option of strategy 'layerwise'"));
+              HasSubstr("--reduce is an option of strategies 'layerwise' and 'mixed'"));
   // What was given for the other strategy is left out.
   const Outcome other = desk.tandem(resume + "--strategy two_phase --plain-broadcast");
   EXPECT_EQ(other.code, 0) << other.errors;
@@ -121,6 +123,23 @@ TEST(Planning, AutoShowsTheFastestPlan) {
   EXPECT_NE(json::parse(plan.output).at("strategy"), "auto");
 }
 
+TEST(Training, OfSeveralDevicesTakesTheFastestStrategyByForecastAndSaysSo) {
+  const Desk desk;
+  const std::string run =
+      "train --net tiny.prototxt --data synthetic --batch 8 --steps 3 --threads 1 --out ";
+  const Outcome two = desk.tandem(run + "two --devices cpu:2");
+  ASSERT_EQ(two.code, 0) << two.errors;
+  EXPECT_THAT(two.output,
+              AllOf(HasSubstr(" a step by estimated costs"), HasSubstr("--strategy NAME")));
+  ASSERT_EQ(desk.tandem("train --out two --resume --steps 6").code, 0);
+  const Outcome one = desk.tandem(run + "one");
+  ASSERT_EQ(one.code, 0) << one.errors;
+  EXPECT_THAT(one.output, AllOf(HasSubstr("strategy two_phase"), Not(HasSubstr("estimated"))));
+  const Outcome given = desk.tandem(run + "given --devices cpu:2 --plain-broadcast");
+  ASSERT_EQ(given.code, 0) << given.errors;
+  EXPECT_THAT(given.output, HasSubstr("strategy two_phase"));
+}
+
 TEST(Training, WithAutoRecordsItsChoiceAndContinuesWithIt) {
   const Desk desk;
   const std::string run =
@@ -137,7 +156,7 @@ TEST(Training, WithAutoRecordsItsChoiceAndContinuesWithIt) {
   const json choices = json::parse(record).at("choices");
   const std::string chosen = choices.at("strategy");
   EXPECT_THAT(chosen, testing::AnyOf("sequential", "two_phase", "layerwise", "fc_parallel",
-                                     "hybrid", "asymmetric"));
+                                     "hybrid", "asymmetric", "mixed"));
   const Outcome second = desk.tandem("train --out run --resume --steps 6");
   ASSERT_EQ(second.code, 0) << second.errors;
   EXPECT_THAT(desk.read("run/log.txt"), HasSubstr("strategy " + chosen + " on cpu:2"));

@@ -42,16 +42,31 @@ TEST(AlexNetLike, IsANetWhoseTimeIsInFrontAndWhoseParametersAreBehind) {
   EXPECT_TRUE(test.alexnet_like);
   EXPECT_EQ(test.p, "conv2");
   EXPECT_NEAR(test.time_share, 0.6, 1e-12);
+  EXPECT_NEAR(test.weight_share, 160 / (160 + 2320 + 819400 + 16080.0), 1e-12);
+  EXPECT_THAT(test.explanation,
+              HasSubstr("AlexNet-like by measured times: from the loss on, backward time passes "
+                        "0.1 of the total at p = 'conv2' (t/T = 0.600)"));
+}
+
+// The first p layers from the loss on are the FC part, so the parameters of p are not v's.
+TEST(AlexNetLike, DoesNotCountTheLayerPToTheConvPart) {
+  const Net net = four_layers();
+  const AlexNetTest test = test_alexnet_like(net, backward_times(net, 4, 3, 2.5, 0.5), {});
+  EXPECT_TRUE(test.alexnet_like);
+  EXPECT_EQ(test.p, "fc1");
   EXPECT_NEAR(test.weight_share, (160 + 2320) / (160 + 2320 + 819400 + 16080.0), 1e-12);
-  EXPECT_THAT(test.explanation, HasSubstr("AlexNet-like: from the loss on, backward time passes "
-                                          "0.1 of the total at p = 'conv2' (t/T = 0.600)"));
+}
+
+TEST(AlexNetLike, NamesTheSourceOfItsTimes) {
+  const Net net = four_layers();
+  EXPECT_THAT(test_alexnet_like(net, {}, {}).explanation, HasSubstr("by estimated times"));
 }
 
 TEST(AlexNetLike, IsNoNetWhoseParametersAreInFront) {
   const Net net = four_layers();
-  const AlexNetTest test = test_alexnet_like(net, backward_times(net, 4, 3, 2.5, 0.5), {});
+  const AlexNetTest test = test_alexnet_like(net, backward_times(net, 4, 3, 1, 2), {});
   EXPECT_FALSE(test.alexnet_like);
-  EXPECT_EQ(test.p, "fc1");
+  EXPECT_EQ(test.p, "fc2");
   EXPECT_THAT(test.explanation, HasSubstr("not AlexNet-like"));
   EXPECT_THAT(test.explanation, HasSubstr("v/V = 0.981 of the parameters, which is not below 0.1"));
 }
@@ -67,7 +82,7 @@ TEST(AlexNetLike, MustPassTheThresholdNotMeetIt) {
 TEST(AlexNetLike, DependsOnTheSecondThreshold) {
   const Net net = four_layers();
   AlexNetThresholds thresholds;
-  thresholds.weight_threshold = 0.001;
+  thresholds.weight_threshold = 0.0001;
   EXPECT_FALSE(
       test_alexnet_like(net, backward_times(net, 4, 5.5, 0.3, 0.2), thresholds).alexnet_like);
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/schedule/strategies/fc_parallel/fc_parallel.h"
-#include "core/schedule/strategies/fc_parallel/rounds.h"
+#include "core/schedule/strategies/composed/rounds.h"
 #include "tests/schedule/frozen_layers.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
@@ -187,7 +187,7 @@ TEST(FcParallel, EagerGivesTheConvolutionsTheSumOfAllRounds) {
 TEST(FcParallel, SumsTheConvolutionsGradientsOverAllDevices) {
   const Plan plan = fc_parallel_plan({2, 2, true});
   for (const char* label :
-       {"update conv1 @0", "update conv1 @1", "add conv1 gradients part 0 @0"}) {
+       {"update conv1 part 0 @0", "update conv1 part 1 @1", "add conv1 part 0 @0"}) {
     EXPECT_GE(find_task(plan, label), 0) << label;
   }
 }
@@ -211,7 +211,8 @@ TEST(FcParallel, SaysWhereTheNewestWeightsAreAndTestingGathersThem) {
 const std::vector<Round>& rounds_of(const char* layer, bool eager) {
   const auto make = [](bool is_eager) {
     StrategyInputs inputs = fc_parallel_inputs(dense_net(), 3, 2);
-    return BackwardRounds(dense_net(), fc_chain(inputs), 3, {2, is_eager});
+    return BackwardRounds(dense_net(), chains_over_all_devices(inputs).back(), shares_of(9, 3),
+                          {2, is_eager});
   };
   static const BackwardRounds late = make(false), early = make(true);
   return (eager ? early : late).of(dense_net().find_layer(layer));
@@ -313,7 +314,7 @@ TEST(FcParallel, RefusesNetsThatItCannotDivide) {
               AllOf(HasSubstr("layer 'fc3'"), HasSubstr("shares its weights")));
 }
 
-TEST(FcParallel, LeavesFcLayersThatItCannotReachDataParallel) {
+TEST(FcParallel, DividesEveryChainOfFcLayers) {
   const Net net = FakeNet("norm", 9, {1, 1, 5, 5})
                       .inner_product("fc1", 21)
                       .batch_norm("norm1")
@@ -321,8 +322,36 @@ TEST(FcParallel, LeavesFcLayersThatItCannotReachDataParallel) {
                       .loss()
                       .finish();
   const Plan plan = build_plan("fc_parallel", inputs_of(net, 2));
-  EXPECT_GE(find_task(plan, "add fc1 gradients part 0 @0"), 0);
-  EXPECT_EQ(find_task(plan, "add fc2 gradients part 0 @0"), -1);
+  EXPECT_EQ(use(plan, "forward fc1 @1").slice, (Interval{11, 21}));
+  EXPECT_EQ(use(plan, "forward fc2 @1 of @1").slice, (Interval{9, 18}));
+  expect_no_race(plan);
+}
+
+// Every pair of devices has a link of its own; those to and from device 1 of device 2 are slow.
+TEST(FcParallel, TakesPartsInTheOrderOfTheirArrival) {
+  Topology topology;
+  constexpr int devices = 4;
+  for (int source = 0; source < devices; ++source) {
+    topology.devices.push_back(fmt::format("d{}", source));
+    topology.speeds.push_back(1);
+    for (int target = 0; target < devices; ++target) {
+      const bool is_slow = (source == 1 && target == 2) || (source == 2 && target == 1);
+      const auto channel = static_cast<uint32_t>(topology.channels.size());
+      topology.channels.push_back({fmt::format("{}{}", source, target), is_slow ? 1e9 : 1e10});
+      topology.paths.push_back({0, source == target ? std::vector<uint32_t>{}
+                                                    : std::vector<uint32_t>{channel}});
+    }
+  }
+  StrategyInputs inputs = fc_parallel_inputs(dense_net(), devices, devices);
+  inputs.topology = &topology;
+  const Plan plan = build_plan("fc_parallel", inputs);
+  // Alike they would come in the order 1, 2, 3, 0.
+  EXPECT_LT(find_task(plan, "forward fc2 @1 of @0"), find_task(plan, "forward fc2 @1 of @2"));
+  EXPECT_LT(find_task(plan, "forward fc2 @1 of @3"), find_task(plan, "forward fc2 @1 of @2"));
+  EXPECT_LT(find_task(plan, "forward fc2 @0 of @1"), find_task(plan, "forward fc2 @0 of @3"));
+  const auto& sum = std::get<AddWork>(task(plan, "add fc2 activation gradients @1 round 0").work);
+  const auto slow = plan.find_buffer("fc2 partial gradient of @2", 1);
+  EXPECT_EQ(sum.sources.back().buffer, slow);
   expect_no_race(plan);
 }
 

@@ -105,14 +105,30 @@ TEST(Hybrid, SendsBackActivationGradientsAndTheAveragedGradientAndBothUpdateThei
   const Plan plan = hybrid_plan({2, 2});
   int before = -1;
   for (const char* label :
-       {"backward_weights conv2 @3", "backward_data conv2 @3", "add conv2 gradients part 0 @2",
-        "update conv2 @3", "send conv2 activation gradients @3->@1",
-        "send averaged conv2 gradients @3->@1", "update conv2 @1", "backward_weights conv1 @1",
+       {"backward_weights conv2 @3", "backward_data conv2 @3",
+        "send conv2 activation gradients @3->@1", "add conv2 gradients part 0 @2",
+        "update conv2 @3", "send averaged conv2 gradients @3->@1", "update conv2 @1", "backward_weights conv1 @1",
         "update conv1 @1"}) {
     EXPECT_LT(before, find_task(plan, label)) << label;
     before = find_task(plan, label);
   }
   EXPECT_EQ(find_task(plan, "backward_weights conv2 @1"), -1);
+}
+
+// On a slow link: the conv devices wait for them.
+TEST(Hybrid, SendsBackActivationGradientsBeforeItSumsTheFcGradients) {
+  const Net net = small_net(9);
+  StrategyInputs inputs = hybrid_inputs(net, 2, 2);
+  inputs.link.bandwidth = 1e6;
+  const Plan plan = build_plan("hybrid", inputs);
+  int before = -1;
+  for (const char* label :
+       {"send conv2 activation gradients @3->@1", "add conv2 gradients part 0 @2",
+        "add fc1 gradients part 0 @2", "add fc2 gradients part 0 @2"}) {
+    const int at = find_task(plan, label);
+    EXPECT_LT(before, at) << label;
+    before = at;
+  }
 }
 
 // Two convolutions of the data, which a third one takes as its inputs.

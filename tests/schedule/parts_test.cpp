@@ -112,6 +112,17 @@ TEST(Split, ByItselfFollowsTheCosts) {
   EXPECT_THAT(chosen.notes.front(), HasSubstr("split at 'fc2', the smallest predicted step"));
 }
 
+TEST(Split, OfAnAlexNetLikeNetIsAtPWhereAsked) {
+  const Net net = alexnet(8);
+  CostTable costs = costs_with(net, {{"conv2 backward_data", 5e-3}, {"fc6 backward_data", 1e-3}});
+  const ChosenParts chosen = choose(net, "alexnet", costs);
+  EXPECT_EQ(chosen.split, "fc6");
+  EXPECT_THAT(chosen.notes.front(), HasSubstr("split at 'fc6', by the AlexNet-like test"));
+  costs.set("fc7 backward_data", {1, 0, 0});  // p is fc7 now, and fc6 is large
+  EXPECT_THAT(choose(net, "alexnet", costs).notes.front(),
+              HasSubstr("used because the AlexNet-like test gives no split"));
+}
+
 TEST(Split, TellsWhatTheAlexNetTestSaysWhateverIsChosen) {
   const Net net = small_net(8);
   EXPECT_THAT(choose(net, "fc2").notes,

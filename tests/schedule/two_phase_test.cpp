@@ -1,4 +1,5 @@
 // two_phase as docs/design/strategies.md §1 has it: stages, streams, order, bytes.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,10 +22,20 @@ namespace {
 
 using testing::ElementsAre;
 
+// The new FC weights exist at once when their gradients do.
+CostTable fast_updates() {
+  CostTable costs;
+  for (const char* key : {"add", "update"}) costs.set(key, {0, 0, 0});
+  return costs;
+}
+
 Plan two_phase(const Net& net, int devices, bool hidden, const std::string& split = "fc1") {
   StrategyInputs inputs = inputs_of(net, devices);
   inputs.options["split"] = split;
   inputs.options["hidden_broadcast"] = hidden;
+  const CostTable costs = fast_updates();
+  inputs.costs = &costs;
+  inputs.link.bandwidth = 1e13;
   return build_plan("two_phase", inputs);
 }
 
@@ -126,6 +137,26 @@ TEST(TwoPhase, HiddenBroadcastSendsFcWeightsAtOnceAndConvWeightsLayerByLayer) {
                           "broadcast fc weights @0->@1", "send conv gradients @1->@0",
                           "broadcast conv1 @0->@1", "broadcast conv2 @0->@1"));
   EXPECT_EQ(copied(plan, "broadcast conv1 @0->@1"), bytes_of(net, {"conv1"}));
+}
+
+// The convolutions' gradients are next on the stream when their backward pass ends.
+TEST(TwoPhase, BroadcastsEarlyOnlyWhatDelaysNoGradients) {
+  const Net net = alexnet(8);
+  StrategyInputs inputs = inputs_of(net, 2);
+  inputs.options["split"] = "fc6";
+  inputs.link.bandwidth = 1e8;
+  const Plan slow = build_plan("two_phase", inputs);
+  EXPECT_EQ(find_task(slow, "broadcast fc weights @0->@1"), -1);
+  int before = find_task(slow, "send conv gradients @1->@0");
+  for (const char* layer : {"conv1", "conv5", "fc6", "fc7", "fc8"}) {
+    const int at = find_task(slow, fmt::format("broadcast {} @0->@1", layer));
+    EXPECT_LT(before, at) << layer;
+    before = at;
+  }
+  const Plan fast = two_phase(net, 2, true, "fc6");
+  EXPECT_LT(find_task(fast, "broadcast fc weights @0->@1"),
+            find_task(fast, "send conv gradients @1->@0"));
+  EXPECT_EQ(find_task(fast, "broadcast fc6 @0->@1"), -1);
 }
 
 TEST(TwoPhase, SendsTheFcPartAndTheConvPartAndNothingTwice) {

@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -207,6 +209,10 @@ int run_all(Planning& p) {
   print_names("net {} on {} devices, batch {}{}\n\n{}", a.net.net, list.devices, list.batch,
               a.batch_per_device > 0 ? fmt::format(" ({} a device)", a.batch_per_device) : "",
               forecast_table(list));
+  for (const Forecast& forecast : list.forecasts) {
+    if (forecast.strategy != "mixed") continue;
+    print_names("mixed: {}\n", fmt::join(forecast.plan.notes, "; "));
+  }
   say("{}{}{}{}", costs_text(p, list.measured_costs, list.estimated_costs),
       links_text(p.options.machine), pixels_text(a.pixels, p.options),
       missing_memory_text(*p.how.kernel_devices, list.kernels_refusal));

@@ -55,7 +55,9 @@ void complete(TrainArguments& arguments, const Command& command) {
   refuse_if(command.given("--epochs") && options.epochs == 0,
             "--epochs 0: there must be at least 1 epoch");
   const std::string strategy =
-      options.strategy.empty() && !options.resume ? "two_phase" : options.strategy;
+      options.strategy.empty() && !options.resume && !options.strategy_options.empty()
+          ? "two_phase"
+          : options.strategy;
   require_strategy_options(command, strategy);
   refuse_if(options.resume && options.out.empty(),
             "--resume needs --out: the folder of the run to go on with");
@@ -237,8 +239,9 @@ void add_device_and_strategy_options(Command& command, TrainOptions& o) {
   });
   command.experts_group("Strategies (docs/reference/strategies.md)");
   command.add({strategy_option({"auto"}, o.strategy,
-                               "The strategy (default: two_phase); auto: the fastest by measured "
-                               "costs")});
+                               "The strategy (default: the fastest by forecast costs; two_phase "
+                               "where only options of it are given); auto: the fastest by "
+                               "measured costs")});
   add_strategy_options(command, o.strategy_options);
 }
 

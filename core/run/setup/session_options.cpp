@@ -91,7 +91,9 @@ void measure_costs_alone(Registry& registry, const TrainSetup& setup, SessionOpt
 // Writes what `auto` chooses into the options and the record.
 void choose(Registry& registry, TrainSetup& setup, SessionOptions& options,
             const std::string& own_devices = "") {
-  setup.messages.push_back(choose_strategy(registry, setup.net, options, own_devices));
+  setup.messages.push_back(choose_strategy(
+      registry, setup.net, options, own_devices,
+      setup.forecasts_strategy ? ChoiceBy::forecast : ChoiceBy::measurement));
   setup.record.strategy = setup.record.options.strategy = options.strategy;
   setup.record.options.strategy_options = options.strategy_options;
 }
@@ -119,7 +121,7 @@ void choose_for_ranks(Registry& registry, TrainSetup& setup, SessionOptions& opt
   options.machine.topology = nullptr;
   if (!measures) return;
   if (ranks.rank() == 0) {
-    measure_costs_alone(registry, setup, options);
+    if (!setup.forecasts_strategy) measure_costs_alone(registry, setup, options);
     if (chooses) choose_strategy_of_ranks(registry, setup, options);
   }
   const std::string record = ranks.broadcast_text(ranks.rank() == 0 ? to_json(setup.record) : "",
@@ -134,6 +136,11 @@ void choose_for_ranks(Registry& registry, TrainSetup& setup, SessionOptions& opt
 SessionOptions session_options(Registry& registry, TrainSetup& setup, const Communicator* ranks) {
   SessionOptions options = plain_options(setup);
   options.ranks = ranks;
+  const int ranks_count = ranks == nullptr ? 1 : ranks->size();
+  if (setup.forecasts_strategy &&
+      ranks_count * parse_devices(options.devices, registry).count() == 1) {
+    options.strategy = setup.record.options.strategy = "two_phase";
+  }
   if (ranks != nullptr) {
     choose_for_ranks(registry, setup, options);
     return options;

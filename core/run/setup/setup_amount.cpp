@@ -72,7 +72,11 @@ void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& o
   if (chosen.devices.empty()) chosen.devices = default_kind;
   if (chosen.precision.empty()) chosen.precision = dtype_name(TANDEM_FLOAT32);
   require_loss_scale_of(chosen.precision, chosen.loss_scale);
-  if (chosen.strategy.empty()) chosen.strategy = "two_phase";
+  if (chosen.strategy.empty()) {
+    // Options without a strategy are of the one that was the default before there was a choice.
+    setup.forecasts_strategy = chosen.strategy_options.empty();
+    chosen.strategy = setup.forecasts_strategy ? "auto" : "two_phase";
+  }
   if (!chosen.seed) chosen.seed = setup.solver.seed.value_or(1);
 }
 

@@ -30,6 +30,8 @@ struct TrainSetup {
   std::vector<FileState> training_files, validation_files;
   // Whether the order of rings and groups is chosen; a run resumed on its devices keeps its own.
   bool finds_links = true;
+  // The user names no strategy: several devices take the fastest by forecast costs.
+  bool forecasts_strategy = false;
   bool mirrors = true;       // whether augmentation may mirror the images
   int64_t test_samples = 0;  // of an evaluation during the run; 0: all
   // What --weights names, if it is a run folder or of another program.

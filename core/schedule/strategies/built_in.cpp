@@ -5,6 +5,7 @@
 #include "core/schedule/strategies/data_parallel/two_phase.h"
 #include "core/schedule/strategies/fc_parallel/fc_parallel.h"
 #include "core/schedule/strategies/hybrid/hybrid.h"
+#include "core/schedule/strategies/mixed/mixed.h"
 #include "core/schedule/strategies/strategies.h"
 
 namespace tandem {
@@ -17,6 +18,7 @@ const Strategies& built_in_strategies() {
       hybrid_strategy(),
       asymmetric_strategy(),
       fc_parallel_strategy(),
+      mixed_strategy(),
   });
   return all;
 }

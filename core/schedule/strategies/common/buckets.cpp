@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/schedule/builder/weight_ranges.h"
@@ -43,7 +43,7 @@ void finish(Bucket& bucket, const Net& net, const std::vector<int>& users) {
 
 }  // namespace
 
-std::vector<Bucket> make_buckets(const Net& net, int64_t bytes) {
+std::vector<Bucket> make_buckets(const Net& net, int64_t bytes, const std::set<int>& without) {
   const std::vector<int> users = first_users(net);
   std::vector<int> trained;
   for (size_t i = 0; i < net.weights.size(); ++i) {
@@ -59,10 +59,15 @@ std::vector<Bucket> make_buckets(const Net& net, int64_t bytes) {
     return net.weight(a).offset > net.weight(b).offset;
   });
   std::vector<Bucket> buckets;
+  bool is_next = false;  // nothing that is left out lies between the bucket and the array
   for (const int weight : trained) {
     const int layer = users[size_t(weight)];
+    if (without.contains(layer)) {
+      is_next = false;
+      continue;
+    }
     // A layer's arrays are complete together, so they never make a bucket too large.
-    const bool fits = !buckets.empty() &&
+    const bool fits = std::exchange(is_next, true) && !buckets.empty() &&
                       (buckets.back().range.count() < bytes || buckets.back().layer == layer) &&
                       is_neighbor(buckets.back(), net.weight(weight));
     if (!fits) buckets.emplace_back();

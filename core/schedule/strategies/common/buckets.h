@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,11 @@ struct Bucket {
   Interval range;            // with small arrays between them that are not trained
 };
 
-// All trained arrays, in the order in which their gradients are complete. A bucket takes more
-// layers while it has fewer than `bytes`; an array is never divided. Error if the net has none.
-[[nodiscard]] std::vector<Bucket> make_buckets(const Net& net, int64_t bytes);
+// All trained arrays but those of the layers `without`, in the order in which their gradients are
+// complete. A bucket takes more layers while it has fewer than `bytes`; an array is never divided.
+// Error if the net has none.
+[[nodiscard]] std::vector<Bucket> make_buckets(const Net& net, int64_t bytes,
+                                               const std::set<int>& without = {});
 
 // Slice `index` of `count`: equal but for multiples of 64 bytes; the last ones may be empty.
 [[nodiscard]] Interval slice_of(Interval range, int index, int count);

@@ -128,8 +128,8 @@ class Tree final : public ToRoot {
 // in place of the weights, and every device updates everything, with the same bits.
 class Ring final : public Collective {
  public:
-  explicit Ring(PlanBuilder& builder)
-      : builder_(builder), group_(builder, device_order(builder.inputs())) {}
+  Ring(PlanBuilder& builder, const std::vector<int>& devices)
+      : builder_(builder), group_(builder, device_order(builder.inputs(), devices)) {}
 
   void emit_reduction(const Bucket& bucket) override {
     const RingGroup::Label label{bucket.name, bucket.layer, stages::reduce_gradients,
@@ -137,7 +137,8 @@ class Ring final : public Collective {
     group_.emit_reduce_scatter(label, bucket.range);
     if (is_owned()) return;
     group_.emit_all_gather(label, bucket.range, &PlanRegions::gradients);
-    for (int device = 0; device < devices(); ++device) {
+    for (int place = 0; place < devices(); ++place) {
+      const int device = group_.member(place);
       builder_.emit_norms(fmt::format("norms {} @{}", bucket.name, device), stages::update, device,
                           bucket.weights, StreamKind::update);
     }
@@ -181,7 +182,7 @@ class Ring final : public Collective {
   }
 
  private:
-  [[nodiscard]] int devices() const { return builder_.devices(); }
+  [[nodiscard]] int devices() const { return group_.size(); }
   [[nodiscard]] bool is_owned() const { return !builder_.inputs().needs_norms; }
 
   PlanBuilder& builder_;
@@ -193,9 +194,14 @@ class Ring final : public Collective {
 std::unique_ptr<Collective> Collective::make(const std::string& reduction, PlanBuilder& builder) {
   if (reduction == "serial") return std::make_unique<Serial>(builder);
   if (reduction == "tree") return std::make_unique<Tree>(builder);
-  if (reduction == "ring") return std::make_unique<Ring>(builder);
+  if (reduction == "ring") return make_ring(builder, builder.inputs().all_devices());
   throw error("--reduce {}: unknown reduction{}; there are: serial, tree, ring", reduction,
               did_you_mean(reduction, {"serial", "tree", "ring"}));
+}
+
+std::unique_ptr<Collective> Collective::make_ring(PlanBuilder& builder,
+                                                  const std::vector<int>& devices) {
+  return std::make_unique<Ring>(builder, devices);
 }
 
 std::vector<int> device_order(const StrategyInputs& inputs) {

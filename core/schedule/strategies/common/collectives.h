@@ -31,6 +31,9 @@ class Collective {
   // Error for an unknown reduction ("serial", "tree", "ring"). `builder` outlives it.
   [[nodiscard]] static std::unique_ptr<Collective> make(const std::string& reduction,
                                                         PlanBuilder& builder);
+  // A ring of some of the devices.
+  [[nodiscard]] static std::unique_ptr<Collective> make_ring(PlanBuilder& builder,
+                                                             const std::vector<int>& devices);
   virtual ~Collective() = default;
 
   // Appends the tasks that add up the bucket's gradients, and those of the norms that the rule

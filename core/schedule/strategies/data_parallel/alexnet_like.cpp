@@ -67,14 +67,15 @@ AlexNetTest test_alexnet_like(const Net& net, const CostTable& costs,
         thresholds.time_threshold);
     return test;
   }
-  test.weight_share = parameters_up_to(net, p) / all_parameters;
+  test.weight_share = parameters_up_to(net, p - 1) / all_parameters;
   test.alexnet_like = test.weight_share < thresholds.weight_threshold;
   test.explanation = fmt::format(
-      "{}AlexNet-like: from the loss on, backward time passes {:.3g} of the total at p = '{}' "
-      "(t/T = {:.3f}); p and what lies before it hold v/V = {:.3f} of the parameters, which is {} "
-      "{:.3g}",
-      test.alexnet_like ? "" : "not ", thresholds.time_threshold, test.p, test.time_share,
-      test.weight_share, test.alexnet_like ? "below" : "not below", thresholds.weight_threshold);
+      "{}AlexNet-like by {} times: from the loss on, backward time passes {:.3g} of the total at "
+      "p = '{}' (t/T = {:.3f}); what lies before p holds v/V = {:.3f} of the parameters, which is "
+      "{} {:.3g}",
+      test.alexnet_like ? "" : "not ", costs.empty() ? "estimated" : "measured",
+      thresholds.time_threshold, test.p, test.time_share, test.weight_share,
+      test.alexnet_like ? "below" : "not below", thresholds.weight_threshold);
   return test;
 }
 

@@ -19,9 +19,9 @@ struct AlexNetThresholds {
 
 struct AlexNetTest {
   bool alexnet_like = false;
-  std::string p;            // the layer where backward time passes the first threshold
+  std::string p;            // where backward time passes the first threshold: the FC part begins
   double time_share = 0;    // t/T at p
-  double weight_share = 0;  // v/V
+  double weight_share = 0;  // v/V of the layers before p
   std::string explanation;  // with both numbers and thresholds, for the user
 };
 [[nodiscard]] AlexNetTest test_alexnet_like(const Net& net, const CostTable& costs,

@@ -20,12 +20,13 @@ int find_split(const Net& net, const std::string& split) {
 
 StrategyOption split_option() {
   StrategyOption option = text_option("--split",
-                                      "first layer of the FC part (default: auto, the smallest "
-                                      "predicted step); in sequential it only "
-                                      "names the stages");
+                                      "first layer of the FC part; alexnet: as the AlexNet-like "
+                                      "test says (default: auto, the smallest predicted step); in "
+                                      "sequential it only names the stages");
   option.check = [](const Net& net, const OptionValue& value) {
     const auto* split = std::get_if<std::string>(&value);
-    if (split != nullptr && *split != "auto") (void)find_split(net, *split);
+    if (split == nullptr || *split == "auto" || *split == "alexnet") return;
+    (void)find_split(net, *split);
   };
   return option;
 }

@@ -12,7 +12,8 @@ namespace tandem {
 
 // The options of strategies that divide a net into these parts.
 struct PartsOptions : AlexNetThresholds {
-  std::string split = "auto";  // a layer's name, or auto: the smallest predicted step
+  // A layer's name; auto: the smallest predicted step; alexnet: p of the AlexNet-like test.
+  std::string split = "auto";
 };
 [[nodiscard]] const OptionTable<PartsOptions>& parts_options();
 

@@ -2,28 +2,94 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "core/base/text/strings.h"
 #include "core/schedule/builder/plan_builder.h"
+#include "core/schedule/plan/buffers.h"
+#include "core/schedule/strategies/common/collectives.h"
 #include "core/schedule/strategies/common/fastest_variant.h"
 #include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
 namespace {
 
-void broadcast_layer_by_layer(PlanBuilder& builder, const std::vector<int>& weights) {
+// Bytes of the FC part's new weights that can be broadcast before the backward pass of the
+// convolutions ends, by the costs. More would delay the gradients of the convolutions.
+int64_t bytes_to_broadcast_early(const PlanBuilder& builder, const Parts& parts) {
+  const StrategyInputs& in = builder.inputs();
   const Net& net = builder.net();
+  const int64_t all = total_bytes(weight_ranges(net, parts.fc_weights));
+  if (parts.conv_weights.empty() || in.devices == 1) return all;
+  const int64_t rows = builder.rows(0).count();
+  double left = 0;
+  for (int layer = 0; layer < parts.split_layer; ++layer) {
+    const Layer& l = net.layer(layer);
+    left += in.costs->statistics_seconds(net, layer, LayerPass::backward_statistics, rows);
+    for (const auto& [wanted, pass] :
+         {std::pair(l.wants_backward_data, LayerPass::backward_data),
+          std::pair(l.wants_backward_weights, LayerPass::backward_weights)}) {
+      if (wanted) left += in.costs->pass_seconds(net, layer, pass, rows);
+    }
+  }
+  const auto transfers = [&](int64_t bytes) {  // from or to each other device in turn
+    double seconds = 0;
+    for (int device = 1; device < in.devices; ++device) {
+      seconds += transfer_seconds(in, device, 0, bytes);
+    }
+    return seconds;
+  };
+  const double latency = transfers(0), bytes_seconds = transfers(all) - latency;
+  left -= transfers(all) + latency + in.costs->moving_seconds("add", (in.devices + 1) * all) +
+          in.costs->moving_seconds("update", (3 + 2 * in.solver_states) * all);
+  if (left >= bytes_seconds) return all;
+  constexpr double least = 0.05;  // of all: less is not worth a message
+  const double share = left / bytes_seconds;
+  return share < least ? 0 : static_cast<int64_t>(share * static_cast<double>(all));
+}
+
+// Weights of the layers, in the order in which the next forward pass needs them.
+struct LayerRanges {
+  int layer = -1;
+  std::vector<Interval> ranges;
+};
+std::vector<LayerRanges> ranges_by_layer(const Net& net, const std::vector<int>& weights) {
+  std::vector<LayerRanges> result;
   std::set<int> to_send(weights.begin(), weights.end());
   for (size_t layer = 0; layer < net.layers.size(); ++layer) {
     std::vector<int> mine;
     for (const int weight : net.layers[layer].weights) {
       if (to_send.erase(weight) != 0) mine.push_back(weight);
     }
-    if (mine.empty()) continue;
-    stages::emit_broadcast(builder, net.layers[layer].name, static_cast<int>(layer),
-                           weight_ranges(net, mine), When::last_micro_batch);
+    if (!mine.empty()) result.push_back({static_cast<int>(layer), weight_ranges(net, mine)});
+  }
+  return result;
+}
+
+// Moves the first so many bytes out of them.
+std::vector<Interval> take_first(std::vector<LayerRanges>& layers, int64_t bytes) {
+  std::vector<Interval> taken;
+  for (LayerRanges& layer : layers) {
+    for (Interval& range : layer.ranges) {
+      const int64_t end = range.begin + std::min(range.count(), bytes / 64 * 64);
+      const Interval first{range.begin, range.count() <= bytes ? range.end : end};
+      if (first.is_empty()) continue;
+      bytes -= first.count();
+      range.begin = first.end;
+      taken.push_back(first);
+    }
+    std::erase_if(layer.ranges, [](const Interval& range) { return range.is_empty(); });
+  }
+  return merged(taken);
+}
+
+void broadcast_layer_by_layer(PlanBuilder& builder, const std::vector<LayerRanges>& layers) {
+  for (const auto& [layer, ranges] : layers) {
+    if (ranges.empty()) continue;
+    stages::emit_broadcast(builder, builder.net().layer(layer).name, layer, ranges,
+                           When::last_micro_batch);
   }
 }
 
@@ -35,6 +101,8 @@ void emit_step(PlanBuilder& builder, const Parts& parts, bool hidden) {
   const Net& net = builder.net();
   const std::vector<Interval> fc = weight_ranges(net, parts.fc_weights);
   const std::vector<Interval> conv = weight_ranges(net, parts.conv_weights);
+  std::vector<LayerRanges> late = ranges_by_layer(net, parts.fc_weights);
+  const std::vector<Interval> early = take_first(late, bytes_to_broadcast_early(builder, parts));
 
   stages::emit_inputs(builder);
   if (!hidden) {
@@ -48,7 +116,9 @@ void emit_step(PlanBuilder& builder, const Parts& parts, bool hidden) {
   builder.emit_norms("norms fc @0", stages::update_fc, 0, parts.fc_weights);
   const auto update_fc = [&] {
     builder.emit_update("update fc @0", stages::update_fc, 0, parts.fc_weights);
-    if (hidden) stages::emit_broadcast(builder, "fc weights", -1, fc, When::last_micro_batch);
+    if (hidden && !early.empty()) {
+      stages::emit_broadcast(builder, "fc weights", -1, early, When::last_micro_batch);
+    }
   };
   // A clipped update needs the norm of all gradients: then only the copies overlap.
   const bool waits = builder.inputs().clips_gradients && !parts.conv_weights.empty();
@@ -60,7 +130,9 @@ void emit_step(PlanBuilder& builder, const Parts& parts, bool hidden) {
   builder.emit_norms("norms conv @0", stages::update_conv, 0, parts.conv_weights);
   if (waits) update_fc();
   builder.emit_update("update conv @0", stages::update_conv, 0, parts.conv_weights);
-  if (hidden) broadcast_layer_by_layer(builder, parts.conv_weights);
+  if (!hidden) return;
+  broadcast_layer_by_layer(builder, ranges_by_layer(net, parts.conv_weights));
+  broadcast_layer_by_layer(builder, late);
 }
 
 // In a net with more places to split than `max_places` only some are tried: evenly spaced ones,
@@ -76,6 +148,13 @@ constexpr size_t few_places = 4;
 StrategyInputs with_one_micro_batch(StrategyInputs inputs) {
   inputs.micro_batches_per_step = 1;
   return inputs;
+}
+
+double step_seconds_at(const StrategyInputs& inputs, const Parts& parts, bool hidden) {
+  const StrategyInputs tried = with_one_micro_batch(inputs);
+  PlanBuilder builder = builder_of(tried);
+  emit_step(builder, parts, hidden);
+  return simulated_step_seconds(tried, builder.plan());
 }
 
 // Tries places of the split and keeps the best.
@@ -199,15 +278,32 @@ const OptionTable<TwoPhaseOptions>& two_phase_options() {
 }
 
 ChosenParts choose_parts(const StrategyInputs& inputs, const TwoPhaseOptions& options) {
+  const Net& net = *inputs.net;
+  const AlexNetTest test = test_alexnet_like(net, *inputs.costs, options);
+  const auto at_p = [&]() -> std::optional<Parts> {
+    if (!test.alexnet_like) return std::nullopt;
+    Parts parts = parts_at(net, net.find_layer(test.p));
+    if (parts.fc_weights.empty() || parts.conv_weights.empty()) return std::nullopt;
+    return parts;
+  };
   ChosenParts chosen;
-  if (options.split == "auto") {
+  if (const std::optional<Parts> p = at_p(); options.split == "alexnet" && p) {
+    chosen = {*p, test.p, {fmt::format("split at '{}', by the AlexNet-like test", test.p)}};
+  } else if (options.split == "auto" || options.split == "alexnet") {
     chosen = fastest_parts(inputs, options.hidden_broadcast);
+    if (options.split == "alexnet") {
+      chosen.notes.front() += "; used because the AlexNet-like test gives no split";
+    } else if (p && chosen.split != test.p) {
+      chosen.notes.front() +=
+          fmt::format("; --split alexnet would split at '{}': {}", test.p,
+                      human_seconds(step_seconds_at(inputs, *p, options.hidden_broadcast)));
+    }
   } else {
-    chosen = {parts_at(*inputs.net, options.split),
+    chosen = {parts_at(net, options.split),
               options.split,
               {fmt::format("split at '{}', as given", options.split)}};
   }
-  chosen.notes.push_back(test_alexnet_like(*inputs.net, *inputs.costs, options).explanation);
+  chosen.notes.push_back(test.explanation);
   return chosen;
 }
 
@@ -217,9 +313,8 @@ Strategy two_phase_strategy() {
   strategy.summary = "FC gradients travel during the backward pass of the convolutions";
   strategy.options = two_phase_options().options();
   strategy.build = &build_two_phase;
-  strategy.wants_measured_costs = [](const StrategyOptions& options) {
-    return two_phase_options().read(options).split == "auto";
-  };
+  // The judgment of the AlexNet-like test is by measured times, whatever the split.
+  strategy.wants_measured_costs = [](const StrategyOptions&) { return true; };
   strategy.lossless_cases = [](int) {
     return std::vector<StrategyOptions>{{}, {{"hidden_broadcast", false}}};
   };

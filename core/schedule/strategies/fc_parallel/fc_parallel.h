@@ -5,7 +5,7 @@
 
 #include "core/schedule/strategies/common/option_table.h"
 #include "core/schedule/strategies/common/strategy.h"
-#include "core/schedule/strategies/fc_parallel/rounds.h"
+#include "core/schedule/strategies/composed/rounds.h"
 
 namespace tandem {
 

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
 #include "core/schedule/strategies/common/collectives.h"
-#include "core/schedule/strategies/common/fc_chain.h"
+#include "core/schedule/strategies/composed/fc_chain.h"
 #include "core/schedule/strategies/common/ring_group.h"
 #include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/common/updates.h"
@@ -210,7 +210,6 @@ class Hybrid {
     emit_inputs();
     emit_forward();
     emit_backward_fc();
-    send_back_gradients();
     emit_backward_conv();
     updates_.finish();
     return builder_.take();
@@ -296,16 +295,50 @@ class Hybrid {
     for (int i = 0; i < ring.size(); ++i) updates_.add(ring.member(i), updating, name, weights);
   }
 
+  // The conv devices wait for the gradients of the last convolution's inputs. So these go before
+  // the sums of the FC devices' gradients, but for sums that are done before they exist, by the
+  // costs. Of the others those that the next step needs first are first.
   void emit_backward_fc() {
+    std::vector<double> left(net_.layers.size() + 1, 0);  // of backward, after each layer's
+    for (size_t layer = size_t(roles_.last_conv); layer < net_.layers.size(); ++layer) {
+      left[layer + 1] = left[layer] + backward_seconds(static_cast<int>(layer));
+    }
+    std::vector<int> late;
+    double sums = 0;  // seconds until the sums so far are done, after those of backward so far
     for (int layer = static_cast<int>(net_.layers.size()); layer-- > roles_.last_conv;) {
       stages::emit_backward(builder_, roles_.fc, layer, stages::backward_fc, StreamKind::control);
+      sums = std::max(0.0, sums - backward_seconds(layer));
+      const double seconds = sum_seconds(layer);
+      if (seconds > 0 && sums + seconds > left[size_t(layer)]) {
+        late.push_back(layer);
+        continue;
+      }
+      sums += seconds;
       emit_layer_update(layer, fc_ring_, stages::send_fc_gradients, stages::update_fc);
     }
+    send_input_gradients();
+    for (auto layer = late.rbegin(); layer != late.rend(); ++layer) {
+      emit_layer_update(*layer, fc_ring_, stages::send_fc_gradients, stages::update_fc);
+      if (*layer == roles_.last_conv) send_averaged_gradients();
+    }
+    if (late.empty() || late.back() != roles_.last_conv) send_averaged_gradients();
   }
 
-  // The averaged gradient of the last convolution, and the gradients of its inputs.
-  void send_back_gradients() {
-    const std::vector<int> weights = weights_completed_by(net_, roles_.last_conv);
+  [[nodiscard]] double backward_seconds(int layer) const {
+    if (!net_.layer(layer).has_backward()) return 0;
+    return builder_.inputs().costs->pass_seconds(net_, layer, LayerPass::backward,
+                                                 builder_.rows(roles_.fc.front()).count());
+  }
+  // Of the sum of the layer's gradients around the ring of the FC devices.
+  [[nodiscard]] double sum_seconds(int layer) const {
+    const int64_t bytes = total_bytes(weight_ranges(net_, weights_completed_by(net_, layer)));
+    if (fc_ring_.size() < 2 || bytes == 0) return 0;
+    return 2 * (fc_ring_.size() - 1) *
+           transfer_seconds(builder_.inputs(), fc_ring_.member(0), fc_ring_.member(1),
+                            bytes / fc_ring_.size());
+  }
+
+  void send_input_gradients() {
     for (size_t i = 0; i < roles_.conv.size(); ++i) {
       const int from = roles_.partner(i), to = roles_.conv[i];
       std::vector<CopySegment> inputs;
@@ -323,7 +356,13 @@ class Hybrid {
                                stages::send_activation_gradients, roles_.last_conv, from, to,
                                std::move(inputs), When::every_micro_batch, full_duplex);
       }
-      if (weights.empty()) continue;
+    }
+  }
+
+  void send_averaged_gradients() {
+    const std::vector<int> weights = weights_completed_by(net_, roles_.last_conv);
+    for (size_t i = 0; i < roles_.conv.size() && !weights.empty(); ++i) {
+      const int from = roles_.partner(i), to = roles_.conv[i];
       builder_.emit_transfer(
           fmt::format("send averaged {} gradients", boundary_layer_.name),
           stages::send_conv_gradients, roles_.last_conv, from, to,

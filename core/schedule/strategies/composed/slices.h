@@ -1,28 +1,33 @@
-// Slices of the tensors and layers of `fc_parallel`: device j has the neurons share(neurons, N, j)
-// of every tensor between the layers of the chain, for the whole batch. This is the one place that
-// names their buffers and describes the passes over them. A region holds rows of the batch, one
-// after the other.
+// Slices of the tensors and layers of a chain that the devices of a group divide: member j of g has
+// the neurons share(neurons, g, j) of every tensor between the layers of the chain, for all rows of
+// the group, here called its batch. This is the one place that names their buffers and describes
+// the passes over them. A region holds rows of the batch, one after the other.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "core/schedule/builder/plan_builder.h"
-#include "core/schedule/strategies/fc_parallel/rounds.h"
+#include "core/schedule/strategies/composed/all_to_all.h"
+#include "core/schedule/strategies/composed/rounds.h"
 
 namespace tandem {
 
 class Slices {
  public:
-  // Both outlive it.
-  Slices(PlanBuilder& builder, const BackwardRounds& rounds);
+  // All outlive it. The members' rows follow each other.
+  Slices(PlanBuilder& builder, const BackwardRounds& rounds, const ArrivalOrder& group);
 
   [[nodiscard]] PlanBuilder& builder() const { return builder_; }
   [[nodiscard]] const BackwardRounds& rounds() const { return rounds_; }
-  [[nodiscard]] Interval batch() const { return {0, net_.batch}; }
+  [[nodiscard]] const ArrivalOrder& group() const { return group_; }
+  [[nodiscard]] const std::vector<int>& members() const { return group_.members(); }
+  [[nodiscard]] Interval batch() const { return batch_; }
   [[nodiscard]] Interval neurons(int tensor, int device) const;
   // The builder's shard of the device that has the whole batch.
-  [[nodiscard]] int whole_batch(int device) const { return shards_[size_t(device)]; }
+  [[nodiscard]] int whole_batch(int device) const {
+    return shards_[size_t(group_.place_of(device))];
+  }
   // The name of the layer that makes the tensor; of tensors in one memory, the first.
   [[nodiscard]] const std::string& producer(int tensor) const;
 
@@ -63,7 +68,9 @@ class Slices {
   PlanBuilder& builder_;
   const Net& net_;
   const BackwardRounds& rounds_;
-  std::vector<int> shards_;  // by device
+  const ArrivalOrder& group_;
+  Interval batch_;
+  std::vector<int> shards_;  // by place in the group
 };
 
 }  // namespace tandem

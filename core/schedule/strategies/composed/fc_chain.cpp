@@ -1,4 +1,4 @@
-#include "core/schedule/strategies/common/fc_chain.h"
+#include "core/schedule/strategies/composed/fc_chain.h"
 
 #include <fmt/format.h>
 
@@ -72,7 +72,35 @@ std::vector<int> FcChain::elementwise_after(int layer) const {
   return {begin, std::lower_bound(begin, layers.end(), *next)};
 }
 
-FcChain fc_chain(const StrategyInputs& inputs) {
+std::vector<FcChain> fc_chains(const Net& net) {
+  std::vector<FcChain> chains;
+  std::vector<bool> taken(net.layers.size(), false);
+  for (size_t last = net.layers.size(); last-- > 0;) {
+    const Layer& layer = net.layers[last];
+    if (taken[last] || !can_be_divided(net, layer) || layer.dtype != TANDEM_FLOAT32) continue;
+    FcChain chain;
+    chain.layers = walk_back(net, static_cast<int>(last));
+    for (const int index : chain.layers) {
+      taken[size_t(index)] = true;
+      if (is_fully_connected(net.layer(index))) chain.linear.push_back(index);
+    }
+    chains.push_back(std::move(chain));
+  }
+  std::reverse(chains.begin(), chains.end());
+  return chains;
+}
+
+FcChain part_of(const FcChain& chain, size_t first, size_t last) {
+  FcChain part;
+  part.linear.assign(chain.linear.begin() + std::ptrdiff_t(first),
+                     chain.linear.begin() + std::ptrdiff_t(last) + 1);
+  for (const int layer : chain.layers) {
+    if (layer >= part.linear.front() && layer <= part.linear.back()) part.layers.push_back(layer);
+  }
+  return part;
+}
+
+std::vector<FcChain> chains_over_all_devices(const StrategyInputs& inputs) {
   const Net& net = *inputs.net;
   if (inputs.devices < 2) {
     throw error(
@@ -97,17 +125,21 @@ FcChain fc_chain(const StrategyInputs& inputs) {
         "{}: use --precision float32 or another strategy{}",
         layer.title(), dtype_name(layer.dtype), in_file(layer.location));
   }
-  FcChain chain;
-  chain.layers = walk_back(net, static_cast<int>(net.layers.rend() - last) - 1);
-  for (const int index : chain.layers) {
+  std::vector<FcChain> chains = fc_chains(net);
+  const auto narrow = [&](int layer) {
+    return net.tensor(net.layer(layer).outputs[0]).shape.c < inputs.devices;
+  };
+  for (const int index : chains.back().layers) {
+    if (!narrow(index)) continue;
     const Layer& layer = net.layer(index);
-    if (is_fully_connected(layer)) chain.linear.push_back(index);
     const int64_t neurons = net.tensor(layer.outputs[0]).shape.c;
-    if (neurons >= inputs.devices) continue;
     throw error("{}: its {} neurons cannot be divided over {} devices: use {} or fewer{}",
                 layer.title(), neurons, inputs.devices, neurons, in_file(layer.location));
   }
-  return chain;
+  std::erase_if(chains, [&](const FcChain& chain) {
+    return std::any_of(chain.layers.begin(), chain.layers.end(), narrow);
+  });
+  return chains;
 }
 
 }  // namespace tandem

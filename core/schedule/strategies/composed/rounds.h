@@ -1,4 +1,4 @@
-// The rounds of the backward pass of the linear layers of `fc_parallel`, and what each layer sends.
+// The rounds of the backward pass of divided linear layers, and what each layer sends.
 // The gradient of a layer's output is the sum of N parts, one from each device. A round takes
 // `quota` of them, so that it starts before the others have arrived; all is linear, so the results
 // of a layer's rounds add up. The input gradients are sent once, after the last round, or (eager)
@@ -9,14 +9,21 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/strategies/common/fc_chain.h"
+#include "core/schedule/strategies/composed/fc_chain.h"
 
 namespace tandem {
+
+// The rows of each device, as they are divided evenly.
+[[nodiscard]] std::vector<Interval> shares_of(int64_t batch, int devices);
 
 struct FcParallelOptions {
   int quota = 0;  // parts of the activation gradients that a round waits for; 0: chosen
   bool eager = false;
 };
+
+// A quota of 0 becomes one that gives one round, or two if eager. Error for a quota that is out of
+// range, or that leaves one round if eager.
+[[nodiscard]] FcParallelOptions completed(FcParallelOptions options, int devices);
 
 // One reduce-scatter of the gradients of a linear layer's input: each device sends its part of the
 // sum to the owners of slices of the input.
@@ -40,10 +47,10 @@ struct Round {
 
 class BackwardRounds {
  public:
-  // Rows are divided over devices as share() says. A quota of 0 becomes one that gives one round,
-  // or two if eager. Error for a quota that is out of range, or that leaves one round if eager, and
-  // for more rounds than a layer may have.
-  BackwardRounds(const Net& net, const FcChain& chain, int devices, FcParallelOptions options);
+  // `rows`: of each device of the group, one after the other. Errors: those of completed(), and more
+  // rounds than a layer may have.
+  BackwardRounds(const Net& net, const FcChain& chain, const std::vector<Interval>& rows,
+                 FcParallelOptions options);
 
   // Of a linear layer of the chain. The last layer receives rows from each device, so that each of
   // its rounds has rows of its own; the rounds of other layers share their rows.
@@ -58,7 +65,7 @@ class BackwardRounds {
   [[nodiscard]] std::vector<ReduceScatter> number_and_send(std::vector<Round>& rounds,
                                                            Interval batch) const;
 
-  FcParallelOptions options_;                 // the quota is not 0
+  FcParallelOptions options_;                 // completed
   std::map<int, std::vector<Round>> rounds_;  // by layer
   std::map<int, int> repetitions_;            // by layer
   std::vector<Interval> row_blocks_;

@@ -1,11 +1,12 @@
-#include "core/schedule/strategies/fc_parallel/column_parallel_linear.h"
+#include "core/schedule/strategies/composed/column_parallel_linear.h"
 
 #include <fmt/format.h>
 
+#include <map>
 #include <utility>
 #include <vector>
 
-#include "core/schedule/strategies/common/all_to_all.h"
+#include "core/schedule/strategies/composed/all_to_all.h"
 #include "core/schedule/strategies/common/stages.h"
 
 namespace tandem {
@@ -48,7 +49,7 @@ CopySegment ColumnParallelLinear::input_rows(int source, int target) {
 
 void ColumnParallelLinear::emit_forward() {
   if (reads_data()) {
-    for (int device = 0; device < devices(); ++device) {
+    for (const int device : members()) {
       slices_.emit_pass(LayerPass::forward, product(device, device, slices_.batch()), "");
     }
     return;
@@ -69,12 +70,12 @@ void ColumnParallelLinear::emit_forward() {
     slices_.emit_pass(LayerPass::forward, product(target, source, rows),
                       fmt::format("of @{}", source));
   };
-  emit_all_to_all(builder_, all_gather);
+  emit_all_to_all(builder_, group(), all_gather);
 }
 
 void ColumnParallelLinear::emit_backward() {
   for (const Round& round : slices_.rounds().of(index_)) {
-    for (int device = 0; device < devices(); ++device) emit_round(device, round);
+    for (const int device : members()) emit_round(device, round);
     if (layer_.wants_backward_data && round.completes_sent) emit_reduce_scatter(round.sent);
   }
 }
@@ -96,13 +97,14 @@ void ColumnParallelLinear::emit_round(int device, const Round& round) {
     return input_is_rows_ ? round.name : fmt::format("of @{} {}", owner, round.name);
   };
   // Other devices wait for the gradients of the input, and none for those of the weights.
-  const int parts = input_is_rows_ ? 1 : devices();
-  for (int turn = 0; turn < parts && layer_.wants_backward_data; ++turn) {
-    const int owner = (device + turn) % devices();
-    emit_input_gradient(round, product_of(owner), suffix(owner));
+  const std::vector<int> whole{device};
+  if (layer_.wants_backward_data) {
+    for (const int owner : input_is_rows_ ? whole : group().targets(device)) {
+      emit_input_gradient(round, product_of(owner), suffix(owner));
+    }
   }
-  for (int turn = 0; turn < parts && layer_.wants_backward_weights; ++turn) {
-    const int owner = (device + turn) % devices();
+  if (!layer_.wants_backward_weights) return;
+  for (const int owner : input_is_rows_ ? whole : group().sources(device)) {
     slices_.emit_pass(LayerPass::backward_weights, product_of(owner), suffix(owner),
                       round.number > 0);
   }
@@ -115,7 +117,7 @@ Region ColumnParallelLinear::output_gradient(int device, const Round& round) {
   const int received = elementwise.empty() ? output_ : net_.layer(elementwise.back()).outputs[0];
   std::vector<Region> parts;
   for (int64_t part = round.parts.begin; part < round.parts.end; ++part) {
-    const int source = static_cast<int>((device + part) % devices());
+    const int source = group().sources(device)[size_t(part)];
     parts.push_back(
         slices_.partial_gradient(device, received, source, device, round.received, round.rows));
   }
@@ -159,9 +161,7 @@ void ColumnParallelLinear::emit_input_gradient(const Round& round, PlanBinding u
 // Parts of rows are added up here, those of slices in the rounds of the layer that has the slices.
 void ColumnParallelLinear::emit_reduce_scatter(const ReduceScatter& scatter) {
   if (input_is_rows_) {
-    for (int device = 0; device < devices(); ++device) {
-      if (scatter.rows.contains(builder_.rows(device))) emit_reduce_rows(device, scatter);
-    }
+    emit_reduce_rows(scatter);
     return;
   }
   const std::string suffix = scatter.name.empty() ? "" : " " + scatter.name;
@@ -173,35 +173,38 @@ void ColumnParallelLinear::emit_reduce_scatter(const ReduceScatter& scatter) {
     };
     return CopySegment{on(source), on(target)};
   };
-  emit_all_to_all(builder_, exchange);
+  emit_all_to_all(builder_, group(), exchange);
 }
 
-// The sum of all devices' parts for the device's own rows, where data-parallel layers run the
+// The sum of all devices' parts for each device's own rows, where data-parallel layers run the
 // backward pass.
-void ColumnParallelLinear::emit_reduce_rows(int device, const ReduceScatter& scatter) {
+void ColumnParallelLinear::emit_reduce_rows(const ReduceScatter& scatter) {
   const Stage stage = stages::send_activation_gradients;
   const std::string what = input_name_ + " activation gradients";
   const std::string suffix = scatter.name.empty() ? "" : " " + scatter.name;
-  const Region own = slices_.input_gradient(device, input_, scatter, builder_.rows(device));
-  const Region sum = builder_.tensor_gradient(device, input_);
-  std::vector<Region> parts;
-  if (scatter.adds) {
-    parts.push_back(own);
-  } else {
-    builder_.emit_copy(fmt::format("keep {} @{}", what, device), stage, index_,
-                       {{device, StreamKind::copy}}, {{own, sum}});
-  }
-  for (int turn = 1; turn < devices(); ++turn) {
-    const int source = (device + turn) % devices();
-    const Region part = slices_.input_gradient(source, input_, scatter, builder_.rows(device));
-    parts.push_back(slices_.received_input_gradient(device, input_, source, scatter));
-    builder_.emit_transfer(fmt::format("send {}{}", what, suffix), stage, index_, source, device,
-                           {{part, parts.back()}}, When::every_micro_batch, full_duplex);
+  std::map<int, std::vector<Region>> parts;  // by target
+  for (const auto& [source, target] : group().messages()) {
+    const Interval rows = builder_.rows(target);
+    if (!scatter.rows.contains(rows)) continue;
+    const Region part = slices_.input_gradient(source, input_, scatter, rows);
+    if (source == target && !scatter.adds) {
+      builder_.emit_copy(fmt::format("keep {} @{}", what, target), stage, index_,
+                         {{target, StreamKind::copy}},
+                         {{part, builder_.tensor_gradient(target, input_)}});
+    } else if (source == target) {
+      parts[target].push_back(part);
+    } else {
+      parts[target].push_back(slices_.received_input_gradient(target, input_, source, scatter));
+      builder_.emit_transfer(fmt::format("send {}{}", what, suffix), stage, index_, source, target,
+                             {{part, parts[target].back()}}, When::every_micro_batch, full_duplex);
+    }
   }
   // Where several rounds send, the next round must not wait for the sum.
   const StreamKind stream = scatter.name.empty() ? StreamKind::compute : StreamKind::update;
-  builder_.emit_add(fmt::format("add {} @{}{}", what, device, suffix), stage, {device, stream}, sum,
-                    std::move(parts));
+  for (auto& [device, sources] : parts) {
+    builder_.emit_add(fmt::format("add {} @{}{}", what, device, suffix), stage, {device, stream},
+                      builder_.tensor_gradient(device, input_), std::move(sources));
+  }
 }
 
 // Copies between whole rows of the output and slices of them that lie one after the other.
@@ -214,7 +217,7 @@ void ColumnParallelLinear::rearrange_output(const std::string& label, Stage stag
   const bool to_rows = direction == Direction::to_rows;
   std::vector<CopySegment> segments;
   std::vector<Region> slices;
-  for (int owner = 0; owner < devices(); ++owner) {
+  for (const int owner : members()) {
     const Region slice = slices.emplace_back(slice_of(owner));
     const Interval columns = slices_.neurons(output_, owner);
     const int64_t bytes = columns.count() * element;
@@ -233,14 +236,14 @@ void ColumnParallelLinear::rearrange_output(const std::string& label, Stage stag
 
 void ColumnParallelLinear::emit_gather_output() {
   const std::string& name = slices_.producer(output_);
-  AllToAll exchange{"send " + name, stages::send_activations, index_};
+  AllToAll exchange{fmt::format("send {} slices", name), stages::send_activations, index_};
   exchange.part = [&](int source, int target) {
     const Interval rows = builder_.rows(target);
     return CopySegment{slices_.activation(source, output_, source, rows),
                        slices_.activation(target, output_, source, rows)};
   };
-  emit_all_to_all(builder_, exchange);
-  for (int device = 0; device < devices(); ++device) {
+  emit_all_to_all(builder_, group(), exchange);
+  for (const int device : members()) {
     const auto slice_of = [&](int owner) {
       return slices_.activation(device, output_, owner, builder_.rows(device));
     };
@@ -259,17 +262,17 @@ void ColumnParallelLinear::emit_scatter_gradient() {
                ? slices_.gradient(owner, output_, rows)
                : slices_.partial_gradient(source, output_, source, owner, scatter, rows);
   };
-  for (int device = 0; device < devices(); ++device) {
+  for (const int device : members()) {
     rearrange_output(
         fmt::format("scatter {} @{}", what, device), stage, device,
         builder_.tensor_gradient(device, output_), [&](int owner) { return part(device, owner); },
         Direction::to_slices);
   }
-  for (int source = 0; source < devices(); ++source) {
-    for (int owner = 0; owner < devices(); ++owner) {
+  for (const int source : members()) {
+    for (const int owner : members()) {
       if (source == owner) continue;
       const Region arrived = slices_.gradient(owner, output_, builder_.rows(source));
-      builder_.emit_transfer("send " + what, stage, index_, source, owner,
+      builder_.emit_transfer(fmt::format("send slices of {}", what), stage, index_, source, owner,
                              {{part(source, owner), arrived}}, When::every_micro_batch,
                              full_duplex);
     }

@@ -1,4 +1,4 @@
-#include "core/schedule/strategies/fc_parallel/slices.h"
+#include "core/schedule/strategies/composed/slices.h"
 
 #include <fmt/format.h>
 
@@ -10,15 +10,21 @@
 
 namespace tandem {
 
-Slices::Slices(PlanBuilder& builder, const BackwardRounds& rounds)
-    : builder_(builder), net_(builder.net()), rounds_(rounds) {
-  for (int device = 0; device < builder_.devices(); ++device) {
-    shards_.push_back(builder_.add_shard(device, batch(), "batch"));
-  }
+Slices::Slices(PlanBuilder& builder, const BackwardRounds& rounds, const ArrivalOrder& group)
+    : builder_(builder),
+      net_(builder.net()),
+      rounds_(rounds),
+      group_(group),
+      batch_{builder.rows(group.members().front()).begin,
+             builder.rows(group.members().back()).end} {
+  const std::string name = group.size() == builder.devices()
+                               ? "batch"
+                               : fmt::format("batch of {} devices", group.size());
+  for (const int device : members()) shards_.push_back(builder_.add_shard(device, batch(), name));
 }
 
 Interval Slices::neurons(int tensor, int device) const {
-  return share(net_.tensor(tensor).shape.c, builder_.devices(), device);
+  return share(net_.tensor(tensor).shape.c, group_.size(), group_.place_of(device));
 }
 
 const std::string& Slices::producer(int tensor) const {
@@ -55,7 +61,7 @@ Region Slices::input_gradient(int device, int tensor, const ReduceScatter& scatt
   for (const Interval& block : rounds_.row_blocks()) most = std::max(most, block.count());
   const int64_t row = buffers::row_bytes(net_, tensor);
   Region region = builder_.transient(
-      device, fmt::format("chain input gradient {}", scatter.number % 2), most * row);
+      device, fmt::format("{} gradient, block {}", producer(tensor), scatter.number % 2), most * row);
   region.bytes = scatter.rows.count() * row;
   return part_of(region, scatter.rows, rows);
 }
@@ -101,7 +107,7 @@ PlanBinding Slices::describe_elementwise(int device, int layer, Interval rows) {
 void Slices::emit_elementwise_forward(int layer) {
   for (const Interval& rows : rounds_.row_blocks()) {
     const std::string suffix = has_row_blocks() ? fmt::format("rows {}", rows.begin) : "";
-    for (int device = 0; device < builder_.devices(); ++device) {
+    for (const int device : members()) {
       emit_pass(LayerPass::forward, describe_elementwise(device, layer, rows), suffix);
     }
   }

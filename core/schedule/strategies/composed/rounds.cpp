@@ -1,4 +1,4 @@
-#include "core/schedule/strategies/fc_parallel/rounds.h"
+#include "core/schedule/strategies/composed/rounds.h"
 
 #include <fmt/format.h>
 
@@ -8,23 +8,6 @@
 
 namespace tandem {
 namespace {
-
-FcParallelOptions complete(FcParallelOptions options, int devices) {
-  if (options.quota > devices) {
-    throw error(
-        "--quota {}: a round waits for at least 1 and at most {} gradient parts, one of each "
-        "device",
-        options.quota, devices);
-  }
-  if (options.eager && options.quota == devices) {
-    throw error(
-        "--eager with --quota {} on {} devices: there is one round only, whose gradients are sent "
-        "at once anyway; use a --quota of at most {}",
-        options.quota, devices, devices - 1);
-  }
-  if (options.quota == 0) options.quota = options.eager ? (devices + 1) / 2 : devices;
-  return options;
-}
 
 // Where a layer sends gradients after each of its rounds, rounds multiply from layer to layer.
 void require_few_rounds(const Layer& first, size_t linear_layers, int devices,
@@ -45,12 +28,35 @@ void require_few_rounds(const Layer& first, size_t linear_layers, int devices,
 
 }  // namespace
 
-BackwardRounds::BackwardRounds(const Net& net, const FcChain& chain, int devices,
-                               FcParallelOptions options)
-    : options_(complete(options, devices)) {
+std::vector<Interval> shares_of(int64_t batch, int devices) {
+  std::vector<Interval> rows;
+  for (int device = 0; device < devices; ++device) rows.push_back(share(batch, devices, device));
+  return rows;
+}
+
+FcParallelOptions completed(FcParallelOptions options, int devices) {
+  if (options.quota > devices) {
+    throw error(
+        "--quota {}: a round waits for at least 1 and at most {} gradient parts, one of each "
+        "device",
+        options.quota, devices);
+  }
+  if (options.eager && options.quota == devices) {
+    throw error(
+        "--eager with --quota {} on {} devices: there is one round only, whose gradients are sent "
+        "at once anyway; use a --quota of at most {}",
+        options.quota, devices, devices - 1);
+  }
+  if (options.quota == 0) options.quota = options.eager ? (devices + 1) / 2 : devices;
+  return options;
+}
+
+BackwardRounds::BackwardRounds(const Net& net, const FcChain& chain,
+                               const std::vector<Interval>& rows, FcParallelOptions options)
+    : options_(completed(options, static_cast<int>(rows.size()))) {
+  const int devices = static_cast<int>(rows.size());
   require_few_rounds(net.layer(chain.linear.front()), chain.linear.size(), devices, options_);
-  const Interval batch{0, net.batch};
-  const auto rows = [&](int64_t device) { return share(net.batch, devices, int(device)); };
+  const Interval batch{rows.front().begin, rows.back().end};
   std::vector<ReduceScatter> received{{0, batch, ""}};  // the gradients of the loss
   for (auto layer = chain.linear.rbegin(); layer != chain.linear.rend(); ++layer) {
     const bool is_last = *layer == chain.linear.back();
@@ -61,7 +67,8 @@ BackwardRounds::BackwardRounds(const Net& net, const FcChain& chain, int devices
         round.received = scatter;
         round.parts = {first, std::min(devices, first + options_.quota)};
         round.rows =
-            is_last ? Interval{rows(first).begin, rows(round.parts.end - 1).end} : scatter.rows;
+            is_last ? Interval{rows[size_t(first)].begin, rows[size_t(round.parts.end) - 1].end}
+                    : scatter.rows;
       }
     }
     repetitions_[*layer] = is_last ? 1 : int(rounds.size() / received.size());

@@ -1,5 +1,5 @@
-// A column-parallel linear layer on all devices: each has some of the layer's neurons, with their
-// weights, and goes over the whole batch.
+// A column-parallel linear layer on a group of devices: each has some of the layer's neurons, with
+// their weights, and goes over all rows of the group.
 //   forward   The parts of the input are all-gathered, and each device multiplies each part as soon
 //             as it has arrived: its own first, then those of the following devices in turn. The
 //             first layer's input comes from data-parallel layers, so its parts are rows. Those of
@@ -13,8 +13,8 @@
 #include <functional>
 #include <string>
 
-#include "core/schedule/strategies/common/fc_chain.h"
-#include "core/schedule/strategies/fc_parallel/slices.h"
+#include "core/schedule/strategies/composed/fc_chain.h"
+#include "core/schedule/strategies/composed/slices.h"
 
 namespace tandem {
 
@@ -33,14 +33,15 @@ class ColumnParallelLinear {
   void emit_scatter_gradient();
 
  private:
-  [[nodiscard]] int devices() const { return builder_.devices(); }
+  [[nodiscard]] const ArrivalOrder& group() const { return slices_.group(); }
+  [[nodiscard]] const std::vector<int>& members() const { return slices_.members(); }
   [[nodiscard]] CopySegment input_rows(int source, int target);
   [[nodiscard]] PlanBinding product(int device, int owner, Interval rows);
   void emit_round(int device, const Round& round);
   [[nodiscard]] Region output_gradient(int device, const Round& round);
   void emit_input_gradient(const Round& round, PlanBinding use, const std::string& suffix);
   void emit_reduce_scatter(const ReduceScatter& scatter);
-  void emit_reduce_rows(int device, const ReduceScatter& scatter);
+  void emit_reduce_rows(const ReduceScatter& scatter);
   enum class Direction { to_slices, to_rows };
   void rearrange_output(const std::string& label, Stage stage, int device, const Region& whole,
                         const std::function<Region(int owner)>& slice_of, Direction direction);
