@@ -7,7 +7,7 @@ cores=$(nproc)
 
 packages=(g++ cmake ninja-build ccache libtbb-dev libfmt-dev libdnnl-dev ocl-icd-opencl-dev
   libhwy-dev libopencv-core-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libturbojpeg0-dev libjpeg-dev libgif-dev libheif-dev libpng-dev
-  libzip-dev libcurl4-openssl-dev
+  libicu-dev libzip-dev libcurl4-openssl-dev
   libcli11-dev nlohmann-json3-dev libprotobuf-dev protobuf-compiler libgtest-dev libgmock-dev libbenchmark-dev pkg-config
   libopenmpi-dev openmpi-bin)
 

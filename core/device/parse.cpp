@@ -71,28 +71,83 @@ double parse_quantity(const std::string& where, const std::string& field, const 
               value, fmt::join(names, ", "), example);
 }
 
+std::string lower_case(std::string text) {
+  for (char& c : text) c = characters::lower(c);
+  return text;
+}
+
+// The known kind that a word means: in any case, and for GPUs what people call them.
+std::string kind_of(const std::string& word, const std::vector<std::string>& kinds) {
+  constexpr const char* gpus = "cuda";
+  const auto is_known = [&](const std::string& kind) {
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  };
+  const std::string small = lower_case(word);
+  if (is_known(word)) return word;
+  if (is_known(small)) return small;
+  const bool is_gpu = small == "gpu" || small == "gpus" || small == "nvidia" || small == gpus;
+  return is_gpu && is_known(gpus) ? gpus : "";
+}
+
+// "0" and "0,1" are how others name GPUs.
+std::string hint_of(const std::string& text, const std::string& kind,
+                    const std::vector<std::string>& kinds) {
+  const std::string small = lower_case(kind);
+  if (small.starts_with("gpu") || small == "nvidia") return " (GPUs need the backend 'cuda')";
+  const bool is_number = !text.empty() && text.find_first_not_of("0123456789,") == text.npos;
+  return is_number ? fmt::format(" (did you mean 'cuda:{}'?)", text) : did_you_mean(kind, kinds);
+}
+
+// KIND:all
+std::vector<int32_t> all_devices(const std::string& text, const DeviceSpec& spec,
+                                 const std::function<int(const std::string&)>& count_all) {
+  if (spec.is_counted) {
+    throw error(
+        "devices '{}': {}", text,
+        spec.kind == default_kind
+            ? "a cpu device computes on all cores: write cpu, or cpu:2 for two that share them"
+            : fmt::format("there are as many as you say, as in {}:4", spec.kind));
+  }
+  // Without any, the first one is asked for, and the backend says what is missing.
+  std::vector<int32_t> ordinals(size_t(std::max(1, count_all(spec.kind))));
+  std::iota(ordinals.begin(), ordinals.end(), 0);
+  return ordinals;
+}
+
 }  // namespace
 
 DeviceSpec parse_devices(const std::string& text, const Registry& registry) {
-  return parse_devices(text, registry.backends(), [&](const std::string& kind) {
-    return registry.backend(kind).counted_devices != 0;
-  });
+  const auto count_all = [&](const std::string& kind) {
+    int32_t count = 0;
+    const bool is_known = registry.backend(kind).count(&count) == TANDEM_OK;
+    return is_known ? std::min(count, max_devices) : 0;
+  };
+  return parse_devices(
+      text, registry.backends(),
+      [&](const std::string& kind) { return registry.backend(kind).counted_devices != 0; },
+      count_all);
 }
 
 DeviceSpec parse_devices(const std::string& text, const std::vector<std::string>& kinds,
-                         const std::function<bool(const std::string&)>& is_counted) {
+                         const std::function<bool(const std::string&)>& is_counted,
+                         const std::function<int(const std::string&)>& count_all) {
   const size_t colon = text.find(':');
   DeviceSpec spec;
-  spec.kind = text.substr(0, colon);
-  if (std::find(kinds.begin(), kinds.end(), spec.kind) == kinds.end()) {
-    throw error("devices '{}': unknown kind '{}'{}; known here: {}", text, spec.kind,
-                did_you_mean(spec.kind, kinds), fmt::join(kinds, ", "));
+  const std::string word = text.substr(0, colon);
+  spec.kind = kind_of(word, kinds);
+  if (spec.kind.empty()) {
+    throw error("devices '{}': unknown kind '{}'{}; known here: {}", text, word,
+                hint_of(text, word, kinds), fmt::join(kinds, ", "));
   }
   spec.is_counted = is_counted(spec.kind);
   if (colon == std::string::npos) return spec;
   const std::string which = text.substr(colon + 1);
-  spec.ordinals =
-      spec.is_counted ? parse_count(text, spec.kind, which) : parse_ids(text, spec.kind, which);
+  if (lower_case(which) == "all") {
+    spec.ordinals = all_devices(text, spec, count_all);
+  } else {
+    spec.ordinals =
+        spec.is_counted ? parse_count(text, spec.kind, which) : parse_ids(text, spec.kind, which);
+  }
   return spec;
 }
 

@@ -22,14 +22,15 @@ struct DeviceSpec {
   [[nodiscard]] int count() const { return static_cast<int>(ordinals.size()); }
 };
 
-// "KIND", "KIND:4", "KIND:0,1": a kind, and how many devices or which, as its backend's
-// counted_devices says. Errors: an unknown kind, with the known ones; what is no number of
-// devices or no list; a backend that does not load.
+// "KIND", "KIND:4", "KIND:0,1", "KIND:all": a kind, in any case and "gpu" for "cuda", and how many
+// devices or which, as its backend's counted_devices says. Errors: an unknown kind, with the known
+// ones; what is no number of devices or no list; a backend that does not load.
 [[nodiscard]] DeviceSpec parse_devices(const std::string& text, const Registry& registry);
-// The same where these are the kinds; `is_counted` is asked for one of them.
+// The same where these are the kinds; `is_counted` and `count_all` are asked for one of them.
 [[nodiscard]] DeviceSpec parse_devices(const std::string& text,
                                        const std::vector<std::string>& kinds,
-                                       const std::function<bool(const std::string&)>& is_counted);
+                                       const std::function<bool(const std::string&)>& is_counted,
+                                       const std::function<int(const std::string&)>& count_all);
 // "sim:4", for parse_devices().
 [[nodiscard]] std::string simulated_devices(int count);
 [[nodiscard]] std::string to_string(const DeviceSpec& spec);

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/base/files/plain_text_file.h"
 #include "core/base/text/strings.h"
 #include "core/device/parse.h"
 #include "core/model/file/adapted.h"
@@ -19,6 +20,7 @@
 #include "core/run/weights/published.h"
 #include "core/schedule/strategies/strategies.h"
 #include "include/tandem/predict.h"
+#include "plugins/composed.h"
 
 namespace tandem {
 namespace {
@@ -50,9 +52,9 @@ void require_class_name(const fs::path& file, const std::string& name) {
 std::vector<std::string> read_class_names(const fs::path& file) {
   std::vector<std::string> names;
   std::set<std::string> seen;
-  for (const std::string& line : split(read_text_file(file, "file of class names"), '\n')) {
-    const std::string name = line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
-    if (name.empty()) continue;
+  for (const std::string& line : split(read_plain_text(file, "file of class names"), '\n')) {
+    const std::string name = plain_name(line);
+    if (without_blanks(name).empty()) continue;
     require_class_name(file, name);
     if (!seen.insert(name).second) {
       throw error("--classes '{}': class '{}' is there twice", file.string(), name);

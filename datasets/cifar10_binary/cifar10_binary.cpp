@@ -23,7 +23,6 @@ std::vector<std::string> class_names_beside(const fs::path& folder) {
   const fs::path meta = folder / "batches.meta.txt";
   std::istringstream file(is_file(meta) ? picture::text_of_file(meta.string()) : "");
   for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
     if (!line.empty()) names.push_back(picture::as_utf8(line));
   }
   if (names.size() == 10) return names;

@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "datasets/image_folder/class_check.h"
 #include "datasets/image_folder/folder.h"
 #include "datasets/picture/classes.h"
 #include "datasets/picture/names.h"
@@ -17,6 +18,7 @@ namespace {
 using picture::as_utf8;
 using picture::choose_held_out;
 using picture::did_you_mean;
+using picture::extension_of;
 using picture::list_of;
 
 namespace fs = std::filesystem;
@@ -24,7 +26,11 @@ namespace fs = std::filesystem;
 class Lister {
  public:
   explicit Lister(const ListingOptions& options)
-      : options_(options), layout_(find_layout(options.source)) {}
+      : options_(options),
+        layout_(find_layout(options.source, options.classes_only)),
+        folders_(layout_) {
+    listing_.notes = layout_.notes;
+  }
 
   Listing list() {
     const std::string& split = options_.split;
@@ -87,31 +93,34 @@ class Lister {
     for (const std::string& name : options_.class_names) add_class(name);
     if (!listing_.class_names.empty()) return;
     require_train();
-    for (const std::string& folder : read_entries(layout_.train).folders)
+    for (const std::string& folder : folders_.class_folders(layout_.train))
       add_class(as_utf8(folder));
     check_class_count();
   }
 
   std::vector<ClassFolder> read_training_classes() {
     std::vector<ClassFolder> classes = read_tree(layout_.train);
+    if (!options_.classes_only) require_classes(classes);
     for (const std::string& name : options_.class_names) add_class(name);
     if (listing_.class_names.empty()) {
       for (const ClassFolder& one : classes) {
         if (label_of(one.name) >= 0) {
           throw sdk::invalid("two class folders are called '", one.name,
-                             "', once as UTF-8 and once as Latin-1: rename one");
+                             "', which differ in bytes alone (accents, blanks, UTF-8 and Latin-1): "
+                             "rename one");
         }
         add_class(one.name);
       }
     }
     check_class_count();
+    listing_.note_similar_classes();
     for (const ClassFolder& one : classes) {
       if (!one.files.empty()) continue;
       throw sdk::invalid("class folder '", inside(layout_.train, one.name), "' holds no image",
                          one.other_files.empty()
                              ? std::string(" (it is empty)")
                              : sdk::text(" (only ", text_of(one.other_files), ")"),
-                         "; add images or remove the folder");
+                         "; add images, or keep the folder elsewhere");
     }
     check_known(layout_.train, classes);
     return classes;
@@ -119,13 +128,13 @@ class Lister {
 
   // The class folders of a tree with at least one image.
   std::vector<ClassFolder> read_tree(const fs::path& tree) {
-    std::vector<ClassFolder> classes = read_classes(tree);
+    std::vector<ClassFolder> classes = folders_.read_classes(tree);
     const std::string where = inside(tree, "");
     if (classes.empty()) {
       const int64_t images = read_entries(tree).images;
       if (images == 0) throw sdk::invalid(where, "holds no images; ", expected_layout);
-      throw sdk::invalid(where, "holds ", images, " images but no class folders; ",
-                         expected_layout);
+      throw sdk::invalid(where, "holds ", images, " images but no class folders; ", expected_layout,
+                         list_beside(tree));
     }
     size_t images = 0;
     for (const ClassFolder& one : classes) {
@@ -136,6 +145,18 @@ class Lister {
     const std::string others =
         left_out_.empty() ? "" : sdk::text(" (only ", text_of(left_out_), ")");
     throw sdk::invalid(where, "holds no images", others, "; ", expected_layout);
+  }
+
+  // Where pictures are in one folder, their classes often are in a list beside it.
+  [[nodiscard]] std::string list_beside(const fs::path& tree) const {
+    std::error_code failure;
+    for (fs::directory_iterator at(options_.source, failure), end; !failure && at != end;
+         at.increment(failure)) {
+      if (extension_of(at->path().filename().string()) != ".csv") continue;
+      return sdk::text("; if '", at->path().string(), "' has the classes, give it as --data, with ",
+                       "--data-option root=", tree.string());
+    }
+    return ", or a list of the images and their classes (CSV: path,label)";
   }
 
   void check_class_count() const {
@@ -211,7 +232,7 @@ class Lister {
     return found == labels_.end() ? -1 : found->second;
   }
   void add_class(const std::string& name) {
-    labels_.try_emplace(name, static_cast<int64_t>(listing_.class_names.size()));
+    labels_.try_emplace(as_utf8(name), static_cast<int64_t>(listing_.class_names.size()));
     listing_.class_names.push_back(name);
   }
 
@@ -230,10 +251,12 @@ class Lister {
     int64_t count = 0;
     for (const auto& [extension, files] : left_out_) count += files;
     if (count > 0) listing_.note(count, " files are no images and left out: ", text_of(left_out_));
+    for (const std::string& line : folders_.notes()) listing_.note(line);
   }
 
   const ListingOptions& options_;
   Layout layout_;
+  FolderReader folders_;
   Listing listing_;
   std::unordered_map<std::string, int64_t> labels_;  // of the classes, by name
   std::map<std::string, int64_t> left_out_;
@@ -260,9 +283,20 @@ Listing list_paths(const ListingOptions& options) {
 }  // namespace
 
 ImageFolder::ImageFolder(const tandem_dataset_request& request, const sdk::Attributes& attributes) {
-  const ListingOptions options = listing_options(request, attributes);
+  ListingOptions options = listing_options(request, attributes);
+  options.classes_only = attributes.text("layout") == "classes";
   begin(request, attributes,
         options.split == "predict" ? list_paths(options) : Lister(options).list());
+}
+
+std::vector<sdk::Parameter> ImageFolder::parameters() {
+  constexpr const char* block = "image_folder_param";
+  std::vector<sdk::Parameter> parameters = parameters_of(block);
+  parameters.push_back(sdk::word(block, "layout")
+                           .one_of("auto|classes")
+                           .by_default("auto")
+                           .help("classes: every folder is a class, whatever its name"));
+  return parameters;
 }
 
 }  // namespace tandem::image_folder

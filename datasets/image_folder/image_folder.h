@@ -20,7 +20,7 @@ class ImageFolder : public ImageSet {
   static const char* help() {
     return "a folder of images: a folder for each class, or train/ and val/ with such folders";
   }
-  static std::vector<sdk::Parameter> parameters() { return parameters_of("image_folder_param"); }
+  static std::vector<sdk::Parameter> parameters();
   static void pack(const tandem_pack_request& request) { write_pack_of<ImageFolder>(request); }
 };
 

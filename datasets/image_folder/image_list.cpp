@@ -9,9 +9,11 @@
 #include <unordered_map>
 
 #include "datasets/image_folder/list_file.h"
+#include "datasets/image_folder/list_paths.h"
 #include "datasets/picture/classes.h"
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
+#include "datasets/picture/split_names.h"
 
 namespace tandem::image_folder {
 namespace {
@@ -29,17 +31,49 @@ struct ListOptions {
   std::string classes;  // a file with a class name on each line, for lists with numbers; "": none
 };
 
-// The file of a split in a folder of lists; "" if there is none.
-std::string list_of_split(const std::string& folder, const std::string& split) {
-  std::vector<std::string> names{split};
-  if (split == "val") names.insert(names.end(), {"valid", "validation"});
-  for (const std::string& name : names) {
-    for (const char* extension : {".txt", ".csv", ".lst", ".list"}) {
-      const fs::path file = fs::path(folder) / (name + extension);
-      if (picture::path_status(file).is_file()) return file.string();
+bool has_list_extension(const std::string& name) {
+  static constexpr std::array known{".txt", ".csv", ".tsv", ".lst", ".list"};
+  return std::find(known.begin(), known.end(), extension_of(name)) != known.end();
+}
+
+// The files of a split in a folder of lists, in order: train.txt, Training_list.csv.
+std::vector<std::string> lists_of_split(const std::string& folder, const std::string& split) {
+  std::vector<std::string> files;
+  std::error_code failure;
+  for (fs::directory_iterator at(folder, failure), end; !failure && at != end;
+       at.increment(failure)) {
+    const std::string name = at->path().filename().string();
+    const std::string stem = at->path().stem().string();
+    if (has_list_extension(name) && picture::split_of_name(stem) == split &&
+        picture::path_status(at->path().string()).is_file()) {
+      files.push_back(at->path().string());
     }
   }
-  return "";
+  std::sort(files.begin(), files.end(), natural_less);
+  return files;
+}
+
+// "" if there is none. Refusal for two.
+std::string list_of_split(const std::string& folder, const std::string& split) {
+  std::vector<std::string> files = lists_of_split(folder, split);
+  if (files.empty()) return "";
+  if (files.size() == 1) return files[0];
+  throw sdk::invalid(list_of(files), " would all be the list of the split '", split,
+                     "': call the one that is meant otherwise than the others, or give a single "
+                     "list as --data");
+}
+
+// A folder of a training split, which is read rather than lists beside it.
+bool has_split_folder(const std::string& source) {
+  std::error_code failure;
+  for (fs::directory_iterator at(source, failure), end; !failure && at != end;
+       at.increment(failure)) {
+    const std::string name = at->path().filename().string();
+    if (picture::split_of_name(name) == "train" && picture::path_status(at->path()).is_folder()) {
+      return true;
+    }
+  }
+  return false;
 }
 
 constexpr size_t checked_files = 10;  // must not all be missing
@@ -49,7 +83,6 @@ std::vector<std::string> read_class_names(const std::string& file) {
   std::vector<std::string> names;
   std::set<std::string> seen;
   for (std::string line; std::getline(stream, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
     const std::string name = as_utf8(line);
     const auto where = [&] { return sdk::text(file, ":", names.size() + 1, ": "); };
     if (name.empty()) throw sdk::invalid(where(), "is empty, but every line names a class");
@@ -77,6 +110,7 @@ class FileLister {
     } else {
       list_file(split);
     }
+    find_files(listing_, root());
     require_images(split);
     return std::move(listing_);
   }
@@ -174,12 +208,13 @@ class FileLister {
       names.assign(distinct.begin(), distinct.end());
       std::sort(names.begin(), names.end(), natural_less);
     }
+    listing_.note_similar_classes();
     if (names.size() < 2) {
       throw sdk::invalid("there is one class only, '", names[0],
                          "'; a classifier needs at least two");
     }
     for (size_t i = 0; i < names.size(); ++i) {
-      numbers_.emplace(names[i], static_cast<int64_t>(i));
+      numbers_.emplace(as_utf8(names[i]), static_cast<int64_t>(i));
     }
   }
 
@@ -219,9 +254,11 @@ class FileLister {
       listing_.images.push_back({entry.path, label_of(entry)});
       return;
     }
-    const fs::path root =
-        options_.root.empty() ? fs::path(file_).parent_path() : fs::path(options_.root);
-    listing_.images.push_back({(root / path).string(), label_of(entry)});
+    listing_.images.push_back({(root() / path).string(), label_of(entry)});
+  }
+
+  [[nodiscard]] fs::path root() const {
+    return options_.root.empty() ? fs::path(file_).parent_path() : fs::path(options_.root);
   }
 
   // Single missing files are skipped later. If all are missing, the paths begin elsewhere.
@@ -268,14 +305,11 @@ std::vector<sdk::Parameter> ImageList::parameters() {
 }
 
 bool ImageList::recognizes(const std::string& source) {
-  static constexpr std::array known{".txt", ".csv", ".lst", ".list"};
   const PathStatus status = picture::path_status(source);
   if (status.is_folder()) {
-    return !list_of_split(source, "train").empty() &&
-           !picture::path_status(fs::path(source) / "train").is_folder();
+    return !lists_of_split(source, "train").empty() && !has_split_folder(source);
   }
-  const std::string extension = extension_of(fs::path(source).filename().string());
-  return status.exists() && std::find(known.begin(), known.end(), extension) != known.end();
+  return status.exists() && has_list_extension(fs::path(source).filename().string());
 }
 
 }  // namespace tandem::image_folder

@@ -7,6 +7,8 @@
 
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
+#include "datasets/picture/split_names.h"
+#include "plugins/plain_text.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
@@ -31,10 +33,7 @@ sdk::Refusal wrong(const Line& place, const Parts&... parts) {
 }
 
 std::string_view trimmed(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
+  return without_blanks(text);
 }
 
 ListEntry caffe_entry(std::string_view line, const Line& place) {
@@ -115,10 +114,8 @@ Columns columns_of(const std::vector<std::string>& first) {
 }
 
 std::string split_of(const std::string& text, const Line& place) {
-  const std::string small = lower_case(text);
-  if (small == "train" || small == "val" || small == "test") return small;
-  if (small == "valid" || small == "validation") return "val";
-  if (small == "training") return "train";
+  const std::string split = picture::split_of_name(text);
+  if (!split.empty()) return split;
   throw wrong(place, "the split '", beginning_of(text), "' is not one of train, val, test");
 }
 
@@ -163,7 +160,8 @@ class CsvReader {
 };
 
 bool is_csv(const std::string& file) {
-  return extension_of(std::filesystem::path(file).filename().string()) == ".csv";
+  const std::string extension = extension_of(std::filesystem::path(file).filename().string());
+  return extension == ".csv" || extension == ".tsv";
 }
 
 }  // namespace
@@ -172,7 +170,9 @@ ListFile parse_list(const std::string& text, const std::string& file) {
   ListFile list;
   list.numbered = !is_csv(file);
   CsvReader csv;
-  std::string_view rest = text;
+  // In CSV a path keeps its blanks, as commas divide the fields.
+  const std::string plain = list.numbered ? with_plain_blanks(text) : text;
+  std::string_view rest = plain;
   for (int64_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const Line place{file, number};

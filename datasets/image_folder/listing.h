@@ -17,6 +17,7 @@ struct ListingOptions {
   std::vector<std::string> class_names;  // of the model; empty: those of the training split
   double val_fraction = 0.2;
   uint64_t seed = 1;
+  bool classes_only = false;  // all folders are classes, whatever their names
 };
 
 struct Image {
@@ -36,6 +37,8 @@ struct Listing {
   }
   // Notes the classes without an image. `where`: as "val/ ".
   void note_missing_classes(const std::string& where);
+  // Notes two classes whose names differ in the case of letters alone.
+  void note_similar_classes();
 };
 
 }  // namespace tandem::image_folder

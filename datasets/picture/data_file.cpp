@@ -1,7 +1,9 @@
 #include "datasets/picture/data_file.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "plugins/plain_text.h"
 #include "plugins/sdk.h"
 
 namespace tandem::picture {
@@ -37,7 +39,7 @@ void DataFile::require_stored() const {
 // In pieces, as a hole in the file has zero bytes: it is refused before it takes memory.
 std::string text_of_file(const std::string& path) {
   constexpr int64_t max_bytes = int64_t{1} << 32;
-  constexpr int64_t piece_bytes = int64_t{1} << 20;
+  constexpr int64_t piece_bytes = int64_t{1} << 20, max_utf16_bytes = int64_t{1} << 28;
   const DataFile file(path);
   if (file.size() > max_bytes) throw sdk::invalid(path, ": is over 4 GiB");
   std::string text;
@@ -49,12 +51,11 @@ std::string text_of_file(const std::string& path) {
       throw sdk::invalid(path, ": became shorter while it was read");
     }
     const size_t zero = text.find('\0', begin);
-    if (zero == std::string::npos) continue;
+    if (zero == std::string::npos || (is_utf16(text) && at < max_utf16_bytes)) continue;
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(zero), '\n');
     throw sdk::invalid(path, ":", line, ": contains a zero byte: this is no text file");
   }
-  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // as some editors begin a file
-  return text;
+  return plain_text(std::move(text));
 }
 
 }  // namespace tandem::picture

@@ -34,8 +34,8 @@ class DataFile {
   RegularFile file_;
 };
 
-// A text file of at most 4 GiB, without a byte order mark. Refusal as DataFile's, and for a file
-// with a zero byte.
+// A text file of at most 4 GiB, as plain_text() of plugins/plain_text.h has it. Refusal as
+// DataFile's, and for a file with a zero byte that is not UTF-16.
 [[nodiscard]] std::string text_of_file(const std::string& path);
 
 }  // namespace tandem::picture

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "plugins/composed.h"
+
 namespace tandem::picture {
 namespace {
 
@@ -11,7 +13,7 @@ constexpr size_t listed = 8;
 }  // namespace
 
 std::string as_utf8(const std::string& name) {
-  if (is_utf8(name)) return name;
+  if (is_utf8(name)) return plain_name(name);
   std::string result;
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
@@ -22,7 +24,7 @@ std::string as_utf8(const std::string& name) {
       result += static_cast<char>(0x80U | (byte & 0x3fU));
     }
   }
-  return result;
+  return plain_name(result);
 }
 
 std::string beginning_of(std::string_view text) {
@@ -52,8 +54,9 @@ bool has_word(std::string_view name, std::string_view word) {
 }
 
 bool is_litter(std::string_view name) {
-  static constexpr std::array known{"__macosx",   "thumbs.db",    "desktop.ini", "@eadir",
-                                    "lost+found", "$recycle.bin", "ehthumbs.db", "__pycache__"};
+  static constexpr std::array known{"__macosx",   "thumbs.db",    "desktop.ini",    "@eadir",
+                                    "lost+found", "$recycle.bin", "ehthumbs.db",    "__pycache__",
+                                    "wandb",      "mlruns",       "lightning_logs", "work_dirs"};
   const std::string small = lower_case(name);
   return name.starts_with('.') || std::find(known.begin(), known.end(), small) != known.end();
 }

@@ -10,7 +10,8 @@
 
 namespace tandem::picture {
 
-// Dot-files and what operating systems leave behind (__MACOSX, Thumbs.db, ...): never data.
+// Dot-files and what operating systems and trainers leave behind (__MACOSX, Thumbs.db, wandb, ...):
+// never data.
 [[nodiscard]] bool is_litter(std::string_view name);
 // ASCII letters only.
 [[nodiscard]] std::string lower_case(std::string_view text);
@@ -21,7 +22,8 @@ namespace tandem::picture {
 // " (did you mean 'cat'?)", or "" if nothing in `known` is near `name`.
 [[nodiscard]] std::string did_you_mean(std::string_view name,
                                        const std::vector<std::string>& known);
-// The name itself; if its bytes are not UTF-8, they are read as Latin-1.
+// A name as people see it: in UTF-8, as Latin-1 if its bytes are not; with composed letters, plain
+// blanks and none at its ends. Names are compared in this form.
 [[nodiscard]] std::string as_utf8(const std::string& name);
 // Whether the letters and digits of a name have this word, in any case: "a_Test-1.b" has "test".
 [[nodiscard]] bool has_word(std::string_view name, std::string_view word);

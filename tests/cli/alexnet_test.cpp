@@ -79,7 +79,7 @@ TEST(AlexNetApp, RefusesBadInputInOneLine) {
   EXPECT_THAT(app_refusal("--epochs 3"), HasSubstr("--data"));
   EXPECT_THAT(app_refusal("--precision half"),
               HasSubstr("there are float32, tf32, bfloat16 and float16"));
-  EXPECT_THAT(app_refusal(small + "--devices gpu"), HasSubstr("'gpu'"));
+  EXPECT_THAT(app_refusal(small + "--devices tpu"), HasSubstr("'tpu'"));
   EXPECT_THAT(app_refusal(small + "--devices cpu:8"), HasSubstr("8 devices"));
   EXPECT_THAT(app_refusal(small + "--strategy two_phases"), HasSubstr("did you mean 'two_phase'?"));
   EXPECT_THAT(app_refusal(small + "--paced nowhere.csv"), HasSubstr("nowhere.csv"));

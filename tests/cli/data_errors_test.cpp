@@ -65,7 +65,7 @@ TEST(DataErrors, AnEmptyClassIsNamed) {
   desk.make_folder("images/train/green");
   EXPECT_THAT(refusal_of(desk, "images"),
               AllOf(HasSubstr("data 'images'"), HasSubstr("'train/green' holds no image"),
-                    HasSubstr("add images or remove the folder")));
+                    HasSubstr("add images, or keep the folder elsewhere")));
 }
 
 TEST(DataErrors, AnUnknownClassIsNamedWithTheKnownOnes) {

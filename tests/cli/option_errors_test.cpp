@@ -157,7 +157,7 @@ TEST(OptionErrors, AnUnknownStrategyGivesTheNearName) {
 }
 
 TEST(OptionErrors, AnUnknownDeviceGivesTheKnownKinds) {
-  EXPECT_THAT(refusal_of_options("--devices gpu"), AllOf(HasSubstr("'gpu'"), HasSubstr("cpu")));
+  EXPECT_THAT(refusal_of_options("--devices tpu"), AllOf(HasSubstr("'tpu'"), HasSubstr("cpu")));
   EXPECT_THAT(refusal_of_options("--devices cpu:0"),
               AllOf(HasSubstr("cpu:0"), HasSubstr("from 1 to")));
   EXPECT_THAT(refusal_of_options("--devices cpu:x"), HasSubstr("cpu:x"));

@@ -148,7 +148,7 @@ TEST(TortureFolder, AFolderNameInLatin1BecomesUtf8) {
   EXPECT_THAT(data.class_names(), testing::ElementsAre("caf\xc3\xa9", "th\xc3\xa9"));
   EXPECT_EQ(get(data).status, SampleStatus::good);
   test::fill_class(folder, "caf\xc3\xa9", 5);
-  EXPECT_THAT(test::refusal(options), HasSubstr("once as UTF-8 and once as Latin-1"));
+  EXPECT_THAT(test::refusal(options), HasSubstr("which differ in bytes alone"));
 }
 
 TEST(TortureFolder, BytesChangedAtRandomCostAFileWithoutOutput) {

@@ -11,8 +11,9 @@ using testing::HasSubstr;
 
 // A backend whose devices are counted, and one whose devices are named by number.
 DeviceSpec parsed(const std::string& text) {
-  return parse_devices(text, {"cpu", "cuda", "sim"},
-                       [](const std::string& kind) { return kind != "cuda"; });
+  return parse_devices(
+      text, {"cpu", "cuda", "sim"}, [](const std::string& kind) { return kind != "cuda"; },
+      [](const std::string&) { return 3; });
 }
 
 std::string refusal(const std::string& text) {
@@ -49,9 +50,48 @@ TEST(Devices, AreCountedWhereTheirBackendSaysSo) {
 }
 
 TEST(Devices, AnUnknownKindNamesTheKnownOnes) {
-  EXPECT_THAT(refusal("gpu:2"), AllOf(HasSubstr("gpu:2"), HasSubstr("cpu, cuda, sim")));
+  EXPECT_THAT(refusal("tpu:2"), AllOf(HasSubstr("tpu:2"), HasSubstr("cpu, cuda, sim")));
   EXPECT_THAT(refusal("cud"), HasSubstr("did you mean 'cuda'"));
   EXPECT_THAT(refusal(""), HasSubstr("unknown kind ''"));
+}
+
+TEST(Devices, AGpuIsKnownByItsUsualNamesInAnyCase) {
+  for (const char* text : {"gpu", "GPU", "gpus", "CUDA", "Cuda", "nvidia"}) {
+    EXPECT_EQ(to_string(parsed(text)), "cuda:0") << text;
+  }
+  EXPECT_EQ(to_string(parsed("GPU:1,2")), "cuda:1,2");
+  EXPECT_EQ(to_string(parsed("CPU:2")), "cpu:2");
+  EXPECT_EQ(to_string(parsed("Sim:4")), "sim:4");
+}
+
+TEST(Devices, AllGpusAreAsManyAsThereAre) {
+  for (const char* text : {"cuda:all", "gpu:ALL", "CUDA:all"}) {
+    EXPECT_EQ(to_string(parsed(text)), "cuda:0,1,2") << text;
+  }
+  EXPECT_THAT(refusal("cpu:all"), HasSubstr("a cpu device computes on all cores: write cpu"));
+  EXPECT_THAT(refusal("sim:all"), HasSubstr("as in sim:4"));
+}
+
+TEST(Devices, AllIsOneWhereThereIsNoneSoThatTheBackendSaysWhy) {
+  const DeviceSpec spec = parse_devices(
+      "cuda:all", {"cpu", "cuda"}, [](const std::string&) { return false; },
+      [](const std::string&) { return 0; });
+  EXPECT_THAT(spec.ordinals, ElementsAre(0));
+}
+
+TEST(Devices, AGpuIsNeverMistakenForACpu) {
+  const auto without_gpus = [](const std::string& text) {
+    return test::message_of([&] {
+      static_cast<void>(parse_devices(
+          text, {"cpu", "sim"}, [](const std::string&) { return true; },
+          [](const std::string&) { return 1; }));
+    });
+  };
+  for (const char* text : {"gpu", "GPUs:0", "nvidia"}) {
+    EXPECT_THAT(without_gpus(text), AllOf(HasSubstr("GPUs need the backend 'cuda'"),
+                                          HasSubstr("known here: cpu, sim")));
+  }
+  EXPECT_THAT(refusal("0,1"), HasSubstr("did you mean 'cuda:0,1'?"));
 }
 
 TEST(Devices, ABadNumberIsNamedWithWhatWouldBeRight) {

@@ -8,7 +8,8 @@ void options(std::string_view bytes) {
   const std::string text(bytes);
   accepts([&] {
     const auto is_counted = [](const std::string& kind) { return kind != "cuda"; };
-    const DeviceSpec spec = parse_devices(text, {"cpu", "cuda", "sim"}, is_counted);
+    const auto count_all = [](const std::string&) { return 2; };
+    const DeviceSpec spec = parse_devices(text, {"cpu", "cuda", "sim"}, is_counted, count_all);
     if (spec.count() < 1 || spec.count() > max_devices) fail("an impossible number of devices");
   });
   accepts([&] { (void)parse_link(text); });

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/base/files/plain_text_file.h"
 #include "core/base/text/strings.h"
 
 namespace tandem {
@@ -28,7 +29,7 @@ std::optional<std::string> renamed(const std::string& name, const NameRule& rule
 
 NameRules read_name_rules(const fs::path& file) {
   NameRules result;
-  std::istringstream lines(read_text_file(file));
+  std::istringstream lines(read_plain_text(file));
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;

@@ -7,6 +7,7 @@
 
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
+#include "plugins/plain_text.h"
 
 namespace tandem {
 
@@ -18,9 +19,6 @@ bool is_digit(char c) {
 }
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
 }
 
 std::string byte_name(char c) {
@@ -53,11 +51,7 @@ std::string describe(const Token& token) {
 class Lexer {
  public:
   // `text` must outlive the lexer; `file` is used in messages only.
-  Lexer(const std::string& text, const std::string& file) : text_(text), file_(file) {
-    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-    if (text_.starts_with(byte_order_mark)) text_.remove_prefix(byte_order_mark.size());
-    next();
-  }
+  Lexer(const std::string& text, const std::string& file) : text_(text), file_(file) { next(); }
 
   [[nodiscard]] const Token& peek() const { return token_; }
   Token take() {
@@ -83,9 +77,11 @@ class Lexer {
   }
 
   void skip_space() {
-    while (!at_end() && (is_space(here()) || here() == '#')) {
-      if (advance() != '#') continue;
-      while (!at_end() && here() != '\n') advance();
+    while (!at_end()) {
+      size_t bytes = plain::blank_bytes(text_, position_);
+      if (here() == '#') bytes = std::min(text_.find('\n', position_), text_.size()) - position_;
+      if (bytes == 0) break;
+      while (bytes-- > 0) advance();
     }
   }
 
@@ -327,7 +323,7 @@ Message read_text_format(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, failure)) {
     throw error("'{}' is a folder, but a text file (.prototxt) is needed", path.string());
   }
-  return parse_text_format(read_text_file(path), path.string());
+  return parse_text_format(plain_text(read_text_file(path)), path.string());
 }
 
 std::string write_text_format(const Message& message) {

@@ -7,8 +7,10 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/base/files/plain_text_file.h"
 #include "core/base/text/strings.h"
 #include "core/model/file/classes.h"
+#include "plugins/composed.h"
 
 namespace tandem {
 namespace {
@@ -47,23 +49,24 @@ std::vector<float> balanced_weights(const Dataset& training) {
 std::vector<float> weights_of_file(const std::string& path, const Dataset& training) {
   std::istringstream file;
   try {
-    file.str(read_text_file(path));
+    file.str(read_plain_text(path));
   } catch (const Error& failure) {
     throw error("class weights '{}': neither 'balanced', nor numbers as 1,2,0.5, nor a file: {}",
                 path, failure.what());
   }
-  const std::vector<std::string> names = training.class_names();
+  std::vector<std::string> names = training.class_names();
+  for (std::string& name : names) name = plain_name(name);
   std::map<std::string, float> found;
   int64_t number = 0;
   for (std::string line; std::getline(file, line);) {
     const std::string where = fmt::format("{}:{}", path, ++number);
-    while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back()))) line.pop_back();
+    line = without_blanks(line);
     if (line.empty()) continue;
     const size_t gap = line.find_last_of(" \t,");
     if (gap == std::string::npos) {
       throw error("{}: '{}' is not a class and its weight, as: tench 2.5", where, line);
     }
-    std::string name = line.substr(0, gap);
+    std::string name = plain_name(line.substr(0, gap));
     while (!name.empty() && std::string_view(" \t,").find(name.back()) != std::string_view::npos) {
       name.pop_back();
     }

@@ -11,7 +11,9 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/base/files/plain_text_file.h"
 #include "core/base/text/strings.h"
+#include "plugins/plain_text.h"
 
 namespace tandem {
 namespace {
@@ -142,7 +144,7 @@ CostTable CostTable::read(const std::filesystem::path& path, const Roofline& roo
                           const std::string& precision) {
   std::string text;
   try {
-    text = read_text_file(path, "costs file");
+    text = read_plain_text(path, "costs file");
   } catch (const Error& failure) {
     throw error("{}; `tandem profile --costs FILE` writes one", failure.what());
   }
@@ -158,7 +160,7 @@ CostTable CostTable::parse(const std::string& text, const std::string& source,
   std::vector<std::string> fields;
   for (std::string line; std::getline(file, line);) {
     ++where.line;
-    if (!line.empty() && line.back() == '\r') line.pop_back();
+    line = without_blanks(line);
     if (line.starts_with('#')) {
       require_precision(line, precision, where);
       if (table.net_.empty()) table.net_ = net_of(line);

@@ -1,0 +1,15 @@
+// Whether the class folders of a tree look as if they were none: splits, groups of classes, or
+// pictures beside their masks. What would train without a word and learn nonsense is refused, with
+// the option that reads it all the same.
+#pragma once
+
+#include <vector>
+
+#include "datasets/image_folder/folder.h"
+
+namespace tandem::image_folder {
+
+// Refusal: "'a' and 'b' ...".
+void require_classes(const std::vector<ClassFolder>& classes);
+
+}  // namespace tandem::image_folder
