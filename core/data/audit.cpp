@@ -311,6 +311,28 @@ Audit audit(Registry& registry, const AuditOptions& options) {
   return Auditor(registry, options).run();
 }
 
+namespace {
+
+// Why nothing can be learned from the training images; "" if something can.
+std::string why_nothing_is_learned(const Audit& audit) {
+  const SplitAudit& train = audit.splits[0];
+  const auto used = std::count_if(train.class_counts.begin(), train.class_counts.end(),
+                                  [](int64_t count) { return count > 0; });
+  if (used == 1) return "all training images are of one class";
+  int64_t good = 0;
+  for (const SplitAudit& split : audit.splits) {
+    good += split.samples - static_cast<int64_t>(split.bad.size());
+  }
+  const auto doubled = static_cast<int64_t>(audit.leaks.size() + audit.conflicts.size());
+  if (good > 1 && doubled + audit.repeated == good - 1) return "all images are copies of one";
+  const bool is_flat =
+      !audit.deviation.empty() && std::all_of(audit.deviation.begin(), audit.deviation.end(),
+                                              [](double deviation) { return deviation == 0; });
+  return is_flat ? "all pixels of the training images have one value" : "";
+}
+
+}  // namespace
+
 std::vector<std::string> suggestions(const Audit& audit) {
   constexpr double much_more = 3;
   constexpr int64_t few = 20, large_side = 512;
@@ -321,6 +343,9 @@ std::vector<std::string> suggestions(const Audit& audit) {
   const auto name_of = [&](auto at) {
     return audit.class_names[size_t(at - train.class_counts.begin())];
   };
+  if (const std::string why = why_nothing_is_learned(audit); !why.empty()) {
+    lines.push_back(why + ": nothing can be learned from them; give others");
+  }
   if (!audit.leaks.empty()) {
     lines.push_back(
         fmt::format("{} in two splits: keep each in one of them, or accuracy will look too good",

@@ -53,7 +53,9 @@ TEST_F(BatchMemory, IsLargerWhereActivationsAreComputedAgain) {
   net.data(20);
   for (const char* number : {"1", "2", "3", "4"}) {
     net.layer(std::string("conv") + number, "Convolution",
-              "convolution_param { num_output: 16 kernel_size: 3 pad: 1 }")
+              "convolution_param { num_output: 16 kernel_size: 3 pad: 1 weight_filler { type: "
+              "\"msra\" "
+              "} }")
         .layer(std::string("norm") + number, "BatchNorm", "batch_norm_param { scale_bias: true }");
   }
   net.layer("score", "InnerProduct", "inner_product_param { num_output: 3 }").loss();

@@ -44,21 +44,41 @@ void freeze_unreached(Net& net) {
   }
 }
 
-void require_something_to_train(const Net& net, const std::string& file) {
-  const std::string where = in_file({file, 0, 0});
-  if (std::none_of(net.layers.begin(), net.layers.end(), has_loss)) {
-    throw error(
-        "net '{}' has no loss in the TRAIN phase, so it can be tested but not trained: add "
-        "a SoftmaxWithLoss layer{}",
-        net.name, where);
+// A weight whose lr_mult is not 0, as the file has it; null: none.
+const Layer* first_to_train(const Draft& draft) {
+  for (size_t i = 0; i < draft.more.size(); ++i) {
+    for (const DeclaredWeight& weight : draft.more[i].declared) {
+      const bool trains = weight.array.kind == TANDEM_TRAINED && weight.rule.rate_multiplier() != 0;
+      if (trains) return &draft.net.layers[i];
+    }
   }
-  const auto trains = [](const Layer& layer) { return layer.wants_backward_weights; };
-  if (std::none_of(net.layers.begin(), net.layers.end(), trains)) {
+  return nullptr;
+}
+
+void require_something_to_train(const Draft& draft) {
+  const Net& net = draft.net;
+  const auto any = [&net](auto is) {
+    return std::any_of(net.layers.begin(), net.layers.end(), is);
+  };
+  const std::string where = in_file({draft.file, 0, 0});
+  if (!any(has_loss)) {
+    const bool is_off = any([](const Layer& layer) { return layer.has(TANDEM_LOSS); });
     throw error(
-        "net '{}' has no weights to train: no layer upstream of its loss has a weight whose "
-        "lr_mult is not 0{}",
-        net.name, where);
+        "net '{}' has no loss{} in the TRAIN phase, so it can be tested but not trained: {}{}",
+        net.name, is_off ? " whose loss_weight is not 0" : "",
+        is_off ? "remove loss_weight: 0" : "add a SoftmaxWithLoss layer", where);
   }
+  if (any([](const Layer& layer) { return layer.wants_backward_weights; })) return;
+  const Layer* blocked = first_to_train(draft);
+  if (blocked == nullptr) {
+    throw error("net '{}' has no weights to train: no layer has a weight whose lr_mult is not 0{}",
+                net.name, where);
+  }
+  throw layer_error(*blocked,
+                    "no gradient reaches its weights nor those of another layer, so that net '{}' "
+                    "has no weights to train: no loss reads what they make, or a layer without a "
+                    "gradient (ArgMax, Threshold) or propagate_down: false is between",
+                    net.name);
 }
 
 // One layer would write a gradient that another layer's propagate_down forbids.
@@ -138,7 +158,7 @@ void find_gradients(Draft& draft) {
   }
   freeze_unreached(net);
   relink(draft);
-  require_something_to_train(net, draft.file);
+  require_something_to_train(draft);
   refuse_mixed_gradients(draft);
 }
 

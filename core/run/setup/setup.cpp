@@ -272,6 +272,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
   require_average(setup);
   resolve_amount(registry, setup, options);
   resolve_pixels(registry, setup, options);
+  require_learning(registry, setup);
   return setup;
 }
 

@@ -38,6 +38,10 @@ void resolve_targets(const Registry& registry, TrainSetup& setup);
 // or everything, and for frozen layers that no file has.
 void resolve_fine_tuning(const Registry& registry, TrainSetup& setup);
 
+// Throws Error where nothing can be learned: by the net, its first weights, the class weights or
+// the data. Notes what is odd but can learn.
+void require_learning(const Registry& registry, TrainSetup& setup);
+
 // ---- of new and resumed runs
 
 // Batch, steps, epochs and precision, where neither the user nor the run's record gives them.

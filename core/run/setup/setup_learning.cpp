@@ -1,0 +1,117 @@
+// Looks for what would keep the run from learning before its first step: at the net, the first
+// weights, the rate, and the data.
+#include "core/run/setup/setup.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "core/base/error.h"
+#include "core/device/parse.h"
+#include "core/model/file/classes.h"
+#include "core/model/net/learning.h"
+#include "core/model/passes/build_net.h"
+
+namespace tandem {
+namespace {
+
+void check_rate(TrainSetup& setup) {
+  if (setup.solver.base_rate != 0 || setup.solver.warm_up_rate != 0) return;
+  setup.note("the learning rate is 0 (--lr, base_lr): no weight will change");
+}
+
+// Which classes the training images are of; empty: the data set cannot tell.
+std::vector<int64_t> counts_of_classes(const Dataset& training) {
+  std::vector<int64_t> counts(size_t(training.class_count()));
+  for (int64_t i = 0; i < training.size(); ++i) {
+    const std::optional<int64_t> label = training.label(i);
+    if (!label || *label < 0 || *label >= training.class_count()) return {};
+    ++counts[size_t(*label)];
+  }
+  return counts;
+}
+
+void check_labels(const std::vector<int64_t>& counts, const TrainSetup& setup) {
+  const auto used =
+      std::find_if(counts.begin(), counts.end(), [](auto count) { return count > 0; });
+  if (used == counts.end() || *used != setup.training_data->size()) return;
+  throw error(
+      "data '{}': all {} training images are of class '{}', so that there is nothing to tell "
+      "apart; give images of at least two classes",
+      setup.record.options.data, *used, setup.record.class_names.at(size_t(used - counts.begin())));
+}
+
+void check_class_weights(const std::vector<int64_t>& counts, TrainSetup& setup) {
+  const std::vector<float>& weights = setup.record.class_weights;
+  std::vector<std::string> ignored;
+  bool any = false;
+  for (size_t c = 0; c < std::min(counts.size(), weights.size()); ++c) {
+    any = any || (counts[c] > 0 && weights[c] != 0);
+    if (counts[c] > 0 && weights[c] == 0) ignored.push_back(setup.record.class_names[c]);
+  }
+  if (ignored.empty()) return;
+  if (!any) {
+    throw error(
+        "--class-weights {}: the weight of every class that has training images is 0, so that "
+        "nothing is learned",
+        setup.record.options.class_weights);
+  }
+  setup.note("class weight 0 (--class-weights): nothing is learned from the images of {}",
+             fmt::join(ignored, ", "));
+}
+
+// Evenly spaced samples, up to the first that differs.
+void check_pixels(const TrainSetup& setup) {
+  constexpr int64_t max_read = 64;
+  const Dataset& data = *setup.training_data;
+  const int64_t count = std::min(max_read, data.size());
+  std::vector<float> first, pixels(size_t(element_count(data.shape())));
+  int64_t equal = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    float label = 0;
+    std::string reason;
+    const int64_t index = i * data.size() / count;
+    if (data.get(index, 1, pixels.data(), &label, &reason) == SampleStatus::skipped) continue;
+    if (first.empty()) first = pixels;
+    if (pixels != first) return;
+    ++equal;
+  }
+  if (equal < 2) return;
+  const bool is_flat =
+      std::all_of(first.begin(), first.end(), [&](float value) { return value == first.front(); });
+  throw error(
+      "data '{}': {} training images, from all of them, were looked at, and the net would get the "
+      "same pixels of each{}: there is nothing to tell apart; look at --preview of 'tandem data'",
+      setup.record.options.data, equal,
+      is_flat ? fmt::format(", all {:g} (is the scale 0, or are the pictures empty?)", first[0])
+              : "");
+}
+
+void check_net(const Registry& registry, TrainSetup& setup) {
+  const TrainOptions& chosen = setup.record.options;
+  NetOptions options;
+  options.batch = chosen.batch;
+  options.data = setup.record.data;
+  options.device_kind = "";
+  const Net net = build_net(setup.net, registry, options);
+  const auto devices =
+      static_cast<int64_t>(parse_devices(chosen.devices, registry).ordinals.size());
+  for (const LearningProblem& one : find_learning_problems(setup.net, net, setup.first_weights,
+                                                           devices * std::max(1, chosen.ranks))) {
+    if (one.learns_never) throw error("nothing can be learned: {}", one.text);
+    setup.messages.push_back("note: " + one.text);
+  }
+}
+
+}  // namespace
+
+void require_learning(const Registry& registry, TrainSetup& setup) {
+  check_net(registry, setup);
+  check_rate(setup);
+  if (!has_classes(setup.net)) return;
+  const std::vector<int64_t> counts = counts_of_classes(*setup.training_data);
+  check_labels(counts, setup);
+  check_class_weights(counts, setup);
+  check_pixels(setup);
+}
+
+}  // namespace tandem
