@@ -9,6 +9,7 @@
 #include "core/device/parse.h"
 #include "core/formats/safetensors.h"
 #include "core/model/file/models.h"
+#include "core/model/net/learning.h"
 #include "core/model/net/net_report.h"
 #include "core/model/passes/build_net.h"
 #include "core/plugin/registry.h"
@@ -175,6 +176,16 @@ Net build_shown(const NetDefinition& definition, const Registry& registry, const
   }
 }
 
+// What training would refuse or note.
+void print_learning_problems(const NetDefinition& definition, const Registry& registry,
+                             NetOptions options) {
+  options.device_kind = "";
+  const Net net = build_net(definition, registry, options);
+  for (const LearningProblem& one : find_learning_problems(definition, net, {})) {
+    print_names("{}{}\n", one.learns_never ? "nothing can be learned: " : "note: ", one.text);
+  }
+}
+
 int run_net(NetCommandArguments& a) {
   Registry registry = Registry::with_defaults();
   const NetDefinition definition = a.net.definition();
@@ -207,6 +218,8 @@ int run_net(NetCommandArguments& a) {
     say("memory is without what the kernels of {} devices keep beside tensors: {}\n", kernels.kind,
         refusal);
   }
+  for (const std::string& note : definition.notes) print_names("net: {}\n", note);
+  if (options.phase == TANDEM_TRAIN) print_learning_problems(definition, registry, options);
   if (!a.dot.empty()) say("drawing written to {} (dot -Tsvg)\n", a.dot);
   return 0;
 }

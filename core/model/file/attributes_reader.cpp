@@ -6,6 +6,7 @@
 
 #include "core/base/text/strings.h"
 #include "core/model/file/fields.h"
+#include "core/model/file/forks.h"
 
 namespace tandem {
 
@@ -86,6 +87,7 @@ class AttributesReader {
   }
 
   [[nodiscard]] Error unknown_block(const Field& field) const {
+    if (!hint_of_field("", field.name).empty()) return unknown_field(field, {}, "block", owner_);
     const std::vector<std::string> names(blocks_.begin(), blocks_.end());
     const std::string reads =
         names.empty() ? "has no parameters" : fmt::format("reads {}", fmt::join(names, ", "));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/model/file/fields.h"
+#include "core/model/file/forks.h"
 #include "core/model/file/old_forms.h"
 
 namespace tandem {
@@ -143,19 +144,23 @@ std::string LayerDefinition::title() const {
                       : fmt::format("layer '{}' ({})", name, type);
 }
 
-NetDefinition parse_net(const Message& message, const std::string& file) {
-  static const std::vector<std::string> known{"name",           "layer",       "layers",
-                                              "input",          "input_shape", "input_dim",
-                                              "force_backward", "state",       "debug_info"};
-  if (message.find("base_lr") != nullptr) {
+NetDefinition parse_net(const Message& written, const std::string& file) {
+  static const std::vector<std::string> known{"name",        "layer",     "layers", "input",
+                                              "input_shape", "input_dim", "state"};
+  if (written.find("base_lr") != nullptr) {
     throw error("'{}' is a solver, not a net: give it to `tandem train --solver`", file);
   }
+  Message message = written;
+  ReadOtherwise read;
+  leave_out_unused(message, "net", read);
   require_known(message, known, "field", "net");
   require_once(message, {"name", "state"}, "net");
   NetDefinition net;
   net.file = file;
   if (const Field* name = message.find("name")) net.name = text_of(*name, "net");
   std::vector<Field> layers = current_layers(message);
+  for (Field& layer : layers) translate_forks(*layer.message, read);
+  net.notes = read.notes();
   if (layers.size() > max_layers) {
     throw error("net '{}' has {} layers, but at most {} are read{}", net.name, layers.size(),
                 max_layers, in_file(layers[max_layers].location));

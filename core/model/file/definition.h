@@ -74,6 +74,7 @@ struct NetDefinition {
   std::vector<Shape> input_shapes;
   NetState state;                         // `state { ... }`, which in_states() merges into others
   std::vector<LayerDefinition> left_out;  // by in_states(), with their rules, for messages
+  std::vector<std::string> notes;         // on what is read in another way than it is written
 
   // The inputs, in the order of the file. The first one that is not of a DummyData layer is the
   // data. The second one is the label if it is one number for a sample, unless the shape of an

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/base/text/strings.h"
+#include "core/model/file/forks.h"
 
 namespace tandem {
 
@@ -101,6 +102,16 @@ const std::vector<std::string>& common_layer_fields() {
 
 Error unknown_field(const Field& field, const std::vector<std::string>& known,
                     const std::string& what, const std::string& owner) {
+  constexpr std::string_view in_block = "field of ";
+  const bool is_whole = owner == "net" || owner == "solver";
+  const std::string hint = hint_of_field(what.starts_with(in_block) ? what.substr(in_block.size())
+                                         : is_whole                 ? owner
+                                                                    : "",
+                                         field.name);
+  if (!hint.empty()) {
+    return error("{}: {} '{}' is not supported: {}{}", owner, what, field.name, hint,
+                 in_file(field.location));
+  }
   return error("{}: unknown {} '{}'{}; known: {}{}", owner, what, field.name,
                did_you_mean(field.name, known), fmt::join(known, ", "), in_file(field.location));
 }

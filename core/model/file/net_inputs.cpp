@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/text/strings.h"
 #include "core/model/file/fields.h"
 
 namespace tandem {
@@ -13,15 +14,19 @@ using Role = NetInput::Role;
 
 struct DataType {
   const char *name, *block;
+  const char* fields;  // of the block, separated by spaces
 };
 constexpr std::array data_types{
-    DataType{"Data", "data_param"},
-    DataType{"ImageData", "image_data_param"},
-    DataType{"HDF5Data", "hdf5_data_param"},
-    DataType{"MemoryData", "memory_data_param"},
-    DataType{"WindowData", "window_data_param"},
-    DataType{"DummyData", "dummy_data_param"},
-    DataType{"Input", "input_param"},
+    DataType{"Data", "data_param", "source batch_size backend force_encoded_color prefetch"},
+    DataType{"ImageData", "image_data_param",
+             "source batch_size new_height new_width is_color root_folder short_side"},
+    DataType{"HDF5Data", "hdf5_data_param", "source batch_size"},
+    DataType{"MemoryData", "memory_data_param", "batch_size channels height width"},
+    DataType{"WindowData", "window_data_param",
+             "source scale mean_file batch_size crop_size mirror fg_threshold bg_threshold "
+             "fg_fraction context_pad crop_mode cache_images root_folder"},
+    DataType{"DummyData", "dummy_data_param", "data_filler shape num channels height width"},
+    DataType{"Input", "input_param", "shape"},
 };
 
 // The first data layer of the phase that a data set replaces, or null. `dummy`: the first DummyData
@@ -88,6 +93,12 @@ void check_fields(const LayerDefinition& layer) {
   std::vector<std::string> known = common_layer_fields();
   for (const DataType& data : data_types) known.emplace_back(data.block);
   require_known(layer.body, known, "field", layer.title());
+  for (const DataType& data : data_types) {
+    for (const Field* block : layer.body.all(data.block)) {
+      require_known(block_of(*block, layer.title()), split(data.fields, ' '),
+                    std::string("field of ") + data.block, layer.title());
+    }
+  }
 }
 
 // The i-th `shape { dim: ... }` of the layer's own block (a single one is for all tops), or its

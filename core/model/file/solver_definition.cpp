@@ -198,6 +198,10 @@ const MemberFields<Solver>& solver_fields() {
       unused("test_compute_loss", "the loss of the test phase is always shown"),
       unused("debug_info", "there is no such output"),
       unused("layer_wise_reduce", "the strategy decides it"),
+      unused("show_per_class_result", "the report has each class"),
+      unused("solver_data_type", "weights and their updates are float32"),
+      unused("store_blobs_in_old_format", "weights are safetensors files"),
+      unused("test_and_snapshot_last_epochs", "the last step is always saved"),
   };
   return fields;
 }

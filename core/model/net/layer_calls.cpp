@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/model/file/forks.h"
 #include "core/plugin/host.h"
 #include "core/plugin/layer_questions.h"
 #include "core/plugin/registry.h"
@@ -99,7 +100,11 @@ const tandem_layer_type& find_type(const Registry& registry, const std::string& 
   try {
     return registry.layer_type(type);
   } catch (const Error& failure) {
-    throw error("{}: {}{}", title, failure.what(), in_file(location));
+    const std::string hint = hint_of_type(type);
+    throw error(
+        "{}: {}{}", title,
+        hint.empty() ? failure.what() : fmt::format("type '{}' is not supported: {}", type, hint),
+        in_file(location));
   }
 }
 

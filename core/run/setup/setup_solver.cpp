@@ -218,6 +218,7 @@ bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
   if (setup.published) setup.solver.weights = {setup.published->file.string()};
   find_weights(options, setup.solver);
   for (const std::string& note : setup.solver.notes) setup.messages.push_back(note);
+  for (const std::string& note : setup.net.notes) setup.messages.push_back("net: " + note);
   return is_model;
 }
 

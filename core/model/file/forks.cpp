@@ -1,0 +1,314 @@
+#include "core/model/file/forks.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/error.h"
+#include "core/model/file/fields.h"
+
+namespace tandem {
+namespace {
+
+struct TypeHint {
+  const char *type, *hint;
+};
+constexpr const char* detection =
+    "it is of nets for detection, and there are only classifiers and regression here";
+constexpr const char* sequences = "there are no recurrent layers";
+constexpr const char* quantized =
+    "write it without Ristretto and quantization_param; --precision chooses bfloat16 or float16";
+constexpr std::array type_hints{
+    TypeHint{"AnnotatedData", detection},
+    TypeHint{"Axpy", "write a Scale with two bottoms and axis: 0, and an Eltwise sum"},
+    TypeHint{"BatchReindex",
+             "the batch is divided over devices, so that rows cannot change places"},
+    TypeHint{"BN",
+             "write BatchNorm with batch_norm_param { scale_bias: true } (slope and bias are its "
+             "scale_filler and bias_filler)"},
+    TypeHint{"CuDNNBatchNorm", "write BatchNorm; the device decides how it is computed"},
+    TypeHint{"CenterLoss", "there is no such loss; ContrastiveLoss is the nearest"},
+    TypeHint{"DeconvolutionRistretto", quantized},
+    TypeHint{"ConvolutionRistretto", quantized},
+    TypeHint{"FcRistretto", quantized},
+    TypeHint{"LRNRistretto", quantized},
+    TypeHint{"DenseImageData", "labels for each pixel are not read; give a data set of a plugin"},
+    TypeHint{"DetectNetTransformation", detection},
+    TypeHint{"DetectionEvaluate", detection},
+    TypeHint{"DetectionOutput", detection},
+    TypeHint{"MultiBoxLoss", detection},
+    TypeHint{"PriorBox", detection},
+    TypeHint{"PSROIPooling", detection},
+    TypeHint{"Proposal", detection},
+    TypeHint{"ROIPooling", detection},
+    TypeHint{"Filter", "rows cannot be left out; give the samples a weight, or another data set"},
+    TypeHint{"FocalLoss", "write SoftmaxWithLoss, with --class-weights balanced or --balance"},
+    TypeHint{"GroupNorm", "write BatchNorm, LayerNorm, or MVN (each channel by itself)"},
+    TypeHint{"HDF5Output", "'tandem predict --json' and 'tandem export' write what a net computes"},
+    TypeHint{"HSigmoid", "write HardSigmoid"},
+    TypeHint{"HSwish", "write HardSwish"},
+    TypeHint{"Im2col", "write Convolution"},
+    TypeHint{"InfogainLoss", "write SoftmaxWithLoss; --class-weights weighs classes"},
+    TypeHint{"InstanceNorm", "write MVN, with a Scale after it for factors and biases"},
+    TypeHint{"Interp",
+             "write Deconvolution with a bilinear weight_filler, group: channels, lr_mult: 0"},
+    TypeHint{"LSTM", sequences},
+    TypeHint{"LSTMUnit", sequences},
+    TypeHint{"RNN", sequences},
+    TypeHint{"Recurrent", sequences},
+    TypeHint{"L1Loss", "write EuclideanLoss for squared differences"},
+    TypeHint{"SmoothL1Loss", "write EuclideanLoss for squared differences"},
+    TypeHint{"Mish", "write Swish"},
+    TypeHint{"Normalize",
+             "write LayerNorm or MVN; the norm alone is Reduction (SUMSQ), Power and Scale"},
+    TypeHint{"Parameter", "weights belong to layers; Bias and Scale have some without an input"},
+    TypeHint{"Permute", "axes keep their order N, C, H, W; Reshape and Flatten change extents"},
+    TypeHint{"Resize", "write Deconvolution with a bilinear weight_filler, or resize the data"},
+    TypeHint{"SELU", "write ELU with alpha: 1.6733, and Power with scale: 1.0507 after it"},
+    TypeHint{"SPP", "write Pooling layers of several sizes, Flatten, and Concat"},
+    TypeHint{"ShuffleChannel",
+             "write Slice and Concat, or Convolution without group; there is no Permute"},
+    TypeHint{"SyncBN", "write BatchNorm, whose statistics are always of the whole batch"},
+    TypeHint{"TRT", "'tandem export' writes ONNX, which TensorRT reads"},
+    TypeHint{"Unpooling", "write Deconvolution with a stride"},
+    TypeHint{"Upsample",
+             "write Deconvolution with a stride; positions of a maximum are not kept by Pooling"},
+    TypeHint{"VideoData", "write the pictures to a folder and give that as --data"},
+    TypeHint{"WeightedSoftmaxWithLoss", "write SoftmaxWithLoss; --class-weights weighs classes"},
+};
+
+struct FieldOfFork {
+  const char *block, *name;
+  const char* text;
+  bool is_unused = false;  // changes no result
+};
+constexpr const char* by_device = "the device decides how it computes";
+constexpr const char* by_precision = "--precision chooses it for the run";
+constexpr const char* by_schedule = "the rate is lr_policy with warmup_iter and warmup_start_lr";
+constexpr const char* by_loader = "--decode-threads and the data set decide how data are read";
+constexpr const char* by_momentum = "momentum is the same in every step";
+constexpr const char* by_decay = "weight_decay is the same in every step";
+constexpr const char* by_lars = "write type: \"LARS\" with trust_coefficient";
+constexpr const char* in_transform = "write it in transform_param { ... }";
+constexpr const char* by_augmentation =
+    "the data set augments: --augment, or --data-option crop_area, jitter, randaugment, ...";
+constexpr std::array fields{
+    FieldOfFork{"", "forward_type", by_precision, true},
+    FieldOfFork{"", "backward_type", by_precision, true},
+    FieldOfFork{"", "forward_math", by_precision, true},
+    FieldOfFork{"", "backward_math", by_precision, true},
+    FieldOfFork{"", "debug", "there is no such output"},
+    FieldOfFork{"", "cudnn_math_override", by_device, true},
+    FieldOfFork{"", "quantization_param", quantized},
+    FieldOfFork{"net", "default_forward_type", by_precision, true},
+    FieldOfFork{"net", "default_backward_type", by_precision, true},
+    FieldOfFork{"net", "default_forward_math", by_precision, true},
+    FieldOfFork{"net", "default_backward_math", by_precision, true},
+    FieldOfFork{"net", "default_conv_algos_override", by_device, true},
+    FieldOfFork{"net", "default_cudnn_math_override", by_device, true},
+    FieldOfFork{"net", "eltwise_mem_sharing", "memory is always shared where it can be", true},
+    FieldOfFork{"net", "reduce_buckets", "the strategy decides it (--bucket-bytes)", true},
+    FieldOfFork{"net", "global_grad_scale", "--loss-scale chooses it for float16", true},
+    FieldOfFork{"net", "global_grad_scale_adaptive", "--loss-scale chooses it for float16", true},
+    FieldOfFork{"net", "force_backward", "gradients that no weight needs are not computed", true},
+    FieldOfFork{"net", "debug_info", "there is no such output", true},
+    FieldOfFork{"convolution_param", "cudnn_convolution_algo_seeker", by_device, true},
+    FieldOfFork{"convolution_param", "conv_algos_override", by_device, true},
+    FieldOfFork{"dropout_param", "engine", by_device, true},
+    FieldOfFork{"dropout_param", "random_seed", "the run's --seed decides", true},
+    FieldOfFork{"dropout_param", "sample_weights_test", "elements are dropped in training only"},
+    FieldOfFork{"elu_param", "lambda", "write Power with power_param { scale: LAMBDA } after it"},
+    FieldOfFork{"loss_param", "label_smoothing", "it is --label-smoothing"},
+    FieldOfFork{"loss_param", "weight_by_label_freqs", "it is --class-weights balanced"},
+    FieldOfFork{"loss_param", "class_weighting", "it is --class-weights W,W,..."},
+    FieldOfFork{"pooling_param", "torch_pooling", "write round_mode: FLOOR"},
+    FieldOfFork{"data_param", "scale", in_transform},
+    FieldOfFork{"data_param", "mean_file", in_transform},
+    FieldOfFork{"data_param", "crop_size", in_transform},
+    FieldOfFork{"data_param", "mirror", in_transform},
+    FieldOfFork{"image_data_param", "scale", in_transform},
+    FieldOfFork{"image_data_param", "mean_file", in_transform},
+    FieldOfFork{"image_data_param", "crop_size", in_transform},
+    FieldOfFork{"image_data_param", "mirror", in_transform},
+    FieldOfFork{"data_param", "rand_skip", "no picture is skipped", true},
+    FieldOfFork{"data_param", "shuffle", "each epoch has an order of its own", true},
+    FieldOfFork{"image_data_param", "rand_skip", "no picture is skipped", true},
+    FieldOfFork{"image_data_param", "shuffle", "each epoch has an order of its own", true},
+    FieldOfFork{"hdf5_data_param", "shuffle", "each epoch has an order of its own", true},
+    FieldOfFork{"data_param", "threads", by_loader, true},
+    FieldOfFork{"data_param", "parser_threads", by_loader, true},
+    FieldOfFork{"data_param", "cache", by_loader, true},
+    FieldOfFork{"data_param", "precache", by_loader, true},
+    FieldOfFork{"image_data_param", "threads", by_loader, true},
+    FieldOfFork{"image_data_param", "cache", by_loader, true},
+    FieldOfFork{"image_data_param", "precache", by_loader, true},
+    FieldOfFork{"image_data_param", "dataset_share_per_node", by_loader, true},
+    FieldOfFork{"transform_param", "use_gpu_transform", by_loader, true},
+    FieldOfFork{"transform_param", "forward_packing", by_loader, true},
+    FieldOfFork{"transform_param", "display", "there is no such output", true},
+    FieldOfFork{"transform_param", "random_seed", "the run's --seed decides", true},
+    FieldOfFork{"transform_param", "num_labels", "the data set has the classes"},
+    FieldOfFork{"transform_param", "img_rand_resize_lower", by_augmentation},
+    FieldOfFork{"transform_param", "img_rand_resize_upper", by_augmentation},
+    FieldOfFork{"transform_param", "rand_resize_ratio_lower", by_augmentation},
+    FieldOfFork{"transform_param", "rand_resize_ratio_upper", by_augmentation},
+    FieldOfFork{"transform_param", "vertical_stretch_lower", by_augmentation},
+    FieldOfFork{"transform_param", "vertical_stretch_upper", by_augmentation},
+    FieldOfFork{"transform_param", "horizontal_stretch_lower", by_augmentation},
+    FieldOfFork{"transform_param", "horizontal_stretch_upper", by_augmentation},
+    FieldOfFork{"transform_param", "interpolation_algo_down", by_augmentation},
+    FieldOfFork{"transform_param", "interpolation_algo_up", by_augmentation},
+    FieldOfFork{"transform_param", "allow_upscale", by_augmentation},
+    FieldOfFork{"transform_param", "crop_h", "write crop_size, or give --image-size"},
+    FieldOfFork{"transform_param", "crop_w", "write crop_size, or give --image-size"},
+    FieldOfFork{"transform_param", "resize_param", by_augmentation},
+    FieldOfFork{"transform_param", "noise_param", by_augmentation},
+    FieldOfFork{"transform_param", "distort_param", by_augmentation},
+    FieldOfFork{"transform_param", "expand_param", by_augmentation},
+    FieldOfFork{"transform_param", "emit_constraint", detection},
+    FieldOfFork{"solver", "rampup_interval", by_schedule},
+    FieldOfFork{"solver", "rampup_lr", by_schedule},
+    FieldOfFork{"solver", "min_lr", by_schedule},
+    FieldOfFork{"solver", "momentum_policy", by_momentum},
+    FieldOfFork{"solver", "max_momentum", by_momentum},
+    FieldOfFork{"solver", "momentum_power", by_momentum},
+    FieldOfFork{"solver", "larc", by_lars},
+    FieldOfFork{"solver", "larc_policy", by_lars},
+    FieldOfFork{"solver", "larc_eta", by_lars},
+    FieldOfFork{"solver", "larc_turbo", by_lars},
+    FieldOfFork{"solver", "weight_decay_policy", by_decay},
+    FieldOfFork{"solver", "weight_decay_power", by_decay},
+    FieldOfFork{"solver", "max_weight_decay", by_decay},
+    FieldOfFork{"solver", "plateau_winsize", "write lr_policy: \"multistep\" with stepvalue"},
+    FieldOfFork{"solver", "stageiter", "write lr_policy: \"multistep\" with stepvalue and gamma"},
+    FieldOfFork{"solver", "stagelr", "write lr_policy: \"multistep\" with stepvalue and gamma"},
+    FieldOfFork{"solver", "eval_type", detection},
+    FieldOfFork{"solver", "ap_version", detection},
+};
+
+const FieldOfFork* find_field(const std::string& block, const std::string& name) {
+  const auto found = std::find_if(fields.begin(), fields.end(), [&](const FieldOfFork& one) {
+    return block == one.block && name == one.name;
+  });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+// ---- forms with the same meaning
+
+void rename_type(Message& layer, const char* type) {
+  for (Field& field : layer.fields) {
+    if (field.name == "type") field.text = type;
+  }
+}
+
+// The scalar in one of the blocks of that name; null: there is none.
+const Field* find_in(const Message& layer, const char* block, const char* name) {
+  for (const Field* outer : layer.all(block)) {
+    const Field* found = outer->message ? outer->message->find(name) : nullptr;
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+// A convolution with a group for each channel, which some files do not write.
+bool translate_depthwise(Message& layer) {
+  rename_type(layer, "Convolution");
+  const Field* outputs = find_in(layer, "convolution_param", "num_output");
+  if (outputs == nullptr || find_in(layer, "convolution_param", "group") != nullptr) return true;
+  const std::string count = outputs->text;
+  set_in_block(layer, "convolution_param", "group", count);
+  return true;
+}
+
+bool translate_relu6(Message& layer) {
+  rename_type(layer, "Clip");
+  std::erase_if(layer.fields, [](const Field& field) { return field.name == "relu_param"; });
+  set_in_block(layer, "clip_param", "min", "0");
+  set_in_block(layer, "clip_param", "max", "6");
+  return true;
+}
+
+// `ceil_mode` of several forks is round_mode.
+bool translate_ceil_mode(Message& layer) {
+  const Field* written = find_in(layer, "pooling_param", "ceil_mode");
+  if (written == nullptr) return false;
+  const bool is_up = boolean_of(*written, "Pooling");
+  for (Field& field : layer.fields) {
+    if (field.name != "pooling_param" || !field.message) continue;
+    std::erase_if(own_block(field).fields,
+                  [](const Field& one) { return one.name == "ceil_mode"; });
+  }
+  set_in_block(layer, "pooling_param", "round_mode", is_up ? "CEIL" : "FLOOR");
+  return true;
+}
+
+struct Translation {
+  const char* type;
+  bool (*translate)(Message& layer);  // whether it changed anything
+  const char* note;
+};
+constexpr std::array translations{
+    Translation{"DepthwiseConvolution", translate_depthwise,
+                "DepthwiseConvolution is read as Convolution with a group for each output"},
+    Translation{"ConvolutionDepthwise", translate_depthwise,
+                "ConvolutionDepthwise is read as Convolution with a group for each output"},
+    Translation{"ReLU6", translate_relu6, "ReLU6 is read as Clip from 0 to 6"},
+    Translation{"Pooling", translate_ceil_mode, "pooling_param.ceil_mode is read as round_mode"},
+};
+
+}  // namespace
+
+std::string hint_of_type(const std::string& type) {
+  const auto found = std::find_if(type_hints.begin(), type_hints.end(),
+                                  [&](const TypeHint& one) { return type == one.type; });
+  return found == type_hints.end() ? "" : found->hint;
+}
+
+std::string hint_of_field(const std::string& block, const std::string& field) {
+  const FieldOfFork* found = find_field(block, field);
+  return found == nullptr ? "" : found->text;
+}
+
+void ReadOtherwise::add(const std::string& what, const Location& location) {
+  const auto [at, is_new] = uses_.try_emplace(what, Uses{location});
+  if (!is_new) ++at->second.more;
+}
+
+std::vector<std::string> ReadOtherwise::notes() const {
+  std::vector<std::string> notes;
+  for (const auto& [what, uses] : uses_) {
+    const std::string more = uses.more == 0 ? "" : fmt::format(", and {} times more", uses.more);
+    notes.push_back(what + in_file(uses.first) + more);
+  }
+  return notes;
+}
+
+void leave_out_unused(Message& message, const std::string& block, ReadOtherwise& read) {
+  const std::string path = block.empty() || block == "net" ? "" : block + ".";
+  std::erase_if(message.fields, [&](const Field& field) {
+    const FieldOfFork* found = find_field(block, field.name);
+    if (found == nullptr || !found->is_unused) return false;
+    read.add(fmt::format("{}{} is not used: {}", path, field.name, found->text), field.location);
+    return true;
+  });
+}
+
+void translate_forks(Message& layer, ReadOtherwise& read) {
+  const Field* type = layer.find("type");
+  if (type == nullptr) return;
+  const std::string name = type->text;
+  const Location location = type->location;
+  for (const Translation& one : translations) {
+    if (name == one.type && one.translate(layer)) read.add(one.note, location);
+  }
+  leave_out_unused(layer, "", read);
+  for (Field& field : layer.fields) {
+    const bool has_some =
+        field.message && std::any_of(fields.begin(), fields.end(), [&](auto& one) {
+          return field.name == one.block && one.is_unused &&
+                 field.message->find(one.name) != nullptr;
+        });
+    if (has_some) leave_out_unused(own_block(field), field.name, read);
+  }
+}
+
+}  // namespace tandem
