@@ -41,7 +41,7 @@ struct TrainOptions {
   int64_t image_size = 0;        // height and width of the net's images; 0: the net's
   int64_t batch = 0;             // global; 0: the net's batch_size, else 64
   int64_t epochs = 0;            // 0: by steps
-  int64_t steps = 0;             // 0: by epochs; both 0: the solver's max_iter, else 10 epochs
+  int64_t steps = 0;             // 0: by epochs; both 0: max_iter of `solver`, else 30 epochs
   std::optional<double> rate;    // base learning rate; else the solver's
   std::optional<uint64_t> seed;  // else the solver's, else 1
   std::filesystem::path out;     // the run folder; "": runs/<net>-<number>

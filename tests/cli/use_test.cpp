@@ -114,6 +114,23 @@ TEST(Use, ABuiltInModelIsValidatedEachEpochAndItsRatesFitTheRun) {
   EXPECT_THAT(desk.read("given/solver.prototxt"), HasSubstr("stepvalue: 600\n"));
 }
 
+TEST(Use, TheLengthOfAModelsOwnSolverCountsOnlyWhereTheRecipeIsGiven) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  write_model(desk);
+  desk.write("models/mine_solver.prototxt",
+             "net: 'mine.prototxt' base_lr: 0.001 lr_policy: 'fixed' max_iter: 7");
+  const auto steps_of = [&](const std::string& more) {
+    const Outcome outcome = desk.tandem("train --net mine --data images --out run" + more,
+                                        "rm -rf run; TANDEM_MODEL_PATH=models");
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    return json::parse(desk.read("run/run.json")).at("options").at("steps").get<int>();
+  };
+  EXPECT_EQ(steps_of(""), 90);  // 30 epochs of 3 steps
+  EXPECT_EQ(steps_of(" --recipe caffe"), 7);
+  EXPECT_EQ(steps_of(" --solver models/mine_solver.prototxt"), 7);
+}
+
 TEST(Use, ACopyOfAModelKeepsItsSolverAndFollowsTheClasses) {
   const Desk desk;
   desk.draw_two_classes("images");

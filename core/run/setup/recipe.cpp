@@ -136,8 +136,9 @@ int64_t photos_batch(Registry& registry, TrainSetup& setup) {
 }
 
 void fit_photos(const TrainOptions& options, TrainSetup& setup) {
-  // As torchvision's reference: 0.1 for 256 images.
-  constexpr double rate_of_image = 0.1 / 256, warm_up_share = 0.05, first_share = 0.1;
+  // As torchvision's reference: 0.1 for 256 images; without BatchNorm as its AlexNet, 0.01.
+  const double rate_of_image = (has_batch_norm(setup.net) ? 0.1 : 0.01) / 256;
+  constexpr double warm_up_share = 0.05, first_share = 0.1;
   SolverDefinition& solver = setup.solver;
   const TrainOptions& chosen = setup.record.options;
   const auto& given = options.solver_fields;

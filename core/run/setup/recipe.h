@@ -28,11 +28,9 @@ void choose_image_size(Registry& registry, const TrainOptions& options, TrainSet
 [[nodiscard]] std::map<std::string, std::string> augmentation(const std::string& word,
                                                               int64_t image_size, bool mirrors);
 
-// The images in a batch, and the epochs of a run, of the recipe "photos". The batch is chosen by
-// the size and number of the images and by the memory of the devices; a message says so if the
-// memory bounds it.
+// The images in a batch of the recipe "photos". The batch is chosen by the size and number of the
+// images and by the memory of the devices; a message says so if the memory bounds it.
 [[nodiscard]] int64_t photos_batch(Registry& registry, TrainSetup& setup);
-constexpr int64_t photos_epochs = 30;
 
 // Bytes that are available on each device of the setup, or to all of them together if they share
 // the host's memory. 0: not known.

@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t default_batch = 64, default_epochs = 10, default_display = 20;
+constexpr int64_t default_batch = 64, default_epochs = 30, default_display = 20;
 constexpr int64_t max_epochs = 1'000'000;
 
 void require_amounts(const TrainOptions& options) {
@@ -52,8 +52,14 @@ void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& o
   const int64_t images = chosen.batch * setup.solver.micro_batches_per_step;  // of a step
   const auto steps_of = [&](int64_t epochs) { return (epochs * size + images - 1) / images; };
   if (chosen.steps == 0 && chosen.epochs > 0) chosen.steps = steps_of(chosen.epochs);
-  if (chosen.steps == 0) chosen.steps = setup.solver.max_steps;
-  if (chosen.steps == 0) chosen.steps = steps_of(is_photos ? photos_epochs : default_epochs);
+  // A model's own solver is of its authors' data: Caffe's AlexNet has 450,000 steps.
+  const bool has_own_length = !options.solver.empty() || options.recipe == "caffe" ||
+                              options.solver_fields.contains("max_iter");
+  if (chosen.steps == 0 && has_own_length) chosen.steps = setup.solver.max_steps;
+  if (chosen.steps == 0) {
+    chosen.steps = steps_of(default_epochs);
+    if (!is_photos) setup.note("{} epochs (--epochs, --steps)", default_epochs);
+  }
   if (setup.solver.micro_batches_per_step > 1) {
     setup.note("iter_size {}: every step adds up {} batches of {}, {} images",
                setup.solver.micro_batches_per_step, setup.solver.micro_batches_per_step,
