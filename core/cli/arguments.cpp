@@ -235,7 +235,12 @@ std::map<std::string, std::string> read_pairs(const std::vector<std::string>& te
     const size_t at = text.find('=');
     if (at == std::string::npos)
       throw error("{} {}: it must be name=value, e.g. {}", option, text, example);
-    pairs[text.substr(0, at)] = text.substr(at + 1);
+    const std::string name = text.substr(0, at), value = text.substr(at + 1);
+    const auto [before, is_new] = pairs.emplace(name, value);
+    if (!is_new && before->second != value) {
+      throw error("{0} {1}={2} and {0} {1}={3}: give one of them", option, name, before->second,
+                  value);
+    }
   }
   return pairs;
 }

@@ -44,41 +44,98 @@ bool has_option(const CLI::App& app, const std::string& name) {
   return app.get_option_no_throw(name) != nullptr;
 }
 
-// The option of `app` for one of another program, by a table of such names; "" if there is none.
-std::string name_here(const CLI::App& app, const std::string& option,
-                      const std::map<std::string, std::string>& names) {
-  const auto found = names.find(option);
-  return found == names.end() || !has_option(app, found->second) ? "" : found->second;
+// Names that options have in other programs, with values as here.
+const std::map<std::string, std::string>& other_names() {
+  static const std::map<std::string, std::string> others{
+      {"--batch-size", "--batch"},       {"--arch", "--net"},
+      {"--imgsz", "--image-size"},       {"--img-size", "--image-size"},
+      {"--img", "--image-size"},         {"--epoch", "--epochs"},
+      {"--learning-rate", "--lr"},       {"--lr0", "--lr"},
+      {"--max-steps", "--steps"},        {"--max-iter", "--steps"},
+      {"--iterations", "--steps"},       {"--output", "--out"},
+      {"--workers", "--decode-threads"}, {"--num-classes", "--classes"}};
+  return others;
 }
+
+// What options of other programs are here, where the command has the option that is named first.
+struct OptionHere {
+  const char *name, *option, *text;
+};
+constexpr OptionHere options_here[] = {
+    {"--device", "--devices", "here it is '--devices'"},
+    {"--gpu", "--devices", "here it is '--devices cuda:0'"},
+    {"--gpus", "--devices", "here it is '--devices cuda:2' or 'cuda:0,1'"},
+    {"--cuda", "--devices", "here it is '--devices cuda:0'"},
+    {"--pretrained", "--weights", "here it is '--weights'"},
+    {"--checkpoint", "--weights", "here it is '--weights', or '--resume' to go on with a run"},
+    {"--num-classes", "--adapt-classes",
+     "there are as many classes as the data have; --adapt-classes fits a net's last layer to them"},
+    {"--nc", "--adapt-classes",
+     "there are as many classes as the data have; --adapt-classes fits a net's last layer to them"},
+    {"--gamma", "--solver-option", "here it is '--solver-option gamma=X'"},
+    {"--nesterov", "--solver-type", "here it is '--solver-type Nesterov'"},
+    {"--scheduler", "--solver-option", "here it is '--solver-option lr_policy=cosine'"},
+    {"--lr-policy", "--solver-option", "here it is '--solver-option lr_policy=cosine'"},
+    {"--cos-lr", "--solver-option", "here it is '--solver-option lr_policy=cosine'"},
+    {"--warmup-epochs", "--solver-option", "here it is '--solver-option warmup_iter=STEPS'"},
+    {"--warmup", "--solver-option", "here it is '--solver-option warmup_iter=STEPS'"},
+    {"--clip-grad", "--solver-option", "here it is '--solver-option clip_gradients=X'"},
+    {"--accumulate", "--solver-option", "here it is '--solver-option iter_size=N'"},
+    {"--iter-size", "--solver-option", "here it is '--solver-option iter_size=N'"},
+    {"--val-split", "--data-option", "here it is '--data-option val_fraction=X'"},
+    {"--validation-split", "--data-option", "here it is '--data-option val_fraction=X'"},
+    {"--amp", "--precision", "here it is '--precision bfloat16' or 'float16'"},
+    {"--fp16", "--precision", "here it is '--precision float16'"},
+    {"--half", "--precision", "here it is '--precision float16'"},
+    {"--bf16", "--precision", "here it is '--precision bfloat16'"},
+    {"--name", "--out", "here it is '--out FOLDER'"},
+    {"--project", "--out", "here it is '--out FOLDER'"},
+    {"--logdir", "--out", "here it is '--out FOLDER'"},
+    {"--save-period", "--snapshot", "here it is '--snapshot STEPS'"},
+    {"--mean", "--data-option", "here it is '--data-option mean=B,G,R'"},
+    {"--std", "--data-option", "here it is '--data-option scale=1/X', one for all channels"},
+};
 
 // An option that `app` does not have, and the one that may be meant.
 std::string unknown_option(const CLI::App& app, const std::string& argument) {
-  // Options of other programs whose values differ.
-  static const std::map<std::string, std::string> similar{{"--device", "--devices"},
-                                                          {"--pretrained", "--weights"}};
   const std::string name = argument.substr(0, argument.find('='));
-  const std::string here = name_here(app, name, similar);
-  if (!here.empty()) return fmt::format("'{}' (here it is '{}')", name, here);
+  for (const OptionHere& one : options_here) {
+    if (name == one.name && has_option(app, one.option)) {
+      return fmt::format("'{}' ({})", name, one.text);
+    }
+  }
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& one : option->get_lnames()) known.push_back("--" + one);
   }
-  return fmt::format("'{}'{}", name, did_you_mean(name, known));
+  const std::string nearest = did_you_mean(name, known);
+  if (!nearest.empty()) return fmt::format("'{}'{}", name, nearest);
+  std::vector<std::string> others;
+  for (const auto& [other, here] : other_names()) {
+    if (has_option(app, here)) others.push_back(other);
+  }
+  return fmt::format("'{}'{}", name, did_you_mean(name, others));
 }
 
-// Replaces the names that options have in other programs, with values as here, where the command
-// has no such option.
+// Replaces the names that options have in other programs where the command has no such option.
 void take_other_names(const CLI::App& command, std::vector<std::string>& arguments) {
-  static const std::map<std::string, std::string> others{
-      {"--batch-size", "--batch"},       {"--arch", "--net"},           {"--imgsz", "--image-size"},
-      {"--img-size", "--image-size"},    {"--epoch", "--epochs"},       {"--learning-rate", "--lr"},
-      {"--max-steps", "--steps"},        {"--iterations", "--steps"},   {"--output", "--out"},
-      {"--workers", "--decode-threads"}, {"--num-classes", "--classes"}};
   for (std::string& argument : arguments) {
     const std::string name = argument.substr(0, argument.find('='));
-    const std::string here = name_here(command, name, others);
-    if (!here.empty() && !has_option(command, name)) argument.replace(0, name.size(), here);
+    const auto found = other_names().find(name);
+    if (found == other_names().end() || has_option(command, name)) continue;
+    if (has_option(command, found->second)) argument.replace(0, name.size(), found->second);
   }
+}
+
+// An option with one value that is given several times; "" if there is none.
+std::string repeated_option(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const bool has_one = option->get_expected_max() == 1 && option->get_items_expected_max() == 1;
+    if (!has_one || option->count() < 2) continue;
+    return fmt::format("--{} is given {} times ({}): give it once", option->get_lnames().front(),
+                       option->count(), fmt::join(option->results(), ", "));
+  }
+  return "";
 }
 
 // Data that are given without their option.
@@ -121,6 +178,10 @@ std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& failure) {
   const CLI::App& command = given.empty() ? app : *given.front();
   const auto is = [&](CLI::ExitCodes code) { return failure.get_exit_code() == int(code); };
   if (is(CLI::ExitCodes::ExtrasError)) return unexpected_arguments(command);
+  if (is(CLI::ExitCodes::ArgumentMismatch)) {
+    const std::string repeated = repeated_option(command);
+    if (!repeated.empty()) return repeated;
+  }
   return failure.what() + (is(CLI::ExitCodes::RequiredError) ? missing_run_option(command) : "");
 }
 

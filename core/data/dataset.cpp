@@ -9,6 +9,7 @@
 #include "core/base/numbers/random.h"
 #include "core/base/text/strings.h"
 #include "core/data/bad_samples.h"
+#include "core/data/foreign_data.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 
@@ -42,7 +43,7 @@ std::string dataset_of(Registry& registry, const std::string& source, const std:
       throw error("data '{}': it is a link to '{}', which is missing", source,
                   std::filesystem::read_symlink(source, ignored).string());
     }
-    throw error("data '{}': there is no such folder, nor a data set of that name; data sets: {}{}",
+    throw error("data '{}': there is no such folder or file, nor a data set of that name; data sets: {}{}",
                 source, fmt::join(names, ", "), did_you_mean(source, names));
   }
   std::vector<std::string> found;
@@ -208,6 +209,10 @@ Dataset::Dataset(Registry& registry, const DatasetOptions& options) : source_(op
   (void)take_reason();  // a reason from here on is of this data set
   const tandem_status status = type_->open(&request, &handle_, &info_);
   if (status == TANDEM_OK) no_bytes_ = take_reason();
+  if (status != TANDEM_OK && type_name() == folder_dataset && options.split != "predict") {
+    const std::string foreign = foreign_data(options.source);
+    if (!foreign.empty()) throw error("{}: {}", what, foreign);
+  }
   check(status, what);
   // If the constructor throws, no destructor closes the data set.
   std::unique_ptr<void, void (*)(void*)> opened(handle_, type_->close);

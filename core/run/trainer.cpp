@@ -1,5 +1,6 @@
 #include "core/run/trainer.h"
 
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "core/data/splits.h"
 #include "core/device/parse.h"
 #include "core/formats/event_file.h"
+#include "core/model/file/learning_rate.h"
 #include "core/ranks/ranks.h"
 #include "core/report/run_page.h"
 #include "core/run/folder/first_state.h"
@@ -221,6 +223,21 @@ void start_from(const Checkpoint& checkpoint, const TrainOptions& chosen, const 
   observer.on_message(fmt::format("resumed after step {}", checkpoint.step));
 }
 
+// The rate of some policies follows the length of the run, which a resumed run may change.
+void report_other_rate(const TrainSetup& setup, int64_t step, Observer& observer) {
+  SolverDefinition before = setup.solver;
+  before.max_steps = setup.steps_before;
+  const double next = learning_rate(setup.solver, step);
+  constexpr double tolerance = 0.01;
+  if (std::abs(next - learning_rate(before, step)) <= tolerance * next) return;
+  observer.on_message(fmt::format(
+      "learning rate: lr_policy '{}' ends with the run, which has {} steps now instead of {}: the "
+      "rate goes from {:.3g} in step {} to {:.3g} in step {}; for another schedule begin a new run "
+      "with --weights {}",
+      before.rate_policy, setup.solver.max_steps, before.max_steps, learning_rate(before, step - 1),
+      step, next, step + 1, setup.record.options.out.string()));
+}
+
 // Sends the setup to the other ranks. Returns the text of their hosts.
 std::string share_setup(const Communicator& ranks, Registry& registry, const TrainOptions& options,
                         TrainSetup& setup) {
@@ -312,7 +329,10 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
   report_setup(setup, session, *folder, hosts, checkpoint.has_value(), recorder);
 
   TrainingRun run(registry, setup, &*folder, session, recorder);
-  if (checkpoint) start_from(*checkpoint, chosen, *folder, run, recorder);
+  if (checkpoint) {
+    start_from(*checkpoint, chosen, *folder, run, recorder);
+    report_other_rate(setup, checkpoint->step, recorder);
+  }
   if (ranks != nullptr) send_first_state(*ranks, checkpoint, setup);
   TrainResult result;
   try {

@@ -180,7 +180,9 @@ bool TrainingRun::run_test(const Checkpoint& checkpoint) {
   recorder_.on_evaluation(now);
   if (now.has_loss && !std::isfinite(now.loss)) {
     recorder_.on_message(
-        "the validation loss is not finite: training has diverged; try a smaller learning rate");
+        "the validation loss is not finite, though that of training is: look at the running "
+        "statistics of BatchNorm (a smaller --lr or a larger --batch makes them steadier) and at "
+        "the validation images");
   }
   return now.best;
 }

@@ -258,7 +258,9 @@ void TrainingRun::stop_not_finite(const Pending& done, double loss) {
               done.step + 1, loss, where,
               weights ? "An earlier update made them so; this step's update was left out,"
                       : "The update was left out",
-              advice_after_not_finite(phase_.net, weights, done.rate, last_good_run()));
+              advice_after_not_finite(phase_.net, weights,
+                                      done.step > 0 ? std::optional(done.rate) : std::nullopt,
+                                      last_good_run()));
 }
 
 std::string TrainingRun::last_good_run() const {

@@ -108,14 +108,21 @@ std::string first_not_finite(Registry& registry, const NetDefinition& definition
   return first_in_outputs(net, plan, executor, runtime);
 }
 
-std::string advice_after_not_finite(const Net& net, bool weights, double learning_rate,
+std::string advice_after_not_finite(const Net& net, bool weights,
+                                    std::optional<double> learning_rate,
                                     const std::string& last_good_run) {
   const std::string stop =
       last_good_run.empty()
           ? "and the run stops."
           : fmt::format("and the run stops; the last good checkpoint is in '{}'.", last_good_run);
+  if (!learning_rate) {
+    return fmt::format(
+        "{} No update came before, so that the learning rate is not the cause: look at the first "
+        "weights (weight_filler, --weights) and at the scale of the pixels",
+        stop);
+  }
   if (!weights || !computes_in_float16(net)) {
-    return fmt::format("{} Try a smaller learning rate (--lr, here {:.3g})", stop, learning_rate);
+    return fmt::format("{} Try a smaller learning rate (--lr, here {:.3g})", stop, *learning_rate);
   }
   constexpr double max_float16 = 65504;
   const double scale = loss_scale(net);
@@ -124,7 +131,7 @@ std::string advice_after_not_finite(const Net& net, bool weights, double learnin
       "bfloat16, or begin with a smaller learning rate (--lr, here {:.3g}) if float32 fails, too",
       stop, max_float16 / scale, scale,
       last_good_run.empty() ? "begin again with" : "go on with --resume and",
-      scale > 1 ? "a smaller --loss-scale or " : "", learning_rate);
+      scale > 1 ? "a smaller --loss-scale or " : "", *learning_rate);
 }
 
 }  // namespace tandem

@@ -2,6 +2,7 @@
 // are all examined. Says what the user can do about it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,10 @@ struct DiagnoseInputs {
 
 // How the message about a value that is not finite ends: "and the run stops", where the last good
 // checkpoint is (`last_good_run`: the run folder; "" if it has none), and what to try next.
-// `weights`: trained weights were the first such values.
+// `weights`: trained weights were the first such values. `learning_rate`: nullopt before the first
+// update of a run, whose cause it cannot be.
 [[nodiscard]] std::string advice_after_not_finite(const Net& net, bool weights,
-                                                  double learning_rate,
+                                                  std::optional<double> learning_rate,
                                                   const std::string& last_good_run);
 
 }  // namespace tandem

@@ -228,12 +228,14 @@ class FileLister {
   }
 
   void take(const ListFile& list) {
+    note_absolute_paths(list);
     for (const ListEntry& entry : list.entries) take_one(entry);
     listing_.note_missing_classes("'" + file_ + "' ");
   }
 
   void take_part(const ListFile& list, bool held_out) {
     listing_.split_is_drawn = true;
+    note_absolute_paths(list);
     std::vector<int64_t> labels;
     for (const ListEntry& entry : list.entries) labels.push_back(label_of(entry));
     const double fraction = options_.common.val_fraction;
@@ -248,10 +250,39 @@ class FileLister {
     }
   }
 
+  // Whether paths of the list that begin with '/' are meant below root, as Caffe joins the two: the
+  // first ones tell.
+  [[nodiscard]] bool joins_root(const ListFile& list) const {
+    if (options_.root.empty()) return false;
+    size_t looked_at = 0;
+    bool any = false;
+    for (const ListEntry& entry : list.entries) {
+      const fs::path path(entry.path);
+      if (!path.is_absolute()) continue;
+      if (picture::path_status(path).exists()) return false;
+      any = any || picture::path_status(fs::path(options_.root) / path.relative_path()).exists();
+      if (++looked_at == checked_files) break;
+    }
+    return any;
+  }
+
+  void note_absolute_paths(const ListFile& list) {
+    joins_root_ = joins_root(list);
+    const auto is_absolute = [](const ListEntry& entry) {
+      return fs::path(entry.path).is_absolute();
+    };
+    const auto count = std::count_if(list.entries.begin(), list.entries.end(), is_absolute);
+    if (count == 0 || options_.root.empty()) return;
+    listing_.note("'", file_, "': ", count, " paths begin with '/': ",
+                  joins_root_ ? "taken below root '" : "taken as they are, not below root '",
+                  options_.root, "'");
+  }
+
   void take_one(const ListEntry& entry) {
     const fs::path path(entry.path);
     if (path.is_absolute()) {
-      listing_.images.push_back({entry.path, label_of(entry)});
+      const fs::path whole = joins_root_ ? fs::path(options_.root) / path.relative_path() : path;
+      listing_.images.push_back({whole.string(), label_of(entry)});
       return;
     }
     listing_.images.push_back({(root() / path).string(), label_of(entry)});
@@ -271,7 +302,8 @@ class FileLister {
       if (picture::path_status(listing_.images[i].path).exists()) return;
     }
     throw sdk::invalid("list '", file_, "': there is no file '", listing_.images[0].path,
-                       "'; the data option root=FOLDER says where its paths begin");
+                       "'; the data option root=FOLDER says where its paths begin",
+                       options_.root.empty() ? "" : sdk::text(" (here '", options_.root, "')"));
   }
 
   const ListOptions& options_;
@@ -279,6 +311,7 @@ class FileLister {
   std::vector<std::string> written_names_;
   std::unordered_map<std::string, int64_t> numbers_;
   Listing listing_;
+  bool joins_root_ = false;
 };
 
 }  // namespace

@@ -62,6 +62,39 @@ TEST(OptionErrors, OptionsWithOneMeaningHaveTheirOtherNamesToo) {
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
 }
 
+TEST(OptionErrors, AnOptionThatIsGivenTwiceIsShownWithBothValues) {
+  EXPECT_THAT(refusal_of_options("--lr 0.1 --lr 0.2"),
+              HasSubstr("--lr is given 2 times (0.1, 0.2): give it once"));
+  EXPECT_THAT(refusal_of_options("--imgsz 8 --imgsz 9"),
+              HasSubstr("--image-size is given 2 times (8, 9)"));
+  EXPECT_THAT(refusal_of_options("--data synthetic"),
+              HasSubstr("--data is given 2 times (synthetic, synthetic)"));
+  EXPECT_THAT(refusal_of_options("--momentum 0.5 --solver-option momentum=0.6"),
+              HasSubstr("--solver-option momentum=0.5 and --solver-option momentum=0.6"));
+  EXPECT_THAT(refusal_of_options("--data-option scale=1 --data-option scale=2"),
+              HasSubstr("--data-option scale=1 and --data-option scale=2: give one of them"));
+}
+
+TEST(OptionErrors, OptionsThatPeopleTypeAreThereOrHaveAHint) {
+  const Desk desk;
+  const test::Outcome outcome = desk.tandem(
+      "train --net tiny.prototxt --data synthetic --steps 1 --momentum 0.7 "
+      "--weight-decay=0.01 --out run");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(desk.read("run/solver.prototxt"),
+              AllOf(HasSubstr("momentum: 0.7"), HasSubstr("weight_decay: 0.01")));
+  EXPECT_THAT(refusal_of_options("--wd -1"), HasSubstr("weight_decay is '-1'"));
+  EXPECT_THAT(refusal_of_options("--num-classes 10"),
+              AllOf(HasSubstr("as many classes as the data have"), HasSubstr("--adapt-classes")));
+  EXPECT_THAT(refusal_of_options("--lerning-rate 1"), HasSubstr("did you mean '--learning-rate'?"));
+  EXPECT_THAT(refusal_of_options("--img 0"), HasSubstr("--image-size: '0'"));
+  EXPECT_THAT(refusal_of_options("--gpus 2"), HasSubstr("here it is '--devices cuda:2'"));
+  EXPECT_THAT(refusal_of_options("--scheduler cosine"), HasSubstr("lr_policy=cosine"));
+  EXPECT_THAT(refusal_of_options("--amp"), HasSubstr("here it is '--precision bfloat16'"));
+  // A hint only for an option that the command has.
+  EXPECT_THAT(desk.refusal("layers --gpus 2"), Not(HasSubstr("--devices")));
+}
+
 TEST(OptionErrors, StepsAndEpochsTogetherAreRefused) {
   EXPECT_THAT(refusal_of_options("--epochs 3"),
               HasSubstr("--steps 2 and --epochs 3: each is the length of the run"));

@@ -207,6 +207,27 @@ TEST(ImageList, MissingFilesAreDamagedOnesButNotAllOfThem) {
               AllOf(HasSubstr("there is no file '/nowhere/pictures/"), HasSubstr("root=FOLDER")));
 }
 
+TEST(ImageList, PathsThatBeginWithASlashAreBelowRootWhereTheyAreThere) {
+  const TempFolder folder;
+  draw_ten(folder);
+  std::string below, whole;
+  for (int i = 0; i < 10; ++i) {
+    const std::string line = fmt::format("/pictures/{}.png {}\n", i, i % 2);
+    below += line;
+    whole += folder.path().string() + line;
+  }
+  const test::Parameters root{{"root", folder.path().string()}};
+  const auto joined = open_images(list_options(folder.write("joined.txt", below), "train", root));
+  EXPECT_THAT(joined.notes(), HasSubstr("10 paths begin with '/': taken below root '"));
+  EXPECT_EQ(test::get(joined, 0).status, SampleStatus::good);
+  const auto kept = open_images(list_options(folder.write("kept.txt", whole), "train", root));
+  EXPECT_THAT(kept.notes(),
+              HasSubstr("10 paths begin with '/': taken as they are, not below root"));
+  EXPECT_EQ(test::get(kept, 0).status, SampleStatus::good);
+  EXPECT_THAT(test::refusal(list_options(folder / "joined.txt", "train", {{"root", "/nowhere"}})),
+              HasSubstr("root=FOLDER says where its paths begin (here '/nowhere')"));
+}
+
 TEST(ImageList, MistakesAreReportedWithTheirLine) {
   EXPECT_THAT(refusal_of("a.txt", "pictures/1.png 0\npictures/2.png\n"),
               HasSubstr("a.txt:2: 'pictures/2.png' must be a path, a space"));

@@ -152,6 +152,11 @@ void add_data_and_model_options(Command& command, TrainArguments& a) {
   });
 }
 
+// An option for a field of the solver that --solver-option sets, too.
+std::function<void(const std::string&)> field_option(TrainArguments& a, const std::string& field) {
+  return [&a, field](const std::string& value) { a.solver_options.push_back(field + "=" + value); };
+}
+
 void add_training_options(Command& command, TrainArguments& a) {
   TrainOptions& o = a.options;
   command.group("Training");
@@ -169,6 +174,9 @@ void add_training_options(Command& command, TrainArguments& a) {
       {"--solver-type,--optimizer SGD|Nesterov|AdaGrad|RMSProp|AdaDelta|Adam|AdamW|LARS",
        &o.solver_type,
        "Type of the solver (default: the solver's); without --solver it has its usual constants"},
+      {"--momentum X", field_option(a, "momentum"), "Momentum (default: the solver's)"},
+      {"--weight-decay,--wd X", field_option(a, "weight_decay"),
+       "Weight decay (default: the solver's)"},
       {"--solver FILE", &o.solver, "A Caffe solver file (default: the model's own)"},
       {"--ema DECAY", &o.average_decay,
        "Average the weights over the steps with this decay, 0.999 is usual: the average is "

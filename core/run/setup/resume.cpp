@@ -39,7 +39,9 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
   refuse(options.seed && options.seed != chosen.seed, "--seed");
   refuse(!options.solver_type.empty(), "--solver-type");
   refuse(options.solver_fields.contains("weights"), "--weights");
-  refuse(!options.solver_fields.empty(), "--solver-option");
+  if (!options.solver_fields.empty()) {
+    refuse(true, fmt::format("the solver's {}", options.solver_fields.begin()->first).c_str());
+  }
   refuse(options.rate && *options.rate != setup.solver.base_rate, "--lr");
   refuse(!options.data_parameters.empty(), "--data-option");
   refuse(!options.pixels.empty() && options.pixels != "auto" && options.pixels != chosen.pixels,
@@ -167,6 +169,7 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, cons
   setup.record = folder.record();
   setup.net = folder.net();
   setup.solver = folder.solver();
+  setup.steps_before = setup.solver.max_steps;
   TrainOptions& chosen = setup.record.options;
   setup.strategies = &strategies;
   if (is_imported(setup.record)) {
@@ -192,13 +195,13 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, cons
   choose_amounts(chosen, options);
   chosen.out = folder.path();
   open_datasets(registry, setup);
-  if (setup.training_data->size() != setup.record.training_samples ||
-      setup.training_data->class_names() != setup.record.class_names) {
+  const bool same_classes = setup.training_data->class_names() == setup.record.class_names;
+  if (setup.training_data->size() != setup.record.training_samples || !same_classes) {
     throw error(
-        "the data in '{}' have changed since run '{}' began: {} training images then, {} now; a "
+        "the data in '{}' have changed since run '{}' began: {} training images then, {} now{}; a "
         "resumed run needs the same",
         chosen.data, folder.path().string(), setup.record.training_samples,
-        setup.training_data->size());
+        setup.training_data->size(), same_classes ? "" : ", and other classes");
   }
   resolve_amount(registry, setup, options);
   resolve_pixels(registry, setup, options);

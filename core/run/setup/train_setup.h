@@ -34,6 +34,7 @@ struct TrainSetup {
   bool forecasts_strategy = false;
   bool mirrors = true;       // whether augmentation may mirror the images
   int64_t test_samples = 0;  // of an evaluation during the run; 0: all
+  int64_t steps_before = 0;  // of a resumed run, as it was begun; it may have another length now
   // What --weights names, if it is a run folder or of another program.
   std::optional<PublishedWeights> published;
   std::vector<float> first_weights;   // with those of weight files; empty: random ones
