@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "core/base/files/plain_text_file.h"
+#include "core/model/file/name_rules.h"
 #include "core/model/file/text_format.h"
-#include "core/run/weights/name_rules.h"
 #include "core/schedule/cost/cost_table.h"
 #include "core/schedule/cost/topology_file.h"
 #include "plugins/composed.h"
