@@ -64,6 +64,8 @@ struct TrainOptions {
   std::vector<std::string> freeze;
   bool freeze_batch_norm = false;
   double head_rate = 1;
+  // Each layer with a matrix of weights learns at this factor of the rate of the one after it.
+  double layer_decay = 1;
   bool download = false;  // fetches the repository that the weights name, if it is not in the cache
   // Decay of a moving average of the weights, which is evaluated and kept as the best; 0: none.
   double average_decay = 0;
@@ -112,16 +114,17 @@ struct RateCurve {
     double rate = 0, loss = 0, smoothed = 0;
   };
   std::vector<Point> points;
-  double lowest = 0;                     // the rate of the lowest smoothed loss
-  double rise = 0;                       // from which on it is above the first losses; 0: never
-  double suggestion = 0;                 // a third of `lowest`, and at most an eighth of `rise`
-  bool diverged = false;                 // the loss rose far above the first ones, or was not finite
+  double lowest = 0;      // the rate of the lowest smoothed loss
+  double rise = 0;        // from which on it is above the first losses; 0: never
+  double suggestion = 0;  // a third of `lowest`, and at most an eighth of `rise`
+  bool diverged = false;  // the loss rose far above the first ones, or was not finite
   std::filesystem::path table, picture;  // the curve as CSV and as SVG
 };
 
 // Tries learning rates from 1e-6 to 10 on the first batches of the run that the options describe,
-// with three seeds; leaves the run's weights and folder alone. Writes find_lr.csv and find_lr.svg to options.out, or
-// to the working folder. Throws Error as train(), and for a run that is to be resumed.
+// with three seeds; leaves the run's weights and folder alone. Writes find_lr.csv and find_lr.svg
+// to options.out, or to the working folder. Throws Error as train(), and for a run that is to be
+// resumed.
 RateCurve find_rate(const TrainOptions& options, Observer& observer);
 
 }  // namespace tandem

@@ -31,6 +31,22 @@ class FineTuningCommand : public testing::Test {
   Desk desk_;
 };
 
+TEST_F(FineTuningCommand, LayersBeforeTheLastLearnSlowerByTheirDepth) {
+  const Outcome outcome = desk_.tandem(std::string(tuned) + "--layer-decay 0.25 --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              HasSubstr("score learns at the whole rate, each layer before it at 0.25 of the next, "
+                        "the first at 0.25 (--layer-decay)"));
+  EXPECT_THAT(desk_.read("run/net.prototxt"), HasSubstr("lr_mult: 0.25"));
+  EXPECT_THAT(desk_.read("run/untuned_net.prototxt"), Not(HasSubstr("lr_mult: 0.25")));
+  EXPECT_THAT(desk_.refusal("train --resume --out run --steps 5 --layer-decay 0.5"),
+              HasSubstr("--layer-decay cannot change"));
+  for (const char* factor : {"0", "1.5", "-1", "nan"}) {
+    EXPECT_THAT(desk_.refusal(std::string(tuned) + "--out other --layer-decay " + factor),
+                HasSubstr("--layer-decay"));
+  }
+}
+
 TEST_F(FineTuningCommand, WhatIsFrozenIsToldAndKept) {
   const Outcome outcome =
       desk_.tandem(std::string(tuned) + "--freeze 'conv*' --head-lr 10 --out run");

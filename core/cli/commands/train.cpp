@@ -146,6 +146,9 @@ void add_data_and_model_options(Command& command, TrainArguments& a) {
       {"--head-lr FACTOR", &o.head_rate,
        "Factor of the learning rate of layers that --weights does not have, and of the last layer; "
        "10 is usual (default: 1)"},
+      {"--layer-decay FACTOR", &o.layer_decay,
+       "Factor of the learning rate from each layer to the one before it; 0.9 is usual (default: "
+       "1)"},
       {"--adapt-classes", &o.adapt_classes,
        "If a net's file has another number of classes than the data: train an adapted copy "
        "(models, and copies of their files, always follow the data)"},
@@ -169,7 +172,8 @@ void add_training_options(Command& command, TrainArguments& a) {
        "with BatchNorm); caffe: the model's own solver; plain: neither"},
       {"--lr X", &o.rate, "Base learning rate (default: the solver's)"},
       {"--find-lr", &a.finds_rate,
-       "Do not train: try rising rates for 3 times 100 steps, suggest one for --lr, and write the curve "
+       "Do not train: try rising rates for 3 times 100 steps, suggest one for --lr, and write the "
+       "curve "
        "(find_lr.csv, find_lr.svg, in --out or here)"},
       {"--solver-type,--optimizer SGD|Nesterov|AdaGrad|RMSProp|AdaDelta|Adam|AdamW|LARS",
        &o.solver_type,

@@ -47,8 +47,8 @@ fs::path run_near(const fs::path& folder) {
 // Whether the options change the layers of the net or its loss.
 bool changes_net(const RunRecord& record) {
   const TrainOptions& o = record.options;
-  return !o.freeze.empty() || o.freeze_batch_norm || o.head_rate != 1 || o.mixup != 0 ||
-         o.cutmix != 0 || o.label_smoothing != 0 || !record.class_weights.empty();
+  return !o.freeze.empty() || o.freeze_batch_norm || o.head_rate != 1 || o.layer_decay != 1 ||
+         o.mixup != 0 || o.cutmix != 0 || o.label_smoothing != 0 || !record.class_weights.empty();
 }
 
 void require_no_run(const fs::path& path) {
@@ -177,7 +177,8 @@ fs::path RunFolder::net_before_tuning(const RunRecord& record) const {
   const fs::path file = untuned_net_file(path_);
   if (path_status(file).is_file()) return file;
   throw error(
-      "run '{}' was trained with --freeze, --head-lr or changed targets, and has no {} with the "
+      "run '{}' was trained with --freeze, other rates of layers or changed targets, and has no {} "
+      "with the "
       "net before these: give the net and the weights alone, as --net NET --weights '{}'",
       path_.string(), file.filename().string(), (path_ / "last.safetensors").string());
 }

@@ -99,6 +99,7 @@ void for_each_option(Options& o, const Take& take) {
   take("freeze", o.freeze);
   take("freeze_bn", o.freeze_batch_norm);
   take("head_lr", o.head_rate);
+  take("layer_decay", o.layer_decay);
   take("ema", o.average_decay);
   take("bad_share_limit", o.bad_share_limit);
   take("data_parameters", o.data_parameters);

@@ -1,6 +1,6 @@
 // Fine-tuning: a run that begins with the weights of files. Some layers may keep them (--freeze,
-// --freeze-bn), and what is new may learn faster (--head-lr). The run's net has all of it, so that
-// a resumed run has the same.
+// --freeze-bn), and what is new may learn faster (--head-lr), early layers slower (--layer-decay).
+// The run's net has all of it, so that a resumed run has the same.
 #include "core/run/setup/setup.h"
 
 #include <algorithm>
@@ -30,6 +30,9 @@ void require_options(const TrainSetup& setup) {
   const TrainOptions& chosen = setup.record.options;
   if (!std::isfinite(chosen.head_rate) || chosen.head_rate <= 0) {
     throw error("--head-lr {}: a factor above 0, as 10", chosen.head_rate);
+  }
+  if (!(chosen.layer_decay > 0 && chosen.layer_decay <= 1)) {
+    throw error("--layer-decay {}: a factor above 0 and at most 1, as 0.9", chosen.layer_decay);
   }
   if ((chosen.freeze.empty() && !chosen.freeze_batch_norm) || !setup.solver.weights.empty()) return;
   throw error(
@@ -125,14 +128,41 @@ void raise_head_rate(const Net& net, std::set<std::string> head, bool has_files,
              head.size() == 1 ? "s" : "", factor);
 }
 
+// A convolution or InnerProduct and what follows it, up to the next one, learn at one rate.
+void decay_rates(const Net& net, TrainSetup& setup) {
+  const double decay = setup.record.options.layer_decay;
+  if (decay == 1) return;
+  std::vector<std::vector<std::string>> groups;
+  bool has_matrix = false;
+  for (const Layer& layer : net.layers) {
+    if (layer.weights.empty()) continue;
+    const WeightArray& first = net.weight(layer.weights.front());
+    const bool is_matrix = first.count > first.shape.n;
+    if (groups.empty() || (is_matrix && has_matrix)) groups.emplace_back();
+    groups.back().push_back(layer.name);
+    has_matrix = has_matrix || is_matrix;
+  }
+  double factor = 1;
+  for (size_t i = groups.size(); i-- > 0; factor *= decay) {
+    if (i + 1 < groups.size()) setup.net = with_rates(setup.net, net, groups[i], factor);
+  }
+  if (groups.size() < 2) return;
+  setup.note(
+      "{} learns at the whole rate, each layer before it at {} of the next, the first at "
+      "{:.2g} (--layer-decay)",
+      groups.back().front(), decay, factor / decay);
+}
+
 }  // namespace
 
 void resolve_fine_tuning(const Registry& registry, TrainSetup& setup) {
   require_options(setup);
   const bool has_files = !setup.solver.weights.empty();
-  if (!has_files && setup.record.options.head_rate == 1) return;
+  const TrainOptions& chosen = setup.record.options;
+  if (!has_files && chosen.head_rate == 1 && chosen.layer_decay == 1) return;
   const Net net = net_for_weights(registry, setup);
   const std::set<std::string> missing = read_first_weights(net, setup);
+  decay_rates(net, setup);
   raise_head_rate(net, missing, has_files, setup);
   freeze(registry, net, missing, setup);
 }
