@@ -7,6 +7,7 @@
 #include "core/base/files/plain_text_file.h"
 #include "core/base/text/strings.h"
 #include "core/device/parse.h"
+#include "core/formats/onnx_reader/reader.h"
 #include "core/model/file/adapted.h"
 #include "core/model/file/classes.h"
 #include "core/model/file/models.h"
@@ -204,7 +205,7 @@ ImportResult import_weights(const ImportOptions& options) {
         options.weights.string());
   }
   if (!published) require_weights_and_net(options);
-  NetDefinition definition = published ? net_of(*published) : read_model(options.net);
+  NetDefinition definition = published ? net_of(*published) : read_net_file(options.net);
   std::string outputs;
   if (published) {
     const std::string classifier = classifier_names(definition).back();

@@ -46,6 +46,7 @@ struct TrainOptions {
   std::optional<uint64_t> seed;  // else the solver's, else 1
   std::filesystem::path out;     // the run folder; "": runs/<net>-<number>
   bool resume = false;           // continue the run in `out`
+  bool from_scratch = false;     // of an ONNX file's net: initial weights instead of the file's
   bool adapt_classes = false;    // a net file with another class count: train an adapted copy
   int64_t test_interval = 0;     // steps between evaluations; 0: the solver's, else every epoch
   int64_t display = 0;   // steps between lines of the log and the metrics; 0: the solver's, else 20

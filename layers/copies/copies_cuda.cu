@@ -3,6 +3,8 @@
 #include "layers/concat/concat_cuda.h"
 #include "layers/crop/crop_cuda.h"
 #include "layers/flatten/flatten.h"
+#include "layers/pad/pad_cuda.h"
+#include "layers/permute/permute_cuda.h"
 #include "layers/reorder/reorder_cuda.h"
 #include "layers/reshape/reshape.h"
 #include "layers/silence/silence_cuda.h"
@@ -19,6 +21,8 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
       .kernel<Concat, ConcatCuda>(kind)
       .kernel<Crop, CropCuda>(kind)
       .kernel<Flatten, RenamedAxesCuda>(kind)
+      .kernel<Pad, PadCuda>(kind)
+      .kernel<Permute, PermuteCuda>(kind)
       .kernel<Reorder, ReorderCuda>(kind)
       .kernel<Reshape, RenamedAxesCuda>(kind)
       .kernel<Silence, SilenceCuda>(kind)

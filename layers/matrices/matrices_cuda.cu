@@ -1,6 +1,7 @@
 // Layers with one large weight matrix, which they multiply by or read rows of, on NVIDIA GPUs.
 #include "layers/embed/embed_cuda.h"
 #include "layers/inner_product/inner_product_cuda.h"
+#include "layers/matmul/matmul_cuda.h"
 
 using namespace tandem::sdk;
 using namespace tandem::layers;
@@ -10,5 +11,6 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   return Plugin(host, "matrices-cuda", "1.0")
       .kernel<Embed, EmbedCuda>(kind)
       .kernel<InnerProduct, InnerProductCuda>(kind)
+      .kernel<MatMul, MatMulCuda>(kind)
       .table();
 }

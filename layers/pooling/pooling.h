@@ -1,6 +1,6 @@
 // Pooling: the maximum or average of a window, as in Caffe. Output extents are rounded up; a last
 // window that would begin in the padding after the image is dropped. An average divides by the size
-// of the window's part inside the padded image.
+// of the window's part inside the padded image, or without count_padding inside the image.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,14 @@
 namespace tandem::layers {
 
 struct PoolingSettings {
-  bool maximum, round_up;
+  bool maximum, round_up, counts_padding;
   Window window;
 
   // Throws Refusal if parameters contradict each other or do not fit the input.
   PoolingSettings(const sdk::Attributes& attributes, const sdk::Shape& input)
       : maximum(attributes.text("pool") == "MAX"),
         round_up(attributes.text("round_mode") == "CEIL"),
+        counts_padding(attributes.boolean("count_padding")),
         window(read_window(attributes, input)) {
     if (attributes.text("pool") == "STOCHASTIC") {
       throw sdk::unsupported("pool STOCHASTIC is not supported: only MAX and AVE are");
@@ -100,6 +101,9 @@ struct Pooling : sdk::LayerType {
             .by_default("CEIL")
             .one_of("CEIL|FLOOR")
             .help("how the number of windows is rounded"),
+        sdk::boolean(block, "count_padding")
+            .by_default("true")
+            .help("AVE: pixels of the padding count as zeros"),
         engine_parameter(block),
     };
   }

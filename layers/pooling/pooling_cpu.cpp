@@ -61,7 +61,7 @@ class PoolingCpu : public Needs {
     const Shape& in = binding.input(0).shape;
     const Shape& out = binding.output(0).shape;
     const auto& w = settings_.window;
-    if (!settings_.maximum) {
+    if (!settings_.maximum && settings_.counts_padding) {
       rows_ = stick_out_factors(out.h, in.h, w.kernel.h, w.stride.h, w.pad.h);
       columns_ = stick_out_factors(out.w, in.w, w.kernel.w, w.stride.w, w.pad.w);
     }
@@ -103,7 +103,7 @@ class PoolingCpu : public Needs {
  private:
   void prepare(const Binding& binding, const memory::desc& input);
   [[nodiscard]] bool sticks_out() const {
-    return !settings_.maximum && (rows_.back() != 1 || columns_.back() != 1);
+    return !rows_.empty() && (rows_.back() != 1 || columns_.back() != 1);
   }
   void scale(const Call& call, const void* source, void* target) const {
     with_elements(output_.dtype, [&](auto element) {
@@ -122,7 +122,7 @@ class PoolingCpu : public Needs {
   dnnl::engine engine_ = cpu_engine();
   PoolingSettings settings_;
   tandem_tensor input_, output_;
-  std::vector<float> rows_, columns_;  // AVE: the factors of output rows and columns
+  std::vector<float> rows_, columns_;  // AVE with padding that counts: the factors of output rows and columns
   int64_t offset_ = 0;
   bool follows_relu_;
   Operation forward_, backward_;
@@ -140,8 +140,9 @@ void PoolingCpu::prepare(const Binding& binding, const memory::desc& input) {
                                {w.pad.h, w.pad.w},
                                {end_of(out.h, in.h, w.kernel.h, w.stride.h, w.pad.h),
                                 end_of(out.w, in.w, w.kernel.w, w.stride.w, w.pad.w)}};
-  const auto method = settings_.maximum ? dnnl::algorithm::pooling_max
-                                        : dnnl::algorithm::pooling_avg_include_padding;
+  const auto method = settings_.maximum          ? dnnl::algorithm::pooling_max
+                      : settings_.counts_padding ? dnnl::algorithm::pooling_avg_include_padding
+                                                 : dnnl::algorithm::pooling_avg_exclude_padding;
   const bool backward = binding.has(TANDEM_WANTS_BACKWARD_DATA);
   const auto kind =
       backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;

@@ -20,6 +20,7 @@ struct PoolingAxis {
   int64_t extent, windows, kernel;
   cuda::Divisor stride;
   int64_t pad;
+  bool counts_padding;
 
   struct Range {
     int64_t begin, end;
@@ -29,8 +30,12 @@ struct PoolingAxis {
     const int64_t begin = window * stride - pad, end = begin + kernel;
     return {begin < 0 ? 0 : begin, end < extent ? end : extent};
   }
-  // The length of its part inside the padded image.
+  // The length of its part inside the padded image, or the image, where padding does not count.
   [[nodiscard]] TANDEM_HOST_DEVICE int64_t padded_length(int64_t window) const {
+    if (!counts_padding) {
+      const Range part = inside(window);
+      return part.end - part.begin;
+    }
     const int64_t begin = window * stride - pad, end = begin + kernel;
     return (end < extent + pad ? end : extent + pad) - begin;
   }
@@ -44,11 +49,13 @@ struct PoolingAxis {
 };
 
 struct PoolingGeometry {
-  explicit PoolingGeometry(const sdk::Binding& binding, const Window& window)
+  PoolingGeometry(const sdk::Binding& binding, const Window& window, bool counts_padding)
       : input(binding.input(0)),
         output(binding.output(0)),
-        h{input.height, output.height, window.kernel.h, window.stride.h, window.pad.h},
-        w{input.width, output.width, window.kernel.w, window.stride.w, window.pad.w} {}
+        h{input.height,    output.height, window.kernel.h,
+          window.stride.h, window.pad.h,  counts_padding},
+        w{input.width,     output.width, window.kernel.w,
+          window.stride.w, window.pad.w, counts_padding} {}
 
   cuda::TensorIndex input, output;
   PoolingAxis h, w;
@@ -168,7 +175,7 @@ class PoolingCuda : public sdk::Needs {
  public:
   PoolingCuda(const sdk::Binding& binding, const sdk::Call&)
       : settings_(binding.attributes, binding.input(0).shape),
-        geometry_(binding, settings_.window),
+        geometry_(binding, settings_.window, settings_.counts_padding),
         small_(binding, settings_.window),
         inputs_(sdk::count(binding.input(0).shape)),
         outputs_(sdk::count(binding.output(0).shape)),
@@ -180,7 +187,7 @@ class PoolingCuda : public sdk::Needs {
                              " has more than 2147483647 pixels");
     }
     if (settings_.maximum && binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
-      saved_bytes = outputs_ * (small_.is_possible() ? 1 : 4);
+      saved_bytes = outputs_ * (has_small_windows() ? 1 : 4);
     }
   }
 
@@ -195,10 +202,10 @@ class PoolingCuda : public sdk::Needs {
       using T = decltype(element);
       const T* x = pass.input<T>(0).get();
       T* y = pass.output<T>(0).get();
-      if (small_.is_possible() && settings_.maximum) {
+      if (has_small_windows() && settings_.maximum) {
         small_.maximum(call, x, y, saved_bytes > 0 ? pass.saved<uint8_t>().get() : nullptr,
                        follows_relu_);
-      } else if (small_.is_possible()) {
+      } else if (has_small_windows()) {
         small_.average(call, x, y);
       } else if (settings_.maximum) {
         cuda::for_teams(call, teams,
@@ -217,7 +224,7 @@ class PoolingCuda : public sdk::Needs {
       const T* dy = pass.output_gradient<T>(0).get();
       T* dx = pass.input_gradient<T>(0).get();
       const T* x = follows_relu_ && !settings_.maximum ? pass.input<T>(0).get() : nullptr;
-      if (small_.is_possible()) {
+      if (has_small_windows()) {
         if (!settings_.maximum) return small_.average_backward(call, dy, x, dx);
         return small_.maximum_backward(call, dy, pass.saved<const uint8_t>().get(), dx);
       }
@@ -227,6 +234,10 @@ class PoolingCuda : public sdk::Needs {
   }
 
  private:
+  [[nodiscard]] bool has_small_windows() const {
+    return small_.is_possible() && (settings_.maximum || settings_.counts_padding);
+  }
+
   PoolingSettings settings_;
   PoolingGeometry geometry_;
   SmallPooling small_;

@@ -1,4 +1,4 @@
-// Softmax over the channels, at every pixel.
+// Softmax over the channels, at every pixel; or over the height or width (axis 2 or 3).
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ struct Softmax : sdk::LayerType {
   const char* help() const override { return "turns scores into probabilities over the channels"; }
   std::vector<sdk::Parameter> parameters() const override {
     return {
-        sdk::integer("softmax_param", "axis").by_default("1").range(1, 1).help("the channel axis"),
+        sdk::integer("softmax_param", "axis").by_default("1").range(1, 3).help("the axis; 1: channels"),
         engine_parameter("softmax_param"),
     };
   }

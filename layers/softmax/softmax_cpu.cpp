@@ -14,15 +14,16 @@ class SoftmaxCpu : public Needs {
  public:
   SoftmaxCpu(const Binding& binding, const Call&) {
     const auto data = descriptor(binding.input(0));
+    const auto axis = static_cast<int>(binding.attributes.integer("axis"));
     const bool backward = binding.has(TANDEM_WANTS_BACKWARD_DATA);
     const auto kind =
         backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
     ScratchPlan plan;
-    const auto forward = describe_softmax({engine_}, kind, data, 1);
+    const auto forward = describe_softmax({engine_}, kind, data, axis);
     forward_ = Operation(forward, softmax_forward(forward), {DNNL_ARG_SRC, DNNL_ARG_DST}, plan);
     algorithm = "forward " + forward_.name();
     if (backward) {
-      const auto chosen = describe_softmax_backward({engine_}, forward, data, 1);
+      const auto chosen = describe_softmax_backward({engine_}, forward, data, axis);
       backward_ = Operation(chosen, softmax_backward(chosen),
                             {DNNL_ARG_DST, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC}, plan);
       algorithm += ", backward data " + backward_.name();

@@ -68,7 +68,8 @@ struct SoftmaxBackward {
 
 class SoftmaxCuda {
  public:
-  SoftmaxCuda(const sdk::Binding& binding, const sdk::Call&) : groups_(groups(binding.input(0))) {}
+  SoftmaxCuda(const sdk::Binding& binding, const sdk::Call&)
+      : groups_(groups(binding.input(0), binding.attributes.integer("axis"))) {}
 
   static sdk::LayoutOptions layouts(const sdk::Binding&) { return cuda::plain_layouts(); }
 
@@ -83,8 +84,14 @@ class SoftmaxCuda {
   }
 
  private:
-  static Groups groups(const tandem_tensor& tensor) {
+  static Groups groups(const tandem_tensor& tensor, int64_t axis) {
     const tandem_shape& s = tensor.shape;
+    if (axis > 1) {
+      const bool last = tensor.layout == TANDEM_NHWC;
+      const int64_t planes = last ? s.n : s.n * s.c, channels = last ? s.c : 1;
+      if (axis == 2) return {planes, s.h, s.w * channels};
+      return {planes * s.h, s.w, channels};
+    }
     if (tensor.layout == TANDEM_NHWC) return {s.n * s.h * s.w, s.c, 1};
     return {s.n, s.c, s.h * s.w};
   }

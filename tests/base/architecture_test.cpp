@@ -71,6 +71,7 @@ const std::vector<std::string> folders_of_core{
     "core/model/passes",
     "core/formats",
     "core/formats/onnx",
+    "core/formats/onnx_reader",
     "core/data",
     "core/check",
     "core/schedule/plan",

@@ -59,7 +59,8 @@ const std::map<std::string, Target>& targets() {
       {"torch_file", torch_file}, {"class_weights", class_weights},
       {"costs", costs},           {"idx", idx},
       {"metrics", metrics},       {"net", net},
-      {"options", options},       {"pretrained", pretrained},
+      {"onnx", onnx},             {"options", options},
+      {"pretrained", pretrained},
       {"run_record", run_record}, {"safetensors", safetensors},
       {"solver", solver},         {"tables", tables},
       {"topology", topology}};

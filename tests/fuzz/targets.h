@@ -27,6 +27,7 @@ void idx(std::string_view bytes);
 void metrics(std::string_view bytes);
 void name_rules(std::string_view bytes);
 void net(std::string_view bytes);
+void onnx(std::string_view bytes);
 void options(std::string_view bytes);
 void pretrained(std::string_view bytes);
 void run_record(std::string_view bytes);

@@ -97,6 +97,23 @@ std::vector<LayerSetup> device_kernel_setups() {
     result.push_back({.type = "Crop",
                       .parameters = {{"offset", "2"}},
                       .inputs = {x, random_tensor({x.shape.n, x.shape.c, 11, 13}, 5)}});
+    result.push_back({.type = "Pad",
+                      .parameters = {{"bottom", "2"}, {"left", "1"}, {"mode", "REFLECT"}},
+                      .inputs = {x}});
+    result.push_back({.type = "MatMul",
+                      .parameters = {{"transpose_b", "true"}},
+                      .inputs = {x, random_tensor(x.shape, 7)}});
+    result.push_back({.type = "Softmax", .parameters = {{"axis", "3"}}, .inputs = {x}});
+    result.push_back({.type = "Pooling",
+                      .parameters = {{"pool", "AVE"},
+                                     {"kernel_size", "3"},
+                                     {"pad", "1"},
+                                     {"count_padding", "false"}},
+                      .inputs = {x}});
+    result.push_back(
+        {.type = "Permute",
+         .parameters = {{"order", "0"}, {"order", "2"}, {"order", "3"}, {"order", "1"}},
+         .inputs = {x}});
     result.push_back({.type = "Tile", .parameters = {{"tiles", "3"}}, .inputs = {x}});
     result.push_back({.type = "Concat", .inputs = {x, random_tensor(x.shape, 6)}});
     result.push_back({.type = "Slice",

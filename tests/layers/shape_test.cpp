@@ -47,6 +47,21 @@ TEST(Slice, AgreesWithTheReferenceInEveryLayout) {
 TEST(Tile, AgreesWithTheReferenceInEveryLayout) {
   expect_reference("tile", "Tile", 1e-6);
 }
+TEST(Permute, AgreesWithTheReferenceInEveryLayout) {
+  expect_reference("permute", "Permute", as_written);
+}
+TEST(Pad, AgreesWithTheReferenceInEveryLayout) {
+  expect_reference("pad", "Pad", 1e-6);
+}
+TEST(MatMul, AgreesWithTheReference) {
+  expect_reference("matmul", "MatMul", 2e-6);
+}
+TEST(Softmax, OfAnotherAxisAgreesWithTheReference) {
+  expect_reference("softmax_axes", "Softmax", 2e-6);
+}
+TEST(Pooling, OfTheImageAloneAgreesWithTheReference) {
+  expect_reference("average_pooling_inside", "Pooling", 2e-6);
+}
 TEST(Crop, AgreesWithTheReferenceInEveryLayout) {
   expect_reference("crop", "Crop", as_written);
 }
@@ -68,6 +83,15 @@ TEST(ShapeLayers, GradientsMatchDifferences) {
   check({.type = "Crop",
          .parameters = {{"offset", "1"}},
          .inputs = {x, random_tensor({2, 3, 2, 1}, 3)}});
+  check({.type = "Pad",
+         .parameters = {{"top", "2"}, {"right", "1"}, {"mode", "REFLECT"}},
+         .inputs = {y}});
+  check_gradients({.type = "MatMul",
+                   .parameters = {{"transpose_b", "true"}},
+                   .inputs = {y, random_tensor({2, 8, 4, 2}, 4)}});
+  check({.type = "Permute",
+         .parameters = {{"order", "0"}, {"order", "3"}, {"order", "1"}, {"order", "2"}},
+         .inputs = {y}});
   check({.type = "Flatten", .inputs = {y}});
   check({.type = "Reshape",
          .parameters = {{"dim", "0"}, {"dim", "-1"}, {"dim", "4"}},
@@ -122,6 +146,22 @@ TEST(Slice, RefusesCutsThatDoNotFit) {
       "go from 5 to 5");
 }
 
+TEST(MatMul, RefusesMatricesThatDoNotFit) {
+  EXPECT_THAT(refused("MatMul", {{2, 3, 4, 5}, {2, 3, 4, 5}}, {}), HasSubstr("cannot be multiplied"));
+  EXPECT_THAT(refused("MatMul", {{2, 3, 4, 5}, {2, 1, 5, 4}}, {}), HasSubstr("cannot be multiplied"));
+}
+TEST(Pad, RefusesAMirrorThatIsTooLarge) {
+  EXPECT_THAT(refused("Pad", {{2, 3, 4, 4}}, {{"top", "4"}, {"mode", "REFLECT"}}),
+              HasSubstr("REFLECT pads by less than"));
+}
+TEST(Permute, RefusesAnOrderThatIsNone) {
+  const Parameters twice{{"order", "0"}, {"order", "1"}, {"order", "1"}, {"order", "2"}};
+  EXPECT_THAT(refused("Permute", {{2, 3, 4, 4}}, twice), HasSubstr("order must begin with 0"));
+  const Parameters batch{{"order", "1"}, {"order", "0"}, {"order", "2"}, {"order", "3"}};
+  EXPECT_THAT(refused("Permute", {{2, 3, 4, 4}}, batch), HasSubstr("order must begin with 0"));
+  EXPECT_THAT(refused("Permute", {{2, 3, 4, 4}}, {{"dim", "5"}, {"order", "0"}, {"order", "1"}}),
+              HasSubstr("dim must be"));
+}
 TEST(Tile, RequiresTheNumberOfTiles) {
   EXPECT_THAT(refused("Tile", {{2, 3, 4, 4}}, {{"tiles", "0"}}), HasSubstr("tiles is '0'"));
 }

@@ -106,6 +106,80 @@ def tile(writer):
                    lambda x, _: [x[0].repeat(repeats)], inputs_of("tile", name, shape))
 
 
+def permute(writer):
+    # name, shape of the input, extents of a row (none: its own), order, shape of the output
+    for name, shape, dims, order, result in [
+        ("channels_last", (2, 16, 3, 5), [], [0, 2, 3, 1], (2, 3, 5, 16)),
+        ("channels_in_the_middle", (2, 5, 3, 4), [], [0, 2, 1, 3], (2, 3, 5, 4)),
+        ("width_first", (1, 17, 1, 18), [], [0, 3, 1, 2], (1, 18, 17, 1)),
+        ("as_it_is", (2, 3, 2, 2), [], [0, 1, 2, 3], (2, 3, 2, 2)),
+        ("shuffled_channels", (2, 12, 2, 3), [3, 4, 6], [0, 2, 1, 3], (2, 4, 3, 6)),
+        ("windows", (2, 4, 6, 5), [2, 2, 3, 2, 5], [0, 1, 3, 2, 4, 5], (2, 2, 3, 20)),
+    ]:
+        parameters = {"permute_param.order": Repeated(order)}
+        if dims:
+            parameters["permute_param.dim"] = Repeated(dims)
+        rows = [shape[0], *(dims or shape[1:])]
+        write_case(writer, name, parameters,
+                   lambda x, _: [x[0].reshape(rows).permute(order).reshape(result)],
+                   inputs_of("permute", name, shape))
+
+
+def pad(writer):
+    # name, shape, top, bottom, left, right, mode
+    for name, shape, sides, mode in [
+        ("zeros_after", (2, 16, 3, 4), (0, 1, 0, 1), "constant"), ("zeros", (1, 3, 2, 3), (2, 1, 0, 3), "constant"),
+        ("a_value", (2, 8, 2, 2), (1, 0, 1, 1), "constant"), ("mirrored", (2, 5, 4, 3), (3, 1, 2, 2), "reflect"),
+        ("mirrored_blocks", (1, 16, 3, 3), (1, 2, 1, 0), "reflect"), ("edge", (2, 3, 2, 3), (2, 1, 0, 2), "edge"),
+        ("edge_of_one_pixel", (1, 8, 1, 1), (1, 1, 2, 0), "edge"),
+    ]:
+        value = 0.5 if name == "a_value" else 0
+        parameters = dict(zip(["pad_param.top", "pad_param.bottom", "pad_param.left", "pad_param.right"], sides))
+        if mode != "constant":
+            parameters["pad_param.mode"] = mode.upper()
+        if value:
+            parameters["pad_param.value"] = value
+        top, bottom, left, right = sides
+        options = {"value": value} if mode == "constant" else {}
+        write_case(writer, name, parameters,
+                   lambda x, _: [functional.pad(x[0], (left, right, top, bottom),
+                                                {"edge": "replicate"}.get(mode, mode), **options)],
+                   inputs_of("pad", name, shape))
+
+
+def matmul(writer):
+    for name, a, b, first, second in [
+        ("plain", (2, 3, 4, 5), (2, 3, 5, 2), False, False), ("first", (2, 1, 5, 4), (2, 1, 5, 3), True, False),
+        ("second", (1, 4, 3, 7), (1, 4, 2, 7), False, True), ("both", (2, 2, 4, 3), (2, 2, 6, 4), True, True),
+        ("a_row_and_a_column", (3, 2, 1, 8), (3, 2, 8, 1), False, False),
+    ]:
+        parameters = {key: True for key, value in [("matmul_param.transpose_a", first),
+                                                   ("matmul_param.transpose_b", second)] if value}
+        write_case(writer, name, parameters,
+                   lambda x, _: [(x[0].mT if first else x[0]) @ (x[1].mT if second else x[1])],
+                   inputs_of("matmul", name, a, b))
+
+
+def softmax_axes(writer):
+    for name, shape, axis in [("height", (2, 3, 5, 4), 2), ("width", (2, 16, 3, 7), 3), ("one_row", (1, 8, 1, 6), 3)]:
+        write_case(writer, name, {"softmax_param.axis": axis}, lambda x, _: [torch.softmax(x[0], axis)],
+                   inputs_of("softmax_axes", name, shape))
+
+
+def average_pooling_inside(writer):
+    # name, shape, kernel, stride, pad, rounding
+    for name, shape, kernel, stride, margin, mode in [
+        ("pad_1", (2, 16, 5, 6), 3, 1, 1, "FLOOR"), ("pad_1_stride_2", (1, 3, 6, 7), 3, 2, 1, "FLOOR"),
+        ("pad_1_rounded_up", (1, 8, 5, 6), 2, 3, 1, "CEIL"), ("pad_2", (2, 5, 4, 4), 5, 2, 2, "FLOOR"),
+    ]:
+        parameters = {"pooling_param.pool": "AVE", "pooling_param.kernel_size": kernel,
+                      "pooling_param.stride": stride, "pooling_param.pad": margin,
+                      "pooling_param.round_mode": mode, "pooling_param.count_padding": False}
+        write_case(writer, name, parameters,
+                   lambda x, _: [functional.avg_pool2d(x[0], kernel, stride, margin, mode == "CEIL", False)],
+                   inputs_of("average_pooling_inside", name, shape))
+
+
 def crop(writer):
     # name, shape of the input and of the reference, axis, offsets
     for name, shape, like, axis, offsets in [
@@ -315,8 +389,9 @@ def convolution_dilated_depthwise(writer):
 
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent
-    for layer in (concat, slice_, tile, crop, flatten, reshape, reduction, argmax, mvn, layer_norm, lrn_within_channel,
-                  embed, deconvolution, convolution_dilated_depthwise):
+    for layer in (concat, slice_, tile, permute, pad, matmul, softmax_axes, average_pooling_inside, crop, flatten,
+                  reshape, reduction, argmax, mvn, layer_norm, lrn_within_channel, embed, deconvolution,
+                  convolution_dilated_depthwise):
         writer = Writer(folder / f"{layer.__name__.rstrip('_')}.txt")
         layer(writer)
         writer.file.close()

@@ -252,6 +252,21 @@ INSTANTIATE_TEST_SUITE_P(
         LayerCase{"Power",
                   net_of_layer("Power", "power_param { power: 2 scale: 0.5 shift: 0.25 }")},
         LayerCase{"LeakyReLU", net_of_layer("ReLU", "relu_param { negative_slope: 0.1 }")},
+        LayerCase{"AverageWithoutPadding",
+                  net_of_layer("Pooling",
+                               "pooling_param { pool: AVE kernel_size: 3 stride: 2 pad: 1 "
+                               "count_padding: false }")},
+        LayerCase{"MatMul",
+                  "layer { name: 'x' type: 'MatMul' bottom: 'data' bottom: 'data' top: 'last' "
+                  "matmul_param { transpose_b: true } }"},
+        LayerCase{"Pad", net_of_layer("Pad", "pad_param { top: 1 right: 2 value: 0.5 }")},
+        LayerCase{"PadMirrored",
+                  net_of_layer("Pad", "pad_param { left: 1 bottom: 2 mode: REFLECT }")},
+        LayerCase{"SoftmaxOfWidth", net_of_layer("Softmax", "softmax_param { axis: 3 }")},
+        LayerCase{"Permute",
+                  net_of_layer("Permute",
+                               "permute_param { dim: 3 dim: 13 dim: 11 order: 0 order: 2 order: 3 "
+                               "order: 1 }")},
         LayerCase{"Reshape", net_of_layer("Reshape",
                                           "reshape_param { shape { dim: 0 dim: 1 dim: 39 "
                                           "dim: -1 } }")},

@@ -129,7 +129,10 @@ void add_data_and_model_options(Command& command, TrainArguments& a) {
   command.group("Model");
   command.add({
       {"--net,--model FILE", &o.net,
-       "A model's name or a prototxt file (default: the solver's, else resnet18)"},
+       "A model's name, a prototxt file, or an ONNX file, whose weights are the initial ones "
+       "(default: the solver's, else resnet18)"},
+      {"--from-scratch", &o.from_scratch,
+       "Train the net of an ONNX file from initial weights, not from those of the file"},
       {"--weights PATH", &a.weights,
        "Initial weights: a file (.safetensors, .pth, .pt, .bin, .caffemodel), layers by name; a "
        "run "

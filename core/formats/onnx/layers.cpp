@@ -239,6 +239,51 @@ void reshape(OnnxLayer& l) {
   l.set({l.add("Reshape", {l.in().name, extents}), false});
 }
 
+// The row's own axes, in another order.
+void permute(OnnxLayer& l) {
+  std::vector<int64_t> dims = l.listed<int64_t>("dim");
+  const Shape &from = l.shape_in(), &to = l.shape_out();
+  if (dims.empty()) dims = {from.c, from.h, from.w};
+  dims.insert(dims.begin(), -1);
+  const std::string divided =
+      l.add_part("divided", "Reshape", {l.in().name, l.graph.integers(l.part("axes"), dims)});
+  const std::string moved =
+      l.add_part("moved", "Transpose", {divided}, {{"perm", l.listed<int64_t>("order")}});
+  const std::string extents = l.graph.integers(l.part("extents"), {-1, to.c, to.h, to.w});
+  l.set({l.add("Reshape", {moved, extents}), false});
+}
+
+// One transpose of the last two axes where an input is to be transposed.
+void matmul(OnnxLayer& l) {
+  const auto operand = [&](size_t input, const char* parameter) {
+    const std::string x = l.image(input);
+    if (l.integer(parameter) == 0) return x;
+    return l.add_part(parameter, "Transpose", {x}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+  };
+  const std::string a = operand(0, "transpose_a"), b = operand(1, "transpose_b");
+  l.set({l.add("MatMul", {a, b}), false});
+}
+
+void pad(OnnxLayer& l) {
+  const std::string x = l.image();
+  const std::string& mode = l.text("mode");
+  const std::string pads =
+      l.graph.integers(l.part("pads"), {0, 0, l.integer("top"), l.integer("left"), 0, 0,
+                                        l.integer("bottom"), l.integer("right")});
+  if (mode == "CONSTANT") {
+    const std::string value = l.graph.scalar(l.part("value"), l.number("value"));
+    return l.set({l.add("Pad", {x, pads, value}), false});
+  }
+  l.set({l.add("Pad", {x, pads}, {{"mode", std::string(mode == "EDGE" ? "edge" : "reflect")}}),
+         false});
+}
+
+void softmax(OnnxLayer& l) {
+  const int64_t axis = l.integer("axis");
+  if (axis == 1) return simple(l, "Softmax", {{"axis", axis}});
+  l.set({l.add("Softmax", {l.image()}, {{"axis", axis}}), false});
+}
+
 void flatten(OnnxLayer& l) {
   const Shape& to = l.shape_out();
   if (to.h == 1 && to.w == 1) return l.set({l.row(), true});
@@ -258,21 +303,24 @@ struct Window {
   OnnxAxes before, after;  // zeros around the image
 };
 
-// The average over a window, to which the zeros around the image count, but not `beyond`: places
-// after them that the last window reaches.
-std::string add_average(OnnxLayer& l, const std::string& x, const Window& window, OnnxAxes beyond) {
+// The average over a window, to which the zeros around the image count if `counts_padding`, but not
+// `beyond`: places after them that the last window reaches.
+std::string add_average(OnnxLayer& l, const std::string& x, const Window& window, OnnxAxes beyond,
+                        bool counts_padding = true) {
   std::string padded = x;
-  const OnnxAxes before = window.before, after = window.after;
-  // Not by count_include_pad, which some runtimes ignore.
-  if (before.h + before.w + after.h + after.w > 0) {
+  OnnxAxes before = window.before, after = window.after;
+  if (!counts_padding) {
+    beyond = {beyond.h + after.h, beyond.w + after.w};
+  } else if (before.h + before.w + after.h + after.w > 0) {
     const std::string pads =
         l.graph.integers(l.part("pads"), {0, 0, before.h, before.w, 0, 0, after.h, after.w});
     padded = l.add_part("Pad", "Pad", {x, pads});
   }
+  if (counts_padding) before = {0, 0};
   return l.add_part("AveragePool", "AveragePool", {padded},
                     {{"kernel_shape", std::vector{window.kernel.h, window.kernel.w}},
                      {"strides", std::vector{window.stride.h, window.stride.w}},
-                     {"pads", std::vector<int64_t>{0, 0, beyond.h, beyond.w}},
+                     {"pads", std::vector<int64_t>{before.h, before.w, beyond.h, beyond.w}},
                      {"count_include_pad", int64_t{0}}});
 }
 
@@ -327,7 +375,8 @@ void pooling(OnnxLayer& l) {
   // An average counts what is inside the padding, but nothing beyond it.
   const OnnxAxes counted{std::min(end.h, pad.h), std::min(end.w, pad.w)};
   const OnnxAxes beyond{end.h - counted.h, end.w - counted.w};
-  l.set({add_average(l, x, {kernel, stride, pad, counted}, beyond), false});
+  const bool counts = l.integer("count_padding") != 0;
+  l.set({add_average(l, x, {kernel, stride, pad, counted}, beyond, counts), false});
 }
 
 struct NamedForm {
@@ -361,7 +410,10 @@ constexpr NamedForm forms[] = {
     {"LRN", lrn},
     {"LayerNorm", layer_norm},
     {"Log", log},
+    {"MatMul", matmul},
     {"PReLU", prelu},
+    {"Pad", pad},
+    {"Permute", permute},
     {"Pooling", pooling},
     {"Power", power},
     {"ReLU", relu},
@@ -370,10 +422,7 @@ constexpr NamedForm forms[] = {
     {"SiLU", [](OnnxLayer& l) { sigmoid_times(l, 1); }},
     {"Sigmoid", [](OnnxLayer& l) { simple(l, "Sigmoid"); }},
     {"Slice", slice},
-    {"Softmax",
-     [](OnnxLayer& l) {
-       simple(l, "Softmax", {{"axis", int64_t{1}}});
-     }},
+    {"Softmax", softmax},
     {"Split", same},
     {"Swish", [](OnnxLayer& l) { sigmoid_times(l, l.number("beta")); }},
     {"TanH", [](OnnxLayer& l) { simple(l, "Tanh"); }},

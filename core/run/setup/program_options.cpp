@@ -1,6 +1,7 @@
 #include "core/run/setup/program_options.h"
 
 #include "core/base/error.h"
+#include "core/formats/onnx_reader/reader.h"
 #include "core/model/file/classes.h"
 #include "core/model/file/models.h"
 #include "core/model/file/net_phases.h"
@@ -10,7 +11,7 @@ namespace tandem {
 
 NetDefinition NetChoice::definition() const {
   const NetDefinition read =
-      in_states(text.empty() ? read_model(net) : read_net_text(text), state, state);
+      in_states(text.empty() ? read_net_file(net) : read_net_text(text), state, state);
   if (classes < 0) throw error("--classes {}: there must be at least 2", classes);
   return classes > 0 ? with_class_count(read, classes) : read;
 }

@@ -6,6 +6,8 @@
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
+#include "core/formats/onnx_reader/file.h"
+#include "core/formats/onnx_reader/reader.h"
 #include "core/model/file/adapted.h"
 #include "core/model/file/models.h"
 #include "core/model/file/net_phases.h"
@@ -69,28 +71,40 @@ NetDefinition net_of_solver(const SolverDefinition& solver, std::string* file) {
 
 void find_published_weights(const TrainOptions& options, TrainSetup& setup) {
   const auto given = options.solver_fields.find("weights");
-  if (given == options.solver_fields.end()) return;
+  const bool has_weights = given != options.solver_fields.end();
+  if (options.from_scratch) {
+    if (!has_weights) return;
+    throw error("--from-scratch and --weights '{}' contradict each other: give one of them",
+                given->second);
+  }
+  const bool is_onnx = is_onnx_file(options.net);  // it has weights as well
+  if (!has_weights && !is_onnx) return;
+  const std::string source = has_weights ? given->second : options.net;
   // A file beside a config.json is only weights where the solver has the net.
   const bool has_net = options.net.empty() && names_net(setup.solver);
-  if (has_net && path_status(given->second).is_file()) return;
-  setup.published = find_published(given->second, options.net, options.download);
+  if (has_net && path_status(source).is_file()) return;
+  setup.published = find_published(source, is_onnx ? "" : options.net, options.download);
   if (!setup.published) return;
   const PublishedWeights& published = *setup.published;
   if (has_net) {
     throw error(
         "--solver {} names a net, and --weights '{}' has a net of its own: remove the solver's "
         "net, or give the weights alone, as --weights '{}'",
-        options.solver, given->second, published.file.string());
+        options.solver, source, published.file.string());
+  }
+  if (is_onnx && source != options.net) {
+    throw error("--net {} and --weights '{}', which has a net of its own: leave --net out",
+                options.net, source);
   }
   if (published.is_run && (!options.net.empty() || !options.net_text.empty())) {
     throw error(
         "--weights '{}' is a run, which has a net of its own: leave --net out, or give its weights "
         "alone, as --weights '{}'",
-        given->second, published.file.string());
+        source, published.file.string());
   }
   if (!options.net_text.empty()) {
     throw error("a net in C++, and --weights '{}', which are of architecture {}: leave the net out",
-                given->second, published.architecture);
+                source, published.architecture);
   }
   setup.messages.push_back(to_text(published));
 }
@@ -115,10 +129,10 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string
       chosen.net = options.data == "synthetic" ? synthetic_net : default_net;
       setup.note("model {} (--model; 'tandem models' lists them)", chosen.net);
     }
-    setup.net = read_model(chosen.net);
+    setup.net = read_net_file(chosen.net);
     const bool is_name = is_model_name(chosen.net) || !find_pretrained_net(chosen.net).empty();
     *model = is_name ? chosen.net : model_of_net(setup.net.name);
-    *is_model = !model->empty();
+    *is_model = !model->empty() || is_onnx_file(chosen.net);
     if (*is_model && *model != chosen.net) {
       setup.note(
           "net '{}' is by its name ('{}') a copy of the model {}: {}its classes follow the data",

@@ -8,6 +8,7 @@
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
 #include "core/formats/json_text.h"
+#include "core/formats/onnx_reader/file.h"
 #include "core/formats/open_arrays.h"
 #include "core/model/file/adapted.h"
 #include "core/model/file/definition.h"
@@ -292,7 +293,10 @@ int64_t PublishedWeights::resize_for(int64_t crop) const {
 }
 
 std::map<std::string, std::string> PublishedWeights::data_parameters() const {
-  if (is_run) return run_parameters;
+  if (is_run || !run_parameters.empty()) return run_parameters;
+  if (onnx != nullptr && onnx->net.input_shape().c != 3) {
+    return {{"scale", fmt::format("{:.9g}", 1.0 / 255)}};
+  }
   std::map<std::string, std::string> parameters{
       {"mean", fmt::format("{:.9g},{:.9g},{:.9g}", 255 * mean[2], 255 * mean[1], 255 * mean[0])},
       {"scale", fmt::format("{:.9g}", 1.0 / 255)},
@@ -302,9 +306,90 @@ std::map<std::string, std::string> PublishedWeights::data_parameters() const {
   return parameters;
 }
 
+namespace {
+
+// What `preprocessing` of an export says, as parameters of the data set.
+std::map<std::string, std::string> parameters_of_export(const std::string& text,
+                                                        const fs::path& file) {
+  json tree;
+  try {
+    tree = parse_json(text);
+  } catch (const JsonMistake& mistake) {
+    throw error("'{}': its 'preprocessing' cannot be read: {}", file.string(), mistake.what());
+  }
+  const TimmFields fields(tree, file);
+  double scale = 1;
+  int64_t resize = 0;
+  std::string channels, filter, rounding;
+  fields.read("scale", scale, [](const json& v) { return v.is_number(); }, "a number");
+  fields.read("shorter_side", resize,
+              [](const json& v) { return is_integer_within(v, 0, max_image_side); },
+              "a number of pixels");
+  fields.read_line("channels", channels);
+  fields.read_line("filter", filter);
+  fields.read_line("rounding", rounding);
+  std::map<std::string, std::string> parameters{{"scale", fmt::format("{:.9g}", scale)}};
+  if (resize > 0) parameters["resize"] = fmt::format("{}", resize);
+  if (channels == "rgb") parameters["color"] = "rgb";
+  if (filter == "bicubic") parameters["interpolation"] = "bicubic";
+  if (rounding == "each pass") parameters["resampling"] = "pillow";
+  const json* means = fields.find("mean");
+  if (means != nullptr && means->is_array() && !means->empty()) {
+    std::vector<double> values;
+    for (const json& value : *means) values.push_back(value.is_number() ? value.get<double>() : 0);
+    if (channels == "rgb") std::reverse(values.begin(), values.end());  // given as B,G,R
+    parameters["mean"] = fmt::format("{:.9g}", fmt::join(values, ","));
+  }
+  return parameters;
+}
+
+// mean and std of a config.json or preprocessor_config.json beside the file. Returns its name.
+std::string read_preparation_beside(const fs::path& file, PublishedWeights& published) {
+  for (const char* name : {"preprocessor_config.json", "config.json"}) {
+    const fs::path beside = file.parent_path() / name;
+    if (!path_status(beside).is_file()) continue;
+    json tree;
+    try {
+      tree = parse_json(read_text_file(beside));
+    } catch (const JsonMistake& mistake) {
+      throw error("'{}' cannot be read: {}", beside.string(), mistake.what());
+    }
+    const json* chosen = &tree;
+    if (tree.is_object() && tree.contains("pretrained_cfg")) chosen = &tree["pretrained_cfg"];
+    const TimmFields fields(*chosen, beside);
+    for (const char* prefix : {"", "image_"}) {
+      if (fields.find((std::string(prefix) + "mean").c_str()) == nullptr) continue;
+      fields.read_colors((std::string(prefix) + "mean").c_str(), 0, published.mean);
+      constexpr double min_deviation = 1e-6;
+      fields.read_colors((std::string(prefix) + "std").c_str(), min_deviation, published.std);
+      return beside.string();
+    }
+  }
+  return "";
+}
+
+PublishedWeights read_onnx_weights(const fs::path& path) {
+  PublishedWeights published;
+  published.file = published.net = path;
+  published.architecture = path.filename().string();  // no name of a model
+  published.preparation_source = read_preparation_beside(path, published);
+  auto onnx = std::make_shared<OnnxImport>(import_onnx(path, published.std));
+  published.image_size = onnx->net.input_shape().h;
+  published.image_width = onnx->net.input_shape().w;
+  if (!onnx->preparation.empty()) {
+    published.run_parameters = parameters_of_export(onnx->preparation, path);
+    published.preparation_source = "the file itself";
+  }
+  published.onnx = std::move(onnx);
+  return published;
+}
+
+}  // namespace
+
 std::optional<PublishedWeights> find_published(const fs::path& given, const std::string& model,
                                                bool downloads) {
   const fs::path path = fetched_folder(given, downloads);
+  if (is_onnx_file(path) && path_status(path).is_file()) return read_onnx_weights(path);
   if (path_status(path).is_folder()) {
     if (RunFolder::holds_run(path)) return read_run_folder(path);
     PublishedWeights published = read_timm_folder(path, "");
@@ -338,6 +423,7 @@ std::optional<PublishedWeights> find_published(const fs::path& given, const std:
 }
 
 NetDefinition net_of(const PublishedWeights& published) {
+  if (published.onnx != nullptr) return published.onnx->net;
   NetDefinition net = read_net(published.net);
   // A run's net may have a size of its own, which need not be square.
   const bool is_square = !published.is_run || published.image_size == published.image_width;
@@ -349,6 +435,7 @@ NetDefinition net_of(const PublishedWeights& published) {
 }
 
 int64_t classes_in_file(const PublishedWeights& published, const std::string& classifier) {
+  if (published.onnx != nullptr) return 0;
   const ArrayFile file = arrays_of(published, *open_published(published.file));
   const auto found = file.arrays.find(classifier + ".weight");
   if (found == file.arrays.end() || found->second.shape.empty()) return 0;
@@ -366,6 +453,9 @@ int64_t classes_in_file(const PublishedWeights& published, const std::string& cl
 
 Pretrained read_published(const PublishedWeights& published, const Net& net,
                           std::vector<float>* values) {
+  if (published.onnx != nullptr) {
+    return copy_arrays(published.onnx->arrays, published.file, net, values);
+  }
   if (published.is_run) return read_pretrained(published.file, net, values);
   const std::unique_ptr<ArrayReader> reader = open_published(published.file);
   ArrayFile file = arrays_of(published, *reader);
@@ -379,6 +469,24 @@ Pretrained read_published(const PublishedWeights& published, const Net& net,
 }
 
 std::string to_text(const PublishedWeights& published) {
+  if (published.onnx != nullptr) {
+    std::vector<std::string> parts;
+    for (const auto& [name, value] : published.data_parameters()) {
+      parts.push_back(fmt::format("{} {}", name, value));
+    }
+    std::string text = fmt::format(
+        "net of '{}', its images prepared with {}{} ({}; --data-option changes it)",
+        published.file.string(), fmt::join(parts, ", "),
+        published.run_parameters.empty() && published.onnx->net.input_shape().c == 3
+            ? fmt::format(", std {:.4g}", fmt::join(published.std, " "))
+            : "",
+        published.preparation_source.empty()
+            ? "as torchvision's: the file does not say it, nor a preprocessor_config.json or "
+              "config.json beside it"
+            : "as " + published.preparation_source + " says");
+    for (const std::string& note : published.onnx->notes) text += "\n" + note;
+    return text;
+  }
   if (published.is_run) {
     const int64_t h = published.image_size, w = published.image_width;
     const std::string resized =

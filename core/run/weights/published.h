@@ -2,16 +2,18 @@
 // beside timm's config.json. The net of each architecture and the rules for the
 // names are files beside the models (examples/models/pretrained): torch.names for all nets, and
 // NAME.names for an architecture whose arrays are called otherwise. A run folder is read in the
-// same way: its net, its weights and how its images were prepared.
+// same way: its net, its weights and how its images were prepared; and so is an ONNX file.
 #pragma once
 
 #include <array>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/formats/onnx_reader/reader.h"
 #include "core/model/file/definition.h"
 #include "core/run/weights/pretrained.h"
 
@@ -31,6 +33,10 @@ struct PublishedWeights {
   bool is_run = false;
   bool resizes = true;  // whether its images were resized before they were cropped
   std::map<std::string, std::string> run_parameters;
+  // Of an ONNX file: its net and arrays. `run_parameters` are those that an export of this program
+  // says, or empty.
+  std::shared_ptr<const OnnxImport> onnx;
+  std::string preparation_source;  // what says how images are prepared, for messages
 
   // The shorter side of the resized image for a crop of this size.
   [[nodiscard]] int64_t resize_for(int64_t crop) const;

@@ -1,0 +1,403 @@
+// Operators of elements: functions, and sums, products and others of two values.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "core/formats/onnx_reader/operators.h"
+
+namespace tandem::onnx_operators {
+namespace {
+
+// ---- functions
+
+void power(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, double scale, double shift,
+           double exponent = 1) {
+  if (scale == 1 && shift == 0 && exponent == 1) return;
+  Fields fields;
+  if (exponent != 1) fields.emplace_back("power", text_of(exponent));
+  if (scale != 1) fields.emplace_back("scale", text_of(scale));
+  if (shift != 0) fields.emplace_back("shift", text_of(shift));
+  apply(m, node, x, "Power", "power_param", fields);
+}
+
+void with_power(OnnxMapper& m, const OnnxNode& node, double scale, double shift, double exponent) {
+  OnnxNetValue x = m.value(node, 0);
+  power(m, node, x, scale, shift, exponent);
+  m.set(node, std::move(x));
+}
+
+void same(OnnxMapper& m, const OnnxNode& node) {
+  m.set(node, m.value(node, 0));
+}
+
+double number_of(const OnnxMapper& m, const OnnxNode& node, size_t input, double absent) {
+  if (!node.has_input(input)) return absent;
+  const OnnxConstant value = m.required(node, input);
+  if (value->count() != 1) throw error("input {} must be one number", input);
+  return value->at(0);
+}
+
+void clip(OnnxMapper& m, const OnnxNode& node) {
+  constexpr double most = std::numeric_limits<float>::max();
+  const double min = std::max(-most, number_of(m, node, 1, -most));
+  const double max = std::min(most, number_of(m, node, 2, most));
+  if (min == 0 && max == most) return simple(m, node, "ReLU");
+  simple(m, node, "Clip", "clip_param", {{"min", text_of(min)}, {"max", text_of(max)}});
+}
+
+void dropout(OnnxMapper& m, const OnnxNode& node) {
+  const double ratio = number_of(m, node, 1, 0.5);
+  if (ratio == 0) return same(m, node);
+  simple(m, node, "Dropout", "dropout_param", {{"dropout_ratio", text_of(ratio)}});
+}
+
+void hard_sigmoid(OnnxMapper& m, const OnnxNode& node) {
+  const double alpha = node.number("alpha", 0.2F), beta = node.number("beta", 0.5);
+  if (std::abs(alpha - 1.0 / 6) < 1e-6 && beta == 0.5) return simple(m, node, "HardSigmoid");
+  OnnxNetValue x = m.value(node, 0);
+  power(m, node, x, alpha, beta);
+  apply(m, node, x, "Clip", "clip_param", {{"min", "0"}, {"max", "1"}});
+  m.set(node, std::move(x));
+}
+
+void selu(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  apply(m, node, x, "ELU", "elu_param", {{"alpha", text_of(node.number("alpha", 1.67326F))}});
+  power(m, node, x, node.number("gamma", 1.0507F), 0);
+  m.set(node, std::move(x));
+}
+
+void mish(OnnxMapper& m, const OnnxNode& node) {
+  const OnnxNetValue x = m.value(node, 0);
+  OnnxNetValue factor = x;
+  apply(m, node, factor, "BNLL");
+  apply(m, node, factor, "TanH");
+  Message& layer = m.add(m.layer_name(node), "Eltwise", {x.top, factor.top});
+  add_fields(layer, "eltwise_param", {{"operation", "PROD"}});
+  factor.top = layer.find("top")->text;
+  m.set(node, std::move(factor));
+}
+
+void gelu(OnnxMapper& m, const OnnxNode& node) {
+  const bool by_tanh = node.operation == "GELUTanh" || node.text("approximate", "none") == "tanh";
+  if (by_tanh) return simple(m, node, "GELU", "gelu_param", {{"approximate", "\"tanh\""}});
+  simple(m, node, "GELU");
+}
+
+// ---- two values
+
+// The values of a constant in the order of memory of what it covers: `dims` are the extents of its
+// factors in the order of its axes, `order` the places of these in memory.
+std::vector<float> moved(const OnnxTensor& from, const std::vector<int64_t>& dims,
+                         const std::vector<size_t>& order) {
+  std::vector<float> result(from.count());
+  std::vector<size_t> sorted(order.size());
+  std::iota(sorted.begin(), sorted.end(), 0);
+  std::sort(sorted.begin(), sorted.end(), [&](size_t a, size_t b) { return order[a] < order[b]; });
+  std::vector<size_t> stride(dims.size(), 1);  // in memory
+  size_t step = 1;
+  for (size_t i = sorted.size(); i-- > 0;) {
+    stride[sorted[i]] = step;
+    step *= size_t(dims[sorted[i]]);
+  }
+  std::vector<int64_t> index(dims.size(), 0);
+  size_t to = 0;
+  for (size_t i = 0; i < result.size(); ++i) {
+    result[to] = static_cast<float>(from.at(i));
+    for (size_t axis = dims.size(); axis-- > 0;) {
+      to += stride[axis];
+      if (++index[axis] < dims[axis]) break;
+      to -= stride[axis] * size_t(dims[axis]);
+      index[axis] = 0;
+    }
+  }
+  return result;
+}
+
+// x + values or x * values, where values have extents of x or 1.
+void with_values(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, const OnnxTensor& values,
+                 bool is_product, size_t parameter) {
+  std::vector<int64_t> extents = values.shape;
+  if (extents.size() < x.axes.size()) {
+    extents.insert(extents.begin(), x.axes.size() - extents.size(), 1);
+  }
+  while (extents.size() > x.axes.size() && extents.front() == 1) extents.erase(extents.begin());
+  std::vector<size_t> covered;
+  for (size_t axis = 0; axis < extents.size() && axis < x.axes.size(); ++axis) {
+    if (extents[axis] != 1) covered.push_back(axis);
+  }
+  for (const size_t axis : covered) {
+    if (extents.size() == x.axes.size() && extents[axis] == x.extent(axis)) continue;
+    throw error("a constant of {} with a value of {}: extents must be equal or 1",
+                fmt::join(values.shape, "x"), fmt::join(x.extents(), "x"));
+  }
+  if (extents.size() != x.axes.size()) throw error("a constant has more axes than its operand");
+  const bool is_own = !values.parameter.empty();
+  OnnxMapper::Exposed at = m.exposed(x, x.factors_of(covered));
+  const std::vector<size_t> factors = at.value.factors_of(covered);
+  std::vector<int64_t> dims;
+  for (const size_t factor : factors) dims.push_back(at.value.factors[factor]);
+  const char* type = is_product ? "Scale" : "Bias";
+  Message& layer = m.add(m.layer_name(node, int(parameter)), type, {at.value.top});
+  add_fields(layer, is_product ? "scale_param" : "bias_param",
+             {{"axis", fmt::format("{}", at.axis)}, {"num_axes", fmt::format("{}", at.count)}});
+  std::vector<int64_t> shape;
+  for (int64_t i = 0; i < at.count; ++i) shape.push_back(at.value.net[size_t(at.axis - 1 + i)]);
+  m.weight(layer, is_product ? "weight" : "bias", shape, moved(values, dims, factors), is_own, 0);
+  at.value.top = layer.find("top")->text;
+  x = std::move(at.value);
+}
+
+// The values of a constant with a function applied.
+template <class Function>
+OnnxConstant changed(const OnnxTensor& values, const Function& function) {
+  auto result = std::make_shared<OnnxTensor>(values);
+  result->is_integer = false;
+  result->integers.clear();
+  result->floats.resize(values.count());
+  for (size_t i = 0; i < values.count(); ++i) {
+    result->floats[i] = static_cast<float>(function(values.at(i)));
+  }
+  return result;
+}
+
+void with_constant(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTensor& c,
+                   bool is_first) {
+  const std::string& operation = node.operation;
+  const size_t parameter = is_first ? 0 : 1;
+  if (operation == "Pow" && (is_first || c.count() != 1)) {
+    throw error("its exponent must be one constant number");
+  }
+  if (c.count() == 1) {
+    const double value = c.at(0);
+    if (operation == "Add") power(m, node, x, 1, value);
+    if (operation == "Sub") power(m, node, x, is_first ? -1 : 1, is_first ? value : -value);
+    if (operation == "Mul") power(m, node, x, value, 0);
+    if (operation == "Div" && !is_first) power(m, node, x, 1 / value, 0);
+    if (operation == "Div" && is_first) {
+      power(m, node, x, 1, 0, -1);
+      power(m, node, x, value, 0);
+    }
+    if (operation == "Pow") power(m, node, x, 1, 0, value);
+    return m.set(node, std::move(x));
+  }
+  if (operation == "Sub" && is_first) power(m, node, x, -1, 0);
+  if (operation == "Div" && is_first) power(m, node, x, 1, 0, -1);
+  OnnxConstant values = std::make_shared<OnnxTensor>(c);
+  if (!is_first && operation == "Sub") values = changed(c, [](double v) { return -v; });
+  if (!is_first && operation == "Div") values = changed(c, [](double v) { return 1 / v; });
+  const bool is_product = operation == "Mul" || operation == "Div";
+  with_values(m, node, x, *values, is_product, parameter);
+  m.set(node, std::move(x));
+}
+
+// Gives the value as many axes, the new ones first.
+void pad_axes(OnnxNetValue& value, size_t rank) {
+  if (value.axes.size() < rank) value.axes.insert(value.axes.begin(), rank - value.axes.size(), {});
+}
+
+// b with the elements of these of its factors in the order that those of `a` have in memory.
+std::vector<size_t> order_like(const std::vector<size_t>& of_a, const std::vector<size_t>& of_b) {
+  std::vector<size_t> places(of_a.size());
+  std::iota(places.begin(), places.end(), 0);
+  std::sort(places.begin(), places.end(), [&](size_t i, size_t k) { return of_a[i] < of_a[k]; });
+  std::vector<size_t> order;
+  order.reserve(places.size());
+  for (const size_t place : places) order.push_back(of_b[place]);
+  return order;
+}
+
+std::vector<size_t> all_axes(const OnnxNetValue& value) {
+  std::vector<size_t> axes(value.axes.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+// Both in one order and in tensors of the same extents.
+void align(OnnxMapper& m, OnnxNetValue& a, OnnxNetValue& b) {
+  if (!divide_alike(a, b, all_axes(a))) {
+    a = m.plain(a, {a.count(), 1, 1});
+    const std::vector<int64_t> extents = a.extents();
+    a.set_plain(extents);
+    b = m.plain(b, a.net);
+    b.set_plain(extents);
+    return;
+  }
+  const std::vector<size_t> order = order_like(a.order(), b.order());
+  b = m.arranged(b, order, a.net);
+}
+
+void equal_shapes(OnnxMapper& m, const OnnxNode& node, OnnxNetValue a, OnnxNetValue b) {
+  align(m, a, b);
+  const std::string& operation = node.operation;
+  if (operation == "Div") power(m, node, b, 1, 0, -1);
+  if (operation == "Min") {
+    power(m, node, a, -1, 0);
+    power(m, node, b, -1, 0);
+  }
+  Message& layer = m.add(m.layer_name(node), "Eltwise", {a.top, b.top});
+  if (operation == "Sub") {
+    add_fields(layer, "eltwise_param", {{"coeff", "1"}, {"coeff", "-1"}});
+  } else if (operation == "Mul" || operation == "Div") {
+    add_fields(layer, "eltwise_param", {{"operation", "PROD"}});
+  } else if (operation == "Max" || operation == "Min") {
+    add_fields(layer, "eltwise_param", {{"operation", "MAX"}});
+  }
+  a.top = layer.find("top")->text;
+  if (operation == "Min") power(m, node, a, -1, 0);
+  m.set(node, std::move(a));
+}
+
+// `small` has extents of `x` or 1.
+void with_fewer(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, OnnxNetValue small,
+                bool is_small_first) {
+  const std::string& operation = node.operation;
+  std::vector<size_t> covered;
+  for (size_t axis = 0; axis < small.axes.size(); ++axis) {
+    if (small.extent(axis) == x.extent(axis)) {
+      if (small.extent(axis) != 1) covered.push_back(axis);
+    } else if (small.extent(axis) != 1) {
+      throw error("values of {} and {}: the extents of one must be those of the other or 1",
+                  fmt::join(x.extents(), "x"), fmt::join(small.extents(), "x"));
+    }
+  }
+  if (!divide_alike(x, small, covered)) {
+    small = m.plain(small, {small.count(), 1, 1});
+    const std::vector<int64_t> extents = x.extents();
+    x = m.plain(x, {x.count(), 1, 1});
+    x.set_plain(extents);
+  }
+  const bool is_product = operation == "Mul" || operation == "Div";
+  if (!is_product && operation != "Add" && operation != "Sub") {
+    throw error("values of {} and {} must have the same extents", fmt::join(x.extents(), "x"),
+                fmt::join(small.extents(), "x"));
+  }
+  if (operation == "Sub") power(m, node, is_small_first ? x : small, -1, 0);
+  if (operation == "Div") power(m, node, is_small_first ? x : small, 1, 0, -1);
+  OnnxMapper::Exposed at = m.exposed(x, x.factors_of(covered), true);
+  small = m.arranged(small, order_like(at.value.factors_of(covered), small.factors_of(covered)),
+                     {small.count(), 1, 1});
+  const char* type = is_product ? "Scale" : "Bias";
+  Message& layer = m.add(m.layer_name(node), type, {at.value.top, small.top});
+  add_fields(layer, is_product ? "scale_param" : "bias_param", {{"axis", "0"}});
+  at.value.top = layer.find("top")->text;
+  m.set(node, std::move(at.value));
+}
+
+void binary(OnnxMapper& m, const OnnxNode& node) {
+  if (node.inputs.size() == 1) return same(m, node);
+  if (node.inputs.size() != 2) throw error("it has {} inputs; 2 are read", node.inputs.size());
+  const bool is_extremum = node.operation == "Max" || node.operation == "Min";
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const OnnxConstant c = m.constant(node, i);
+    if (c == nullptr) continue;
+    if (!is_extremum) return with_constant(m, node, m.value(node, 1 - i), *c, i == 0);
+    if (c->count() != 1 || c->at(0) != 0 || node.operation == "Min") {
+      throw error("with a constant only the maximum of it and 0 is read");
+    }
+    OnnxNetValue x = m.value(node, 1 - i);
+    apply(m, node, x, "ReLU");
+    return m.set(node, std::move(x));
+  }
+  OnnxNetValue a = m.value(node, 0), b = m.value(node, 1);
+  const size_t rank = std::max(a.axes.size(), b.axes.size());
+  pad_axes(a, rank);
+  pad_axes(b, rank);
+  if (node.operation == "Pow") throw error("its exponent must be one constant number");
+  if (a.extents() == b.extents()) return equal_shapes(m, node, std::move(a), std::move(b));
+  if (a.count() >= b.count()) return with_fewer(m, node, std::move(a), std::move(b), false);
+  with_fewer(m, node, std::move(b), std::move(a), true);
+}
+
+// Several values of one shape.
+void sum(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue first = m.value(node, 0);
+  std::vector<std::string> tops{first.top};
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    OnnxNetValue other = m.value(node, i);
+    if (other.extents() != first.extents()) throw error("its inputs must have the same extents");
+    const std::string top = first.top;
+    align(m, first, other);
+    if (first.top != top) throw error("its inputs have their elements in different orders");
+    tops.push_back(other.top);
+  }
+  Message& layer = m.add(m.layer_name(node), "Eltwise", tops);
+  first.top = layer.find("top")->text;
+  m.set(node, std::move(first));
+}
+
+void prelu(OnnxMapper& m, const OnnxNode& node) {
+  const OnnxNetValue x = m.value(node, 0);
+  const OnnxConstant slopes = m.required(node, 1);
+  const bool is_shared = slopes->count() == 1;
+  if (x.axes.size() < 2 || (!is_shared && int64_t(slopes->count()) != x.extent(1))) {
+    throw error("it needs one slope, or one for each channel");
+  }
+  OnnxMapper::Exposed at = m.exposed(x, x.axes[1], true);
+  Message& layer = m.add(m.layer_name(node, 1), "PReLU", {at.value.top});
+  if (is_shared) add_fields(layer, "prelu_param", {{"channel_shared", "true"}});
+  m.weight(layer, "weight", {int64_t(slopes->count())},
+           changed(*slopes, [](double v) { return v; })->floats, true, 0);
+  at.value.top = layer.find("top")->text;
+  m.set(node, std::move(at.value));
+}
+
+}  // namespace
+
+const std::vector<NamedOnnxOperator>& elementwise() {
+  using M = OnnxMapper;
+  using N = OnnxNode;
+  static const std::vector<NamedOnnxOperator> table{
+      {"", "Abs", [](M& m, const N& n) { simple(m, n, "AbsVal"); }},
+      {"", "Add", binary},
+      {"", "Cast", same},
+      {"", "Clip", clip},
+      {"", "Div", binary},
+      {"", "Dropout", dropout},
+      {"", "Elu",
+       [](M& m, const N& n) {
+         simple(m, n, "ELU", "elu_param", {{"alpha", text_of(n.number("alpha", 1))}});
+       }},
+      {"", "Exp", [](M& m, const N& n) { simple(m, n, "Exp"); }},
+      {"", "Gelu", gelu},
+      {"", "HardSigmoid", hard_sigmoid},
+      {"", "HardSwish", [](M& m, const N& n) { simple(m, n, "HardSwish"); }},
+      {"", "Identity", same},
+      {"", "LeakyRelu",
+       [](M& m, const N& n) {
+         simple(m, n, "ReLU", "relu_param",
+                {{"negative_slope", text_of(n.number("alpha", 0.01F))}});
+       }},
+      {"", "Log", [](M& m, const N& n) { simple(m, n, "Log"); }},
+      {"", "Max", binary},
+      {"", "Min", binary},
+      {"", "Mish", mish},
+      {"", "Mul", binary},
+      {"", "Neg", [](M& m, const N& n) { with_power(m, n, -1, 0, 1); }},
+      {"", "PRelu", prelu},
+      {"", "Pow", binary},
+      {"", "Reciprocal", [](M& m, const N& n) { with_power(m, n, 1, 0, -1); }},
+      {"", "Relu", [](M& m, const N& n) { simple(m, n, "ReLU"); }},
+      {"", "Selu", selu},
+      {"", "Sigmoid", [](M& m, const N& n) { simple(m, n, "Sigmoid"); }},
+      {"", "Softplus", [](M& m, const N& n) { simple(m, n, "BNLL"); }},
+      {"", "Sqrt", [](M& m, const N& n) { with_power(m, n, 1, 0, 0.5); }},
+      {"", "Sub", binary},
+      {"", "Sum", sum},
+      {"", "Tanh", [](M& m, const N& n) { simple(m, n, "TanH"); }},
+      {"tandem", "GELU", gelu},
+      {"tandem", "GELUTanh", gelu},
+      {"tandem", "HardSigmoid", [](M& m, const N& n) { simple(m, n, "HardSigmoid"); }},
+      {"tandem", "HardSwish", [](M& m, const N& n) { simple(m, n, "HardSwish"); }},
+      {"tandem", "SiLU", [](M& m, const N& n) { simple(m, n, "SiLU"); }},
+      {"tandem", "Swish",
+       [](M& m, const N& n) {
+         simple(m, n, "Swish", "swish_param", {{"beta", text_of(number_of(m, n, 1, 1))}});
+       }},
+  };
+  return table;
+}
+
+}  // namespace tandem::onnx_operators

@@ -1,0 +1,365 @@
+#include "core/formats/onnx_reader/mapper.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "core/formats/onnx_reader/constants.h"
+#include "core/formats/onnx_reader/operators.h"
+
+namespace tandem {
+namespace {
+
+bool ascends(const std::vector<size_t>& factors) {
+  for (size_t i = 1; i < factors.size(); ++i) {
+    if (factors[i] != factors[i - 1] + 1) return false;
+  }
+  return true;
+}
+
+NetExtents first_three(std::vector<int64_t> extents) {
+  extents.resize(std::max<size_t>(extents.size(), 3), 1);
+  for (size_t i = 3; i < extents.size(); ++i) extents[2] *= extents[i];
+  return {extents[0], extents[1], extents[2]};
+}
+
+// "/layer1/conv1/Conv" -> "layer1/conv1"
+std::string name_of_node(const OnnxNode& node) {
+  std::string name = node.name.empty() ? node.outputs.front() : node.name;
+  while (name.starts_with('/')) name.erase(0, 1);
+  const size_t slash = name.rfind('/');
+  if (slash != std::string::npos && name.substr(slash + 1).starts_with(node.operation)) {
+    name.resize(slash);
+  }
+  return name.empty() ? node.operation : name;
+}
+
+// "conv1.weight" -> "conv1"; "" for a name that has no such ending.
+std::string owner_of(const std::string& parameter) {
+  const size_t dot = parameter.rfind('.');
+  if (dot == std::string::npos || dot == 0) return "";
+  const bool is_word =
+      std::all_of(parameter.begin() + int64_t(dot) + 1, parameter.end(),
+                  [](unsigned char c) { return std::isalpha(c) != 0 || c == '_'; });
+  return is_word ? parameter.substr(0, dot) : "";
+}
+
+}  // namespace
+
+// ---- what a node reads
+
+OnnxConstant OnnxMapper::constant(const OnnxNode& node, size_t input) const {
+  if (!node.has_input(input)) return nullptr;
+  const auto made = computed_.find(node.inputs[input]);
+  if (made != computed_.end()) return made->second;
+  const auto found = file_.constants.find(node.inputs[input]);
+  return found == file_.constants.end() ? nullptr : found->second;
+}
+
+bool OnnxMapper::is_constant(const OnnxNode& node, size_t input) const {
+  return constant(node, input) != nullptr;
+}
+
+OnnxNetValue OnnxMapper::value(const OnnxNode& node, size_t input) const {
+  const auto found = node.has_input(input) ? values_.find(node.inputs[input]) : values_.end();
+  if (found == values_.end()) throw error("input {} must be computed, not constant", input);
+  return found->second;
+}
+
+OnnxConstant OnnxMapper::required(const OnnxNode& node, size_t input) const {
+  OnnxConstant found = constant(node, input);
+  if (found == nullptr) throw error("input {} must be constant", input);
+  return found;
+}
+
+std::vector<int64_t> OnnxMapper::integers(const OnnxNode& node, size_t input) const {
+  if (!node.has_input(input)) return {};
+  return integers_of(*required(node, input));
+}
+
+// ---- the order of elements
+
+OnnxNetValue OnnxMapper::plain(OnnxNetValue value, const NetExtents& net) {
+  const std::vector<size_t> order = value.order();
+  return arranged(std::move(value), order, net);
+}
+
+OnnxNetValue OnnxMapper::arranged(OnnxNetValue value, const std::vector<size_t>& order,
+                                  const NetExtents& net) {
+  const bool moves = !ascends(order);
+  if (!moves && value.net == net) return value;
+  OnnxNetValue result = value;
+  result.reorder(order);
+  result.net = net;
+  const std::string key = fmt::format("{} {} {} {}", value.top, fmt::join(value.factors, "x"),
+                                      fmt::join(order, ","), fmt::join(net, "x"));
+  if (const auto made = arranged_.find(key); made != arranged_.end()) {
+    result.top = made->second.top;
+    return result;
+  }
+  NetExtents made_net = value.net;
+  if (moves) {
+    // Factors that stay together are one axis.
+    std::vector<int64_t> moved;                    // extents, in the new order
+    std::vector<std::pair<size_t, size_t>> first;  // their first factor, and their place
+    for (size_t i = 0; i < order.size(); ++i) {
+      const int64_t extent = value.factors[order[i]];
+      if (i > 0 && order[i] == order[i - 1] + 1) {
+        moved.back() *= extent;
+      } else {
+        first.emplace_back(order[i], moved.size());
+        moved.push_back(extent);
+      }
+    }
+    std::vector<size_t> place(first.size());
+    std::vector<int64_t> dims;
+    std::sort(first.begin(), first.end());
+    for (size_t i = 0; i < first.size(); ++i) {
+      dims.push_back(moved[first[i].second]);
+      place[first[i].second] = i;
+    }
+    Message& layer = add(value.top + "/permuted", "Permute", {value.top});
+    Message& block = layer.add_block("permute_param");
+    for (const int64_t dim : dims) block.add("dim", fmt::format("{}", dim));
+    block.add("order", "0");
+    for (const size_t axis : place) block.add("order", fmt::format("{}", axis + 1));
+    value.top = layer.find("top")->text;
+    made_net = first_three(moved);
+  }
+  if (made_net != net) {
+    Message& layer = add(value.top + "/reshaped", "Reshape", {value.top});
+    Message& shape = layer.add_block("reshape_param").add_block("shape");
+    shape.add("dim", "0");
+    for (const int64_t extent : net) shape.add("dim", fmt::format("{}", extent));
+    value.top = layer.find("top")->text;
+  }
+  result.top = value.top;
+  arranged_[key] = result;
+  return result;
+}
+
+OnnxMapper::Exposed OnnxMapper::exposed(OnnxNetValue value, const std::vector<size_t>& factors,
+                                        bool first) {
+  const int64_t covered = value.product(factors);
+  const std::vector<size_t> others = value.factors_without(factors);
+  const bool is_together = ascends(factors) && (!first || factors.empty() || factors[0] == 0);
+  if (!is_together || factors.empty()) {
+    std::vector<size_t> order = factors;
+    order.insert(order.end(), others.begin(), others.end());
+    const NetExtents net = covered == value.net[0] && is_together
+                               ? value.net
+                               : NetExtents{covered, value.product(others), 1};
+    return {arranged(std::move(value), order, net), 1, 1};
+  }
+  int64_t before = 1;
+  for (size_t i = 0; i < factors[0]; ++i) before *= value.factors[i];
+  std::vector<size_t> same(value.factors.size());
+  std::iota(same.begin(), same.end(), 0);
+  int64_t passed = 1;
+  for (size_t axis = 0; axis < 3 && passed <= before; passed *= value.net[axis++]) {
+    if (passed != before || (first && axis > 0)) continue;
+    int64_t extent = 1;
+    for (size_t end = axis; end < 3; ++end) {
+      extent *= value.net[end];
+      if (extent == covered && (!first || end == 0)) {
+        return {std::move(value), int64_t(axis) + 1, int64_t(end - axis) + 1};
+      }
+    }
+  }
+  const int64_t after = value.count() / before / covered;
+  const NetExtents net =
+      before > 1 ? NetExtents{before, covered, after} : NetExtents{covered, after, 1};
+  return {arranged(std::move(value), same, net), before > 1 ? 2 : 1, 1};
+}
+
+// ---- layers
+
+std::string OnnxMapper::layer_name(const OnnxNode& node, int parameter) {
+  std::string wished;
+  if (parameter >= 0) {
+    const OnnxConstant constant_input = constant(node, size_t(parameter));
+    if (constant_input != nullptr) wished = owner_of(constant_input->parameter);
+  }
+  return wished.empty() ? name_of_node(node) : wished;
+}
+
+Message& OnnxMapper::add(const std::string& name, const std::string& type,
+                         const std::vector<std::string>& bottoms) {
+  return add(name, type, bottoms, {});
+}
+
+Message& OnnxMapper::add(const std::string& name, const std::string& type,
+                         const std::vector<std::string>& bottoms,
+                         const std::vector<std::string>& tops) {
+  std::string unique = name;
+  for (int i = 2; !names_.insert(unique).second; ++i) unique = fmt::format("{}_{}", name, i);
+  Message& layer = result_.net.add_block("layer");
+  layer.add("name", unique, true);
+  layer.add("type", type, true);
+  for (const std::string& bottom : bottoms) {
+    layer.add("bottom", bottom, true);
+    read_tops_.insert(bottom);
+  }
+  if (tops.empty()) layer.add("top", unique, true);
+  for (const std::string& top : tops) {
+    layer.add("top", top, true);
+    made_tops_.insert(top);
+  }
+  return layer;
+}
+
+void OnnxMapper::weight(Message& layer, const std::string& name, std::vector<int64_t> shape,
+                        std::vector<float> values, bool is_trained, double decay) {
+  Message& rule = layer.add_block("param");
+  rule.add("lr_mult", is_trained ? "1" : "0");
+  rule.add("decay_mult", fmt::format("{}", is_trained ? decay : 0));
+  ArrayFile::Array& array = result_.arrays.arrays[layer.find("name")->text + "." + name] = {};
+  array.name = layer.find("name")->text + "." + name;
+  array.shape = std::move(shape);
+  array.values = std::move(values);
+}
+
+void OnnxMapper::set(const OnnxNode& node, OnnxNetValue value, size_t output) {
+  constexpr int64_t most = int64_t{1} << 31;
+  if (count_of({value.net[0], value.net[1], value.net[2]}, most) < 1) {
+    throw error("its result has {}x{}x{} values for each image", value.net[0], value.net[1],
+                value.net[2]);
+  }
+  if (output < node.outputs.size()) values_[node.outputs[output]] = std::move(value);
+}
+
+void OnnxMapper::note(const std::string& text) {
+  if (std::find(result_.notes.begin(), result_.notes.end(), text) == result_.notes.end()) {
+    result_.notes.push_back(text);
+  }
+}
+
+std::vector<std::string> OnnxMapper::cut(const std::string& top, int64_t axis,
+                                         const std::vector<int64_t>& points,
+                                         const std::string& name) {
+  const std::string key = fmt::format("{} {} {}", top, axis, fmt::join(points, ","));
+  if (const auto made = cuts_.find(key); made != cuts_.end()) return made->second;
+  std::vector<std::string> tops;
+  for (size_t i = 0; i <= points.size(); ++i) tops.push_back(fmt::format("{}/{}", name, i));
+  for (std::string& made : tops) {
+    const std::string wished = made;
+    for (int i = 2; !names_.insert(made).second; ++i) made = fmt::format("{}_{}", wished, i);
+  }
+  Message& block = add(name, "Slice", {top}, tops).add_block("slice_param");
+  block.add("axis", fmt::format("{}", axis));
+  for (const int64_t point : points) block.add("slice_point", fmt::format("{}", point));
+  cuts_[key] = tops;
+  return tops;
+}
+
+void OnnxMapper::count_convolution(bool is_batch_norm) {
+  ++(is_batch_norm ? batch_norms_ : convolutions_);
+}
+
+// ---- the walk
+
+void OnnxMapper::mark_needed(const std::string& output) {
+  needed_.insert(output);
+  for (auto node = file_.nodes.rbegin(); node != file_.nodes.rend(); ++node) {
+    const bool is_needed = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                       [&](auto& name) { return needed_.contains(name); });
+    if (is_needed) needed_.insert(node->inputs.begin(), node->inputs.end());
+  }
+}
+
+void OnnxMapper::map_node(const OnnxNode& node) {
+  std::vector<OnnxConstant> constants;
+  bool all_constant = true, all_known = true;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    constants.push_back(constant(node, i));
+    all_constant = all_constant && (constants.back() != nullptr || !node.has_input(i));
+    all_known = all_known && !unknown_.contains(node.inputs[i]);
+  }
+  const OnnxOperator known = find_onnx_operator(node.domain, node.operation);
+  try {
+    if (all_known && all_constant) {
+      if (const OnnxConstant result = computed(node, constants)) {
+        budget_.take(node, *result);
+        computed_[node.outputs[0]] = result;
+        return;
+      }
+    }
+    if (all_known && node.domain.empty() && node.operation == "Shape") {
+      computed_[node.outputs[0]] = shape_constant(node, value(node, 0).extents());
+      return;
+    }
+    if (known != nullptr && all_known) {
+      known(*this, node);
+      return;
+    }
+    // What follows a node without a layer counts only if it has none itself.
+    const bool may_be_constant = node.domain.empty() && can_be_computed(node.operation);
+    if (known == nullptr && (all_known || !may_be_constant))
+      throw error("Tandem has no layer for it");
+  } catch (const Error& reason) {
+    const std::string operation =
+        node.domain.empty() ? node.operation : node.domain + "." + node.operation;
+    refused_.push_back({operation, fmt::format("{}: {}", node.title(), reason.what())});
+  }
+  unknown_.insert(node.outputs.begin(), node.outputs.end());
+  unknown_.erase("");
+}
+
+void OnnxMapper::refuse() const {
+  std::map<std::string, int> counts;
+  for (const Refusal& refusal : refused_) ++counts[refusal.operation];
+  std::string text;
+  std::set<std::string> shown;
+  for (const Refusal& refusal : refused_) {
+    if (!shown.insert(refusal.operation).second) continue;
+    const int more = counts[refusal.operation] - 1;
+    text +=
+        fmt::format("{}{}{}", text.empty() ? "" : "; ", refusal.text,
+                    more > 0 ? fmt::format(" (and {} more of {})", more, refusal.operation) : "");
+  }
+  throw error("ONNX file '{}' has {} {} without a layer here: {}", file_.path.string(),
+              refused_.size(), refused_.size() == 1 ? "node" : "nodes", text);
+}
+
+void OnnxMapper::silence_unread() {
+  std::vector<std::string> unread;
+  for (const std::string& top : made_tops_) {
+    if (!read_tops_.contains(top)) unread.push_back(top);
+  }
+  if (unread.empty()) return;
+  Message& layer = result_.net.add_block("layer");
+  layer.add("name", "unused", true);
+  layer.add("type", "Silence", true);
+  for (const std::string& top : unread) layer.add("bottom", top, true);
+}
+
+OnnxNetValue OnnxMapper::map(OnnxNetValue input, const std::string& output) {
+  names_ = {"data", "label", "accuracy", "accuracy_top5", "loss", "unused"};
+  if (input.top != "data") names_.insert({"input", "std"});
+  values_[file_.inputs.front().name] = std::move(input);
+  mark_needed(output);
+  for (const OnnxNode& node : file_.nodes) {
+    const bool is_needed = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                       [&](auto& name) { return needed_.contains(name); });
+    if (is_needed) map_node(node);
+  }
+  if (!refused_.empty()) refuse();
+  const auto found = values_.find(output);
+  if (found == values_.end()) {
+    throw error("ONNX file '{}': its output '{}' does not depend on its input", file_.path.string(),
+                output);
+  }
+  const OnnxNetValue result = plain(found->second, {found->second.count(), 1, 1});
+  read_tops_.insert(result.top);
+  silence_unread();
+  constexpr int64_t many = 3;
+  if (convolutions_ > many && batch_norms_ == 0) {
+    note(
+        "the file has no BatchNorm: if its export has folded it into the convolutions, a file "
+        "that trains better is made by torch.onnx.export(..., "
+        "training=TrainingMode.PRESERVE, do_constant_folding=False) of the model in training mode");
+  }
+  return result;
+}
+
+}  // namespace tandem

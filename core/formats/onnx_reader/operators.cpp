@@ -1,0 +1,44 @@
+#include "core/formats/onnx_reader/operators.h"
+
+#include "core/base/error.h"
+
+namespace tandem {
+
+OnnxOperator find_onnx_operator(const std::string& domain, const std::string& name) {
+  using namespace onnx_operators;
+  for (const auto* table : {&weighted(), &elementwise(), &windows(), &shapes()}) {
+    for (const NamedOnnxOperator& known : *table) {
+      if (domain == known.domain && name == known.name) return known.map;
+    }
+  }
+  return nullptr;
+}
+
+namespace onnx_operators {
+
+std::string text_of(double value) {
+  return fmt::format("{:.9g}", value);
+}
+
+void add_fields(Message& layer, const char* block, const Fields& fields) {
+  if (fields.empty()) return;
+  Message& to = layer.add_block(block);
+  for (const auto& [name, value] : fields) to.add(name, value);
+}
+
+void apply(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue& value, const char* type,
+           const char* block, const Fields& fields) {
+  Message& layer = mapper.add(mapper.layer_name(node), type, {value.top});
+  value.top = layer.find("top")->text;
+  add_fields(layer, block, fields);
+}
+
+void simple(OnnxMapper& mapper, const OnnxNode& node, const char* type, const char* block,
+            const Fields& fields) {
+  OnnxNetValue value = mapper.value(node, 0);
+  apply(mapper, node, value, type, block, fields);
+  mapper.set(node, std::move(value));
+}
+
+}  // namespace onnx_operators
+}  // namespace tandem

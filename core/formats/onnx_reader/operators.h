@@ -1,0 +1,41 @@
+// The operators of ONNX that become layers, each a function, by their names.
+#pragma once
+
+#include <string>
+
+#include "core/formats/onnx_reader/mapper.h"
+
+namespace tandem {
+
+// Maps the node, or throws an Error whose text is what is missing, without the node.
+using OnnxOperator = void (*)(OnnxMapper&, const OnnxNode&);
+
+// Null for an operator that is not known. `domain`: "", or "tandem" for a recognized form.
+[[nodiscard]] OnnxOperator find_onnx_operator(const std::string& domain, const std::string& name);
+
+struct NamedOnnxOperator {
+  const char *domain, *name;
+  OnnxOperator map;
+};
+
+namespace onnx_operators {
+
+// Tables of a file each.
+[[nodiscard]] const std::vector<NamedOnnxOperator>& weighted();
+[[nodiscard]] const std::vector<NamedOnnxOperator>& elementwise();
+[[nodiscard]] const std::vector<NamedOnnxOperator>& windows();
+[[nodiscard]] const std::vector<NamedOnnxOperator>& shapes();
+
+// Adds a layer with one input and the same axes, with a block of fields: {{"alpha", "0.1"}}.
+using Fields = std::vector<std::pair<const char*, std::string>>;
+void add_fields(Message& layer, const char* block, const Fields& fields);
+void simple(OnnxMapper& mapper, const OnnxNode& node, const char* type, const char* block = "",
+            const Fields& fields = {});
+// Adds such a layer to a value, which then is that layer's.
+void apply(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue& value, const char* type,
+           const char* block = "", const Fields& fields = {});
+// "0.25", with as many digits as a float has.
+[[nodiscard]] std::string text_of(double value);
+
+}  // namespace onnx_operators
+}  // namespace tandem

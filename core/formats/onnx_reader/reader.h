@@ -1,0 +1,34 @@
+// A net of an ONNX file, in the form that a net's prototxt gives, ready to be trained: with data,
+// loss and accuracy, and with the file's weights beside it. Nothing behind it knows ONNX.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/formats/arrays.h"
+#include "core/model/file/definition.h"
+
+namespace tandem {
+
+struct OnnxImport {
+  NetDefinition net;
+  // Arrays by their names in the net ("conv1.weight"). A BatchNorm has its mean and variance, and
+  // no weight of running sums.
+  ArrayFile arrays;
+  std::vector<std::string> notes;  // lines on what the file lacks or what was left out
+  // The file's "preprocessing", where it is an export of this program's; else "".
+  std::string preparation;
+};
+
+// `std`: the deviations of the channels, R, G, B, of images between 0 and 1, by which the net's
+// first layer divides. Error in one line that names all nodes without a layer here, and for a file
+// that is damaged, reads no image or gives no row of class scores.
+[[nodiscard]] OnnxImport import_onnx(const std::filesystem::path& path,
+                                     const std::array<double, 3>& std);
+
+// As read_model() (core/model/file/models.h), and of an ONNX file.
+[[nodiscard]] NetDefinition read_net_file(const std::string& name_or_path);
+
+}  // namespace tandem

@@ -1,0 +1,451 @@
+// Operators that give values other axes, take parts of them, join them, and reduce axes.
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "core/formats/onnx_reader/constants.h"
+#include "core/formats/onnx_reader/operators.h"
+
+namespace tandem::onnx_operators {
+namespace {
+
+std::string number(int64_t value) {
+  return fmt::format("{}", value);
+}
+
+// ---- other axes
+
+void set_reshaped(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x,
+                  const std::vector<int64_t>& extents) {
+  if (!x.reshape(extents)) {
+    x = m.plain(x, {x.count(), 1, 1});
+    x.set_plain(extents);
+  }
+  m.set(node, std::move(x));
+}
+
+void reshape(OnnxMapper& m, const OnnxNode& node) {
+  const OnnxNetValue x = m.value(node, 0);
+  set_reshaped(m, node, x, reshaped(node, x.extents(), integers_of(*m.required(node, 1))));
+}
+
+void flatten(OnnxMapper& m, const OnnxNode& node) {
+  const OnnxNetValue x = m.value(node, 0);
+  const std::vector<int64_t> extents = x.extents();
+  const int64_t written = node.integer("axis", 1), rank = int64_t(extents.size());
+  const int64_t axis = written < 0 ? written + rank : written;
+  if (axis < 0 || axis > rank) throw error("axis {} does not exist", written);
+  int64_t before = 1, after = 1;
+  for (int64_t i = 0; i < rank; ++i) (i < axis ? before : after) *= extents[size_t(i)];
+  set_reshaped(m, node, x, {before, after});
+}
+
+void squeeze(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  std::vector<bool> goes(x.axes.size(), !node.has_input(1));
+  for (const int64_t axis : m.integers(node, 1)) goes[axis_of(node, axis, goes.size())] = true;
+  std::vector<std::vector<size_t>> kept;
+  for (size_t axis = 0; axis < goes.size(); ++axis) {
+    const bool is_one = x.extent(axis) == 1;
+    if (goes[axis] && !is_one && node.has_input(1)) throw error("axis {} is not of extent 1", axis);
+    if (!goes[axis] || !is_one) kept.push_back(x.axes[axis]);
+  }
+  x.axes = std::move(kept);
+  m.set(node, std::move(x));
+}
+
+void unsqueeze(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  for (const size_t axis : unsqueezed_axes(node, m.integers(node, 1), x.axes.size())) {
+    x.axes.insert(x.axes.begin() + int64_t(axis), std::vector<size_t>{});
+  }
+  m.set(node, std::move(x));
+}
+
+void transpose(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  std::vector<int64_t> order = node.integers("perm");
+  const size_t rank = x.axes.size();
+  if (order.empty()) {
+    for (size_t i = rank; i-- > 0;) order.push_back(int64_t(i));
+  }
+  std::vector<std::vector<size_t>> axes;
+  std::vector<bool> is_taken(rank);
+  for (const int64_t written : order) {
+    const size_t axis = axis_of(node, written, rank);
+    if (is_taken[axis]) throw error("perm names axis {} twice", axis);
+    is_taken[axis] = true;
+    axes.push_back(x.axes[axis]);
+  }
+  if (axes.size() != rank) throw error("perm has {} axes of {}", axes.size(), rank);
+  x.axes = std::move(axes);
+  m.set(node, std::move(x));
+}
+
+// ---- parts
+
+// The value whose factors of the axis are one index range of its own: the axis is at `axis` of the
+// tensor, with `before` and `after` as the factors around it.
+struct Line {
+  OnnxNetValue value;
+  int64_t axis = 1;  // of the tensor
+};
+
+Line line_of(OnnxMapper& m, const OnnxNetValue& x, size_t axis) {
+  OnnxMapper::Exposed at = m.exposed(x, x.axes[axis]);
+  if (at.count > 1) {  // several axes of the tensor are one of the value
+    const int64_t covered = at.value.extent(axis);
+    int64_t before = 1;
+    for (int64_t i = 0; i < at.axis - 1; ++i) before *= at.value.net[size_t(i)];
+    const int64_t after = at.value.count() / before / covered;
+    std::vector<size_t> same(at.value.factors.size());
+    std::iota(same.begin(), same.end(), 0);
+    const NetExtents net =
+        before > 1 ? NetExtents{before, covered, after} : NetExtents{covered, after, 1};
+    return {m.arranged(at.value, same, net), before > 1 ? 2 : 1};
+  }
+  return {std::move(at.value), at.axis};
+}
+
+// `part` of a line, with `extent` indices of the axis.
+OnnxNetValue part_of(const Line& line, size_t axis, const std::string& top, int64_t extent) {
+  OnnxNetValue part = line.value;
+  part.top = top;
+  part.net[size_t(line.axis) - 1] = extent;
+  std::vector<size_t>& factors = part.axes[axis];
+  if (factors.empty()) return part;
+  // The axis has one factor, in the place of its first.
+  const size_t first = *std::min_element(factors.begin(), factors.end());
+  const size_t gone = factors.size() - (extent > 1 ? 1 : 0);
+  const size_t end = first + factors.size();
+  for (std::vector<size_t>& other : part.axes) {
+    for (size_t& factor : other) factor -= factor >= end ? gone : 0;
+  }
+  factors.assign(extent > 1 ? 1 : 0, first);
+  part.factors.erase(part.factors.begin() + int64_t(first), part.factors.begin() + int64_t(end));
+  if (extent > 1) part.factors.insert(part.factors.begin() + int64_t(first), extent);
+  return part;
+}
+
+// The indices from `start` on, `count` of them.
+OnnxNetValue range(OnnxMapper& m, const OnnxNode& node, const OnnxNetValue& x, size_t axis,
+                   int64_t start, int64_t count) {
+  const int64_t extent = x.extent(axis);
+  if (count < 1) throw error("nothing is left of axis {}", axis);
+  if (count == extent) return x;
+  const Line line = line_of(m, x, axis);
+  std::vector<int64_t> points;
+  size_t part = 0;
+  constexpr int64_t few = 8;
+  if (count == 1 && extent <= few) {  // all of them may be wanted
+    for (int64_t i = 1; i < extent; ++i) points.push_back(i);
+    part = size_t(start);
+  } else {
+    if (start > 0) points.push_back(start);
+    if (start + count < extent) points.push_back(start + count);
+    part = start > 0 ? 1 : 0;
+  }
+  const std::string top = m.cut(line.value.top, line.axis, points, m.layer_name(node)).at(part);
+  return part_of(line, axis, top, count);
+}
+
+void slice(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  const std::vector<int64_t> starts = integers_of(*m.required(node, 1));
+  const std::vector<int64_t> ends = integers_of(*m.required(node, 2));
+  std::vector<int64_t> axes = m.integers(node, 3), steps = m.integers(node, 4);
+  if (axes.empty()) {
+    axes.resize(starts.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  if (steps.empty()) steps.assign(starts.size(), 1);
+  if (ends.size() != starts.size() || axes.size() != starts.size() ||
+      steps.size() != starts.size()) {
+    throw error("its starts, ends, axes and steps are of different numbers");
+  }
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const size_t axis = axis_of(node, axes[i], x.axes.size());
+    const int64_t extent = x.extent(axis);
+    const OnnxRange taken = range_of(starts[i], ends[i], steps[i], extent);
+    if (taken.step == 1 || taken.count == 1) {
+      x = range(m, node, x, axis, taken.start, taken.count);
+      continue;
+    }
+    // What it takes is the first of each `step` indices: an axis of its own.
+    const int64_t all = taken.count * taken.step;
+    if (taken.step < 1 || taken.start + all > extent) {
+      throw error("of an axis of {} it takes {} from {} on in steps of {}, beyond whole steps",
+                  extent, taken.count, taken.start, taken.step);
+    }
+    x = range(m, node, x, axis, taken.start, all);
+    std::vector<int64_t> divided = x.extents();
+    divided[axis] = taken.count;
+    divided.insert(divided.begin() + int64_t(axis) + 1, taken.step);
+    if (!x.reshape(divided)) {
+      x = m.plain(x, {x.count(), 1, 1});
+      x.set_plain(divided);
+    }
+    x = range(m, node, x, axis + 1, 0, 1);
+    x.axes.erase(x.axes.begin() + int64_t(axis) + 1);
+  }
+  m.set(node, std::move(x));
+}
+
+void gather(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  const OnnxConstant indices = m.required(node, 1);
+  const size_t axis = axis_of(node, node.integer("axis", 0), x.axes.size());
+  const std::vector<int64_t> wanted = integers_of(*indices);
+  const int64_t extent = x.extent(axis);
+  if (wanted.empty()) throw error("it takes no index");
+  const int64_t first = wanted[0] < 0 ? wanted[0] + extent : wanted[0];
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const int64_t index = wanted[i] < 0 ? wanted[i] + extent : wanted[i];
+    if (index < 0 || index >= extent) throw error("index {} is outside {}", wanted[i], extent);
+    if (index != first + int64_t(i)) throw error("only indices that follow each other are read");
+  }
+  x = range(m, node, x, axis, first, int64_t(wanted.size()));
+  if (indices->shape.empty()) {
+    x.axes.erase(x.axes.begin() + int64_t(axis));
+    return m.set(node, std::move(x));
+  }
+  std::vector<int64_t> extents = x.extents();
+  extents.erase(extents.begin() + int64_t(axis));
+  extents.insert(extents.begin() + int64_t(axis), indices->shape.begin(), indices->shape.end());
+  set_reshaped(m, node, std::move(x), extents);
+}
+
+void split(OnnxMapper& m, const OnnxNode& node) {
+  const OnnxNetValue x = m.value(node, 0);
+  const size_t axis = axis_of(node, node.integer("axis", 0), x.axes.size());
+  const int64_t extent = x.extent(axis), parts = int64_t(node.outputs.size());
+  std::vector<int64_t> sizes = m.integers(node, 1);
+  if (sizes.empty()) {
+    const int64_t each = (extent + parts - 1) / parts;
+    for (int64_t i = 0; i < parts; ++i) sizes.push_back(std::min(each, extent - i * each));
+  }
+  int64_t sum = 0;
+  std::vector<int64_t> points;
+  for (const int64_t size : sizes) {
+    if (size < 1 || size > extent) throw error("a part of {} of {}", size, extent);
+    if (sum > 0) points.push_back(sum);
+    sum += size;
+  }
+  if (sum != extent || int64_t(sizes.size()) != parts) {
+    throw error("parts of {} are not the axis of {}", fmt::join(sizes, ", "), extent);
+  }
+  if (parts == 1) return m.set(node, x);
+  const Line line = line_of(m, x, axis);
+  const auto tops = m.cut(line.value.top, line.axis, points, m.layer_name(node));
+  for (size_t i = 0; i < tops.size(); ++i) {
+    m.set(node, part_of(line, axis, tops[i], sizes[i]), i);
+  }
+}
+
+// ---- joined
+
+// A constant as a value: zeros of another value's elements, and the constant added to them.
+OnnxNetValue value_of_constant(OnnxMapper& m, const OnnxNode& node, size_t input,
+                               const OnnxNetValue& like) {
+  const OnnxConstant constant = m.required(node, input);
+  const int64_t count = int64_t(constant->count());
+  OnnxNetValue one;
+  one.top = like.top;
+  one.net = like.net;
+  one.set_plain({like.count()});
+  if (count < 1) throw error("a constant without values");
+  if (count > one.count()) throw error("a constant with more values than its neighbor");
+  one = range(m, node, one, 0, 0, count);
+  one = m.plain(one, {count, 1, 1});
+  apply(m, node, one, "Power", "power_param", {{"scale", "0"}});
+  Message& layer = m.add(m.layer_name(node, int(input)), "Bias", {one.top});
+  add_fields(layer, "bias_param", {{"axis", "1"}, {"num_axes", "1"}});
+  std::vector<float> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(constant->at(size_t(i))));
+  const bool is_own = !constant->parameter.empty();
+  m.weight(layer, "bias", {count}, std::move(values), is_own, 0);
+  one.top = layer.find("top")->text;
+  one.set_plain(constant->shape);
+  return one;
+}
+
+void concat(OnnxMapper& m, const OnnxNode& node) {
+  std::vector<OnnxNetValue> parts;
+  const OnnxNetValue* computed = nullptr;
+  std::vector<OnnxNetValue> values(node.inputs.size());
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (m.is_constant(node, i)) continue;
+    values[i] = m.value(node, i);
+    if (computed == nullptr || values[i].count() > computed->count()) computed = &values[i];
+  }
+  if (computed == nullptr) throw error("its inputs are constant");
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    parts.push_back(m.is_constant(node, i) ? value_of_constant(m, node, i, *computed) : values[i]);
+  }
+  const size_t rank = computed->axes.size();
+  const size_t axis = axis_of(node, node.integer("axis", 0), rank);
+  // The others follow the order of the first that has more than one index of the axis.
+  const auto has_axis = [&](const OnnxNetValue& part) { return !part.axes.at(axis).empty(); };
+  for (const OnnxNetValue& part : parts) {
+    if (part.axes.size() != rank) throw error("its inputs have different numbers of axes");
+  }
+  const auto found = std::find_if(parts.begin(), parts.end(), has_axis);
+  std::vector<size_t> others;
+  for (size_t i = 0; i < rank; ++i) {
+    if (i != axis) others.push_back(i);
+  }
+  OnnxNetValue leading = found == parts.end() ? parts[0] : *found;
+  for (OnnxNetValue& part : parts) {
+    for (const size_t other : others) {
+      if (part.extent(other) != leading.extent(other)) {
+        throw error("its inputs are {} and {}", fmt::join(leading.extents(), "x"),
+                    fmt::join(part.extents(), "x"));
+      }
+    }
+    if (!divide_alike(leading, part, others)) throw error("its inputs are in different orders");
+  }
+  const Line line = line_of(m, leading, axis);
+  const std::vector<size_t> lead = line.value.factors_of(others);
+  // How many of the other factors come before the axis.
+  int64_t before = 1;
+  for (int64_t i = 0; i + 1 < line.axis; ++i) before *= line.value.net[size_t(i)];
+  const int64_t all = line.value.product(lead);
+  std::vector<std::string> tops;
+  int64_t sum = 0;
+  for (OnnxNetValue part : parts) {
+    if (!divide_alike(leading, part, others)) throw error("its inputs are in different orders");
+    const std::vector<size_t> own = part.factors_of(others);
+    std::vector<size_t> places(lead.size());
+    std::iota(places.begin(), places.end(), 0);
+    std::sort(places.begin(), places.end(), [&](size_t a, size_t b) { return lead[a] < lead[b]; });
+    std::vector<size_t> order;
+    int64_t passed = 1;
+    bool is_placed = false;
+    const auto place_axis = [&] {
+      if (!is_placed && passed == before) {
+        order.insert(order.end(), part.axes[axis].begin(), part.axes[axis].end());
+        is_placed = true;
+      }
+    };
+    place_axis();
+    for (const size_t place : places) {
+      order.push_back(own.at(place));
+      passed *= part.factors[own[place]];
+      place_axis();
+    }
+    if (!is_placed) throw error("its inputs are in different orders");
+    NetExtents net = line.value.net;
+    net[size_t(line.axis) - 1] = part.extent(axis);
+    sum += part.extent(axis);
+    tops.push_back(m.arranged(part, order, net).top);
+  }
+  Message& layer = m.add(m.layer_name(node), "Concat", tops);
+  if (line.axis != 1) add_fields(layer, "concat_param", {{"axis", number(line.axis)}});
+  OnnxNetValue result = part_of(line, axis, layer.find("top")->text, sum);
+  if (line.value.axes[axis].empty() && sum > 1) {  // the axis had one index only
+    size_t first = 0;
+    for (int64_t passed = 1; passed < before; ++first) passed *= result.factors.at(first);
+    for (std::vector<size_t>& other : result.axes) {
+      for (size_t& factor : other) factor += factor >= first ? 1 : 0;
+    }
+    result.factors.insert(result.factors.begin() + int64_t(first), sum);
+    result.axes[axis] = {first};
+  }
+  if (all < 1) throw error("its inputs are empty");
+  m.set(node, std::move(result));
+}
+
+void expand(OnnxMapper& m, const OnnxNode& node) {
+  const OnnxNetValue x = m.value(node, 0);
+  const std::vector<int64_t> wanted = m.integers(node, 1);
+  std::vector<int64_t> extents = x.extents();
+  if (wanted.size() < extents.size()) return m.set(node, x);
+  extents.insert(extents.begin(), wanted.size() - extents.size(), 1);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] != 1 && wanted[i] != extents[i]) {
+      throw error("{} cannot become {}", fmt::join(extents, "x"), fmt::join(wanted, "x"));
+    }
+  }
+  set_reshaped(m, node, x, extents);
+}
+
+// ---- reduced
+
+OnnxNetValue reduced(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x,
+                     const std::string& operation) {
+  const size_t rank = x.axes.size();
+  std::vector<bool> goes(rank, !node.has_input(1));
+  for (const int64_t axis : m.integers(node, 1)) goes[axis_of(node, axis, rank)] = true;
+  std::vector<size_t> gone_axes;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (goes[axis]) gone_axes.push_back(axis);
+  }
+  const bool keeps = node.integer("keepdims", 1) != 0;
+  std::vector<size_t> gone = x.factors_of(gone_axes);
+  std::sort(gone.begin(), gone.end());
+  std::vector<size_t> order = x.factors_without(gone);
+  const size_t kept = order.size();
+  order.insert(order.end(), gone.begin(), gone.end());
+  const int64_t count = x.product(gone), rest = x.count() / count;
+  if (count > 1) {
+    const bool as_it_is = std::is_sorted(order.begin(), order.end()) && x.net[0] == rest;
+    x = m.arranged(x, order, as_it_is ? x.net : NetExtents{rest, count, 1});
+    Message& layer =
+        m.add(m.layer_name(node), operation == "ReduceSum" ? "Reduction" : "Pooling", {x.top});
+    if (operation == "ReduceSum") {
+      add_fields(layer, "reduction_param", {{"axis", "2"}});
+    } else {
+      add_fields(layer, "pooling_param",
+                 {{"pool", operation == "ReduceMax" ? "MAX" : "AVE"}, {"global_pooling", "true"}});
+    }
+    x.top = layer.find("top")->text;
+    x.net = {rest, 1, 1};
+    x.factors.resize(kept);
+    for (const size_t axis : gone_axes) x.axes[axis].clear();
+  }
+  if (!keeps) {
+    for (size_t i = gone_axes.size(); i-- > 0;) {
+      x.axes.erase(x.axes.begin() + int64_t(gone_axes[i]));
+    }
+  }
+  return x;
+}
+
+void reduce(OnnxMapper& m, const OnnxNode& node) {
+  m.set(node, reduced(m, node, m.value(node, 0), node.operation));
+}
+
+// The root of the sum of squares.
+void length(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  apply(m, node, x, "Power", "power_param", {{"power", "2"}});
+  x = reduced(m, node, std::move(x), "ReduceSum");
+  apply(m, node, x, "Power", "power_param", {{"power", "0.5"}});
+  m.set(node, std::move(x));
+}
+
+void softmax(OnnxMapper& m, const OnnxNode& node) {
+  const OnnxNetValue x = m.value(node, 0);
+  const size_t axis = axis_of(node, node.integer("axis", -1), x.axes.size());
+  Line line = line_of(m, x, axis);
+  apply(m, node, line.value, "Softmax", "softmax_param",
+        line.axis == 1 ? Fields{} : Fields{{"axis", number(line.axis)}});
+  if (node.operation == "LogSoftmax") apply(m, node, line.value, "Log");
+  m.set(node, std::move(line.value));
+}
+
+}  // namespace
+
+const std::vector<NamedOnnxOperator>& shapes() {
+  static const std::vector<NamedOnnxOperator> table{
+      {"", "Concat", concat},       {"", "Expand", expand},      {"", "Flatten", flatten},
+      {"", "Gather", gather},       {"", "LogSoftmax", softmax}, {"", "ReduceL2", length},
+      {"", "ReduceMax", reduce},    {"", "ReduceMean", reduce},  {"", "ReduceSum", reduce},
+      {"", "Reshape", reshape},     {"", "Slice", slice},        {"", "Softmax", softmax},
+      {"", "Split", split},         {"", "Squeeze", squeeze},    {"", "Transpose", transpose},
+      {"", "Unsqueeze", unsqueeze},
+  };
+  return table;
+}
+
+}  // namespace tandem::onnx_operators

@@ -1,0 +1,391 @@
+// Operators with weights: convolutions, products with matrices, normalizations.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "core/formats/onnx_reader/constants.h"
+#include "core/formats/onnx_reader/operators.h"
+#include "core/formats/onnx_reader/spans.h"
+
+namespace tandem::onnx_operators {
+namespace {
+
+std::string text_of(int64_t value) {
+  return fmt::format("{}", value);
+}
+
+std::vector<float> floats_of(const OnnxTensor& tensor) {
+  if (!tensor.is_integer) return tensor.floats;
+  return {tensor.integers.begin(), tensor.integers.end()};
+}
+
+// The values of an optional operand with one for each channel; empty where there is none, or where
+// all are zero and it is not the file's parameter.
+std::vector<float> channel_values(const OnnxMapper& m, const OnnxNode& node, size_t input,
+                                  int64_t channels) {
+  if (!node.has_input(input)) return {};
+  const OnnxConstant values = m.required(node, input);
+  if (int64_t(values->count()) == channels) return floats_of(*values);
+  throw error("input {} has {} values for {} channels", input, values->count(), channels);
+}
+
+void add_filler(Message& block, const char* name, const char* type) {
+  block.add_block(name).add("type", type, true);
+}
+
+// ---- convolutions
+
+void convolution(OnnxMapper& m, const OnnxNode& node) {
+  const bool is_transposed = node.operation == "ConvTranspose";
+  OnnxNetValue x = m.value(node, 0);
+  const OnnxConstant weight = m.required(node, 1);
+  const OnnxImage image = image_of(x);
+  const size_t axes = x.axes.size() - 2;
+  if (weight->shape.size() != x.axes.size()) {
+    throw error("its weights have {} axes and its input {}", weight->shape.size(), x.axes.size());
+  }
+  const int64_t group = node.integer("group", 1);
+  constexpr int64_t most_groups = 1000000;
+  if (group < 1 || group > most_groups || weight->count() == 0) {
+    throw error("it has {} groups and {} weights", group, weight->count());
+  }
+  const int64_t channels = weight->shape[is_transposed ? 0 : 1] * (is_transposed ? 1 : group);
+  const int64_t outputs = weight->shape[is_transposed ? 1 : 0] * (is_transposed ? group : 1);
+  if (channels != image.c) {
+    throw error("its weights are {} in {} groups, its input has {} channels",
+                fmt::join(weight->shape, "x"), group, image.c);
+  }
+  const OnnxSpan kernel =
+      axes == 1 ? OnnxSpan{1, weight->shape[2]} : OnnxSpan{weight->shape[2], weight->shape[3]};
+  OnnxWindow window = window_of(node, image, kernel);
+  if (is_transposed && (window.before.h != window.after.h || window.before.w != window.after.w ||
+                        node.text("auto_pad", "NOTSET") != "NOTSET")) {
+    throw error("a transposed convolution needs equal padding on both sides");
+  }
+  for (const int64_t more : node.integers("output_padding")) {
+    if (more != 0) throw error("output_padding is not read");
+  }
+  x = m.plain(x, {image.c, image.h, image.w});
+  x = padded(m, node, std::move(x), window, 0);
+  Message& layer =
+      m.add(m.layer_name(node, 1), is_transposed ? "Deconvolution" : "Convolution", {x.top});
+  const std::vector<float> biases = channel_values(m, node, 2, outputs);
+  m.weight(layer, "weight", {weight->shape[0], weight->shape[1], kernel.h, kernel.w},
+           floats_of(*weight), true, 1);
+  if (!biases.empty()) m.weight(layer, "bias", {outputs}, biases, true, 0);
+  Message& block = layer.add_block("convolution_param");
+  block.add("num_output", text_of(outputs));
+  add_both(block, "kernel", "kernel_size", kernel);
+  if (!equal(window.stride, {1, 1})) add_both(block, "stride", "stride", window.stride);
+  if (!equal(window.before, {0, 0})) add_both(block, "pad", "pad", window.before);
+  if (!equal(window.dilation, {1, 1})) {
+    block.add("dilation", text_of(window.dilation.h));
+    block.add("dilation", text_of(window.dilation.w));
+  }
+  if (group != 1) block.add("group", text_of(group));
+  if (biases.empty()) block.add("bias_term", "false");
+  add_filler(block, "weight_filler", "msra");
+  OnnxSpan result = window.results(OnnxImage{x.net[0], x.net[1], x.net[2]});
+  if (is_transposed) {
+    const auto extent = [](int64_t in, int64_t stride, int64_t pad, int64_t size, int64_t apart) {
+      return (in - 1) * stride - 2 * pad + (size - 1) * apart + 1;
+    };
+    result = {extent(image.h, window.stride.h, window.before.h, kernel.h, window.dilation.h),
+              extent(image.w, window.stride.w, window.before.w, kernel.w, window.dilation.w)};
+  }
+  m.count_convolution(false);
+  set_image(m, node, layer, {outputs, result.h, result.w}, axes);
+}
+
+// ---- products
+
+// y = x W over the last axis of x, W of (inputs, outputs), or of (outputs, inputs) if transposed.
+void product(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTensor& weight,
+             bool is_transposed, double scale, const std::vector<float>& biases) {
+  if (weight.shape.size() != 2 || x.axes.empty()) throw error("its weights must be a matrix");
+  const int64_t inputs = weight.shape[is_transposed ? 1 : 0];
+  const int64_t outputs = weight.shape[is_transposed ? 0 : 1];
+  const size_t last = x.axes.size() - 1;
+  if (x.extent(last) != inputs || outputs < 1) {
+    throw error("its weights are {}, the last axis of its input has {}",
+                fmt::join(weight.shape, "x"), x.extent(last));
+  }
+  const bool is_row = x.count() == inputs;
+  // The order of the inputs in memory; weights follow it.
+  std::vector<size_t> sorted = x.axes[last];
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<int64_t> strides;  // of the sorted factors, in the order of the axis
+  for (const size_t factor : sorted) {
+    int64_t stride = 1;
+    const auto at = std::find(x.axes[last].begin(), x.axes[last].end(), factor);
+    for (auto next = at + 1; next != x.axes[last].end(); ++next) stride *= x.factors[*next];
+    strides.push_back(stride);
+  }
+  std::vector<int64_t> place(size_t(inputs), 0);  // of each element of memory
+  for (int64_t i = 0; i < inputs; ++i) {
+    int64_t rest = i;
+    for (size_t k = sorted.size(); k-- > 0;) {
+      place[size_t(i)] += rest % x.factors[sorted[k]] * strides[k];
+      rest /= x.factors[sorted[k]];
+    }
+  }
+  std::vector<float> values(size_t(inputs * outputs));
+  for (int64_t o = 0; o < outputs; ++o) {
+    for (int64_t i = 0; i < inputs; ++i) {
+      const int64_t from =
+          is_transposed ? o * inputs + place[size_t(i)] : place[size_t(i)] * outputs + o;
+      values[size_t(o * inputs + i)] = static_cast<float>(scale * weight.at(size_t(from)));
+    }
+  }
+  if (!is_row) x = m.exposed(x, sorted, true).value;
+  Message& layer = m.add(m.layer_name(node, 1), is_row ? "InnerProduct" : "Convolution", {x.top});
+  m.weight(layer, "weight", {outputs, inputs, 1, 1}, std::move(values), true, 1);
+  if (!biases.empty()) m.weight(layer, "bias", {outputs}, biases, true, 0);
+  Message& block = layer.add_block(is_row ? "inner_product_param" : "convolution_param");
+  block.add("num_output", text_of(outputs));
+  if (!is_row) block.add("kernel_size", "1");
+  if (biases.empty()) block.add("bias_term", "false");
+  add_filler(block, "weight_filler", "xavier");
+  OnnxNetValue result;
+  result.top = layer.find("top")->text;
+  result.net = {outputs, is_row ? 1 : x.net[1], is_row ? 1 : x.net[2]};
+  if (outputs > 1) result.factors.push_back(outputs);
+  const size_t taken = is_row ? 0 : sorted.size();
+  for (size_t axis = 0; axis < last; ++axis) {
+    result.axes.emplace_back();
+    if (is_row) continue;
+    for (const size_t factor : x.axes[axis]) {
+      result.axes.back().push_back(factor - taken + result.factors.size());
+    }
+  }
+  result.axes.emplace_back();
+  if (outputs > 1) result.axes.back().push_back(0);
+  if (!is_row)
+    result.factors.insert(result.factors.end(), x.factors.begin() + int64_t(taken),
+                          x.factors.end());
+  m.set(node, std::move(result));
+}
+
+void gemm(OnnxMapper& m, const OnnxNode& node) {
+  if (node.integer("transA", 0) != 0) throw error("transA is not read");
+  const OnnxConstant weight = m.required(node, 1);
+  const bool is_transposed = node.integer("transB", 0) != 0;
+  if (weight->shape.size() != 2) throw error("its weights must be a matrix");
+  const int64_t outputs = weight->shape[is_transposed ? 0 : 1];
+  std::vector<float> biases;
+  if (node.has_input(2)) {
+    const OnnxConstant written = m.required(node, 2);
+    if (written->count() == 1)
+      biases.assign(size_t(outputs), static_cast<float>(written->at(0)));
+    else
+      biases = channel_values(m, node, 2, outputs);
+    for (float& value : biases) value *= static_cast<float>(node.number("beta", 1));
+  }
+  product(m, node, m.value(node, 0), *weight, is_transposed, node.number("alpha", 1), biases);
+}
+
+// The product of two computed values, matrix by matrix.
+OnnxNetValue matrices(OnnxMapper& m, const OnnxNode& node, OnnxNetValue a, OnnxNetValue b) {
+  const size_t rank = a.axes.size();
+  if (rank < 2 || b.axes.size() != rank) throw error("its inputs must have equally many axes");
+  std::vector<size_t> outer(rank - 2);
+  std::iota(outer.begin(), outer.end(), 0);
+  for (const size_t axis : outer) {
+    if (a.extent(axis) != b.extent(axis)) throw error("its inputs have other outer extents");
+  }
+  const int64_t inner = a.extent(rank - 1);
+  if (b.extent(rank - 2) != inner) {
+    throw error("matrices of {} and {} cannot be multiplied", fmt::join(a.extents(), "x"),
+                fmt::join(b.extents(), "x"));
+  }
+  if (!divide_alike(a, b, outer)) throw error("its inputs have their matrices in different orders");
+  // The matrices in the order of the axes; rows first, or columns first and `transpose`.
+  const auto arrange = [&](OnnxNetValue& x, bool& is_transposed) {
+    const std::vector<size_t> groups = x.factors_of(outer);
+    std::vector<size_t> rows = groups, columns = groups;
+    for (const size_t axis : {rank - 2, rank - 1}) {
+      rows.insert(rows.end(), x.axes[axis].begin(), x.axes[axis].end());
+    }
+    for (const size_t axis : {rank - 1, rank - 2}) {
+      columns.insert(columns.end(), x.axes[axis].begin(), x.axes[axis].end());
+    }
+    const int64_t count = x.product(groups), of_rows = x.extent(rank - 2),
+                  of_columns = x.extent(rank - 1);
+    is_transposed =
+        !std::is_sorted(rows.begin(), rows.end()) && std::is_sorted(columns.begin(), columns.end());
+    x = is_transposed ? m.arranged(x, columns, {count, of_columns, of_rows})
+                      : m.arranged(x, rows, {count, of_rows, of_columns});
+  };
+  bool transpose_a = false, transpose_b = false;
+  arrange(a, transpose_a);
+  arrange(b, transpose_b);
+  Message& layer = m.add(m.layer_name(node), "MatMul", {a.top, b.top});
+  Fields fields;
+  if (transpose_a) fields.emplace_back("transpose_a", "true");
+  if (transpose_b) fields.emplace_back("transpose_b", "true");
+  add_fields(layer, "matmul_param", fields);
+  OnnxNetValue result;
+  result.top = layer.find("top")->text;
+  std::vector<int64_t> extents;
+  for (const size_t axis : outer) extents.push_back(a.extent(axis));
+  extents.push_back(a.extent(rank - 2));
+  extents.push_back(b.extent(rank - 1));
+  result.net = {a.net[0], a.extent(rank - 2), b.extent(rank - 1)};
+  result.set_plain(extents);
+  return result;
+}
+
+// Sums of products of two values that are products of matrices: each label is of the batch (in all
+// three), of rows (in the first), of columns (in the second), or summed over.
+void einsum(OnnxMapper& m, const OnnxNode& node) {
+  std::string equation = node.text("equation", "");
+  std::erase(equation, ' ');
+  const size_t comma = equation.find(','), arrow = equation.find("->");
+  if (comma == std::string::npos || arrow == std::string::npos || comma > arrow ||
+      equation.find(',', comma + 1) != std::string::npos ||
+      equation.find('.') != std::string::npos) {
+    throw error("only an equation of two values and a result is read, not '{}'", equation);
+  }
+  const std::string of_a = equation.substr(0, comma),
+                    of_b = equation.substr(comma + 1, arrow - comma - 1),
+                    of_result = equation.substr(arrow + 2);
+  OnnxNetValue a = m.value(node, 0), b = m.value(node, 1);
+  if (a.axes.size() != of_a.size() || b.axes.size() != of_b.size()) {
+    throw error("'{}' does not fit its inputs", equation);
+  }
+  std::string batch, rows, columns, summed;
+  const auto has = [](const std::string& labels, char label) {
+    return labels.find(label) != std::string::npos;
+  };
+  for (const char label : of_result) {
+    (has(of_a, label) && has(of_b, label) ? batch : has(of_a, label) ? rows : columns) += label;
+  }
+  for (const char label : of_a) {
+    if (!has(of_result, label)) summed += label;
+  }
+  const auto arrange = [&](OnnxNetValue& x, const std::string& labels, const std::string& first,
+                           const std::string& second) {
+    std::vector<std::vector<size_t>> axes;
+    const auto axis = [&](char label) {
+      const size_t at = labels.find(label);
+      if (at == std::string::npos || labels.find(label, at + 1) != std::string::npos) {
+        throw error("'{}' is no product of matrices", equation);
+      }
+      return at;
+    };
+    for (const char label : batch) axes.push_back(x.axes[axis(label)]);
+    for (const std::string& group : {first, second}) {
+      std::vector<size_t> all;
+      for (const char label : group) all.push_back(axis(label));
+      axes.push_back(x.factors_of(all));
+    }
+    if (labels.size() != batch.size() + first.size() + second.size()) {
+      throw error("'{}' is no product of matrices", equation);
+    }
+    x.axes = std::move(axes);
+  };
+  std::vector<int64_t> extents;
+  for (const char label : batch + rows) extents.push_back(a.extent(of_a.find(label)));
+  for (const char label : columns) extents.push_back(b.extent(of_b.find(label)));
+  arrange(a, of_a, rows, summed);
+  arrange(b, of_b, summed, columns);
+  OnnxNetValue result = matrices(m, node, std::move(a), std::move(b));
+  result.set_plain(extents);
+  std::vector<std::vector<size_t>> axes;
+  const std::string order = batch + rows + columns;
+  for (const char label : of_result) axes.push_back(result.axes[order.find(label)]);
+  result.axes = std::move(axes);
+  m.set(node, std::move(result));
+}
+
+void matmul(OnnxMapper& m, const OnnxNode& node) {
+  if (!m.is_constant(node, 1)) {
+    return m.set(node, matrices(m, node, m.value(node, 0), m.value(node, 1)));
+  }
+  product(m, node, m.value(node, 0), *m.required(node, 1), false, 1, {});
+}
+
+// ---- normalizations
+
+void batch_norm(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  if (x.axes.size() < 2) throw error("its input has no channels");
+  const int64_t channels = x.extent(1);
+  const size_t in_order[] = {3, 4, 1, 2};
+  std::vector<std::vector<float>> values;
+  for (const size_t input : in_order) {
+    values.push_back(channel_values(m, node, input, channels));
+    if (values.back().empty()) throw error("input {} is missing", input);
+  }
+  x = m.exposed(x, x.axes[1], true).value;
+  Message& layer = m.add(m.layer_name(node, 1), "BatchNorm", {x.top});
+  m.weight(layer, "mean", {channels}, values[0], false, 0);
+  m.weight(layer, "variance", {channels}, values[1], false, 0);
+  Message& rule = layer.add_block("param");  // the weight of the running sums
+  rule.add("lr_mult", "0");
+  m.weight(layer, "weight", {channels}, values[2], true, 0);
+  m.weight(layer, "bias", {channels}, values[3], true, 0);
+  add_fields(layer, "batch_norm_param",
+             {{"moving_average_fraction", onnx_operators::text_of(node.number("momentum", 0.9F))},
+              {"eps", onnx_operators::text_of(node.number("epsilon", 1e-5F))},
+              {"scale_bias", "true"}});
+  m.count_convolution(true);
+  x.top = layer.find("top")->text;
+  m.set(node, std::move(x));
+}
+
+// `name`: the operand that the layer is named after.
+void normalize(OnnxMapper& m, const OnnxNode& node, size_t axis, double eps, size_t factor,
+               size_t bias) {
+  OnnxNetValue x = m.value(node, 0);
+  const int64_t channels = x.extent(axis);
+  std::vector<float> factors = channel_values(m, node, factor, channels);
+  std::vector<float> biases = channel_values(m, node, bias, channels);
+  if (factors.empty()) factors.assign(size_t(channels), 1);
+  if (biases.empty()) biases.assign(size_t(channels), 0);
+  x = m.exposed(x, x.axes[axis], true).value;
+  Message& layer = m.add(m.layer_name(node, int(factor)), "LayerNorm", {x.top});
+  m.weight(layer, "weight", {channels}, std::move(factors), true, 0);
+  m.weight(layer, "bias", {channels}, std::move(biases), true, 0);
+  add_fields(layer, "layer_norm_param", {{"eps", onnx_operators::text_of(eps)}});
+  m.count_convolution(true);
+  x.top = layer.find("top")->text;
+  m.set(node, std::move(x));
+}
+
+void layer_norm(OnnxMapper& m, const OnnxNode& node) {
+  const size_t rank = m.value(node, 0).axes.size();
+  const size_t axis = axis_of(node, node.integer("axis", -1), rank);
+  if (axis + 1 != rank) throw error("only a normalization over the last axis is read");
+  normalize(m, node, axis, node.number("epsilon", 1e-5F), 1, 2);
+}
+
+// The recognized form: x, the axes, the bias, eps, the factors.
+void layer_norm_parts(OnnxMapper& m, const OnnxNode& node) {
+  const size_t rank = m.value(node, 0).axes.size();
+  const std::vector<int64_t> axes = m.integers(node, 1);
+  const OnnxConstant eps = m.required(node, 3);
+  if (axes.size() != 1 || eps->count() != 1) {
+    throw error("only a normalization over one axis is read");
+  }
+  normalize(m, node, axis_of(node, axes[0], rank), eps->at(0), 4, 2);
+}
+
+}  // namespace
+
+const std::vector<NamedOnnxOperator>& weighted() {
+  static const std::vector<NamedOnnxOperator> table{
+      {"", "BatchNormalization", batch_norm},
+      {"", "Conv", convolution},
+      {"", "ConvTranspose", convolution},
+      {"", "Einsum", einsum},
+      {"", "Gemm", gemm},
+      {"", "LayerNormalization", layer_norm},
+      {"", "MatMul", matmul},
+      {"tandem", "LayerNorm", layer_norm_parts},
+  };
+  return table;
+}
+
+}  // namespace tandem::onnx_operators

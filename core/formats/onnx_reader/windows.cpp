@@ -1,0 +1,269 @@
+// Operators of windows: pooling, padding, normalization across channels.
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/formats/onnx_reader/constants.h"
+#include "core/formats/onnx_reader/operators.h"
+#include "core/formats/onnx_reader/spans.h"
+
+namespace tandem::onnx_operators {
+
+OnnxImage image_of(const OnnxNetValue& value) {
+  const size_t rank = value.axes.size();
+  if ((rank != 3 && rank != 4) || value.extent(0) != 1) {
+    throw error("its input is {}; an image has the axes N, C, H, W",
+                fmt::join(value.extents(), "x"));
+  }
+  return {value.extent(1), rank == 4 ? value.extent(2) : 1, value.extent(rank - 1)};
+}
+
+OnnxSpan OnnxWindow::results(const OnnxImage& image) const {
+  const auto along = [&](int64_t extent, int64_t size, int64_t step, int64_t apart, int64_t first,
+                         int64_t last) {
+    const int64_t room = extent + first + last - ((size - 1) * apart + 1);
+    int64_t windows = (room + (rounds_up ? step - 1 : 0)) / step + 1;
+    // As PyTorch and ONNX Runtime: a last window does not begin in the padding after the image.
+    if (rounds_up && (windows - 1) * step >= extent + first) --windows;
+    return room < 0 ? 0 : windows;
+  };
+  const OnnxSpan result{along(image.h, kernel.h, stride.h, dilation.h, before.h, after.h),
+                        along(image.w, kernel.w, stride.w, dilation.w, before.w, after.w)};
+  if (result.h < 1 || result.w < 1) {
+    throw error("a window of {}x{} does not fit the image of {}x{}", kernel.h, kernel.w, image.h,
+                image.w);
+  }
+  return result;
+}
+
+namespace {
+
+constexpr int64_t most = 1000000;
+
+OnnxSpan span_of(const OnnxNode& node, const char* name, size_t axes) {
+  const std::vector<int64_t> values = node.integers(name);
+  if (values.empty()) return {};
+  if (values.size() != axes) throw error("{} has {} values", name, values.size());
+  for (const int64_t value : values) {
+    if (value < 1 || value > most) throw error("{} has the value {}", name, value);
+  }
+  return axes == 1 ? OnnxSpan{1, values[0]} : OnnxSpan{values[0], values[1]};
+}
+
+}  // namespace
+
+OnnxWindow window_of(const OnnxNode& node, const OnnxImage& image, OnnxSpan kernel) {
+  const size_t axes =
+      node.integers("strides").size() == 1 || node.integers("kernel_shape").size() == 1 ? 1 : 2;
+  OnnxWindow window{kernel, span_of(node, "strides", axes), span_of(node, "dilations", axes)};
+  window.rounds_up = node.integer("ceil_mode", 0) != 0;
+  const std::string automatic = node.text("auto_pad", "NOTSET");
+  const std::vector<int64_t> pads = node.integers("pads");
+  for (const int64_t pad : pads) {
+    if (pad < 0 || pad > most) throw error("pads has the value {}", pad);
+  }
+  if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+    const auto total = [](int64_t extent, int64_t size, int64_t step, int64_t apart) {
+      const int64_t windows = (extent + step - 1) / step;
+      return std::max<int64_t>(0, (windows - 1) * step + (size - 1) * apart + 1 - extent);
+    };
+    const OnnxSpan all{total(image.h, kernel.h, window.stride.h, window.dilation.h),
+                       total(image.w, kernel.w, window.stride.w, window.dilation.w)};
+    window.before = {all.h / 2, all.w / 2};
+    window.after = {all.h - all.h / 2, all.w - all.w / 2};
+    if (automatic == "SAME_LOWER") std::swap(window.before, window.after);
+  } else if (automatic == "NOTSET" && !pads.empty()) {
+    if (pads.size() != 2 * axes) throw error("pads has {} values", pads.size());
+    window.before = axes == 1 ? OnnxSpan{0, pads[0]} : OnnxSpan{pads[0], pads[1]};
+    window.after = axes == 1 ? OnnxSpan{0, pads[1]} : OnnxSpan{pads[2], pads[3]};
+  }
+  return window;
+}
+
+namespace {
+
+OnnxNetValue add_pad(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxSpan& before,
+                     const OnnxSpan& after, double value, const std::string& mode) {
+  Message& layer = m.add(m.layer_name(node) + "/pad", "Pad", {x.top});
+  x.top = layer.find("top")->text;
+  Fields fields{{"top", fmt::format("{}", before.h)},
+                {"left", fmt::format("{}", before.w)},
+                {"bottom", fmt::format("{}", after.h)},
+                {"right", fmt::format("{}", after.w)}};
+  if (value != 0) fields.emplace_back("value", text_of(value));
+  if (mode != "CONSTANT") fields.emplace_back("mode", mode);
+  add_fields(layer, "pad_param", fields);
+  const NetExtents net{x.net[0], x.net[1] + before.h + after.h, x.net[2] + before.w + after.w};
+  const bool has_two_axes = x.axes.size() == 4;
+  x.net = net;
+  if (has_two_axes) {
+    x.set_plain({1, net[0], net[1], net[2]});
+  } else {
+    x.set_plain({1, net[0], net[2]});
+  }
+  return x;
+}
+
+}  // namespace
+
+OnnxNetValue padded(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, OnnxWindow& window,
+                    double value) {
+  if (equal(window.before, window.after)) return x;
+  x = add_pad(m, node, std::move(x), window.before, window.after, value, "CONSTANT");
+  window.before = window.after = {0, 0};
+  return x;
+}
+
+void add_both(Message& block, const std::string& each, const char* both, const OnnxSpan& span) {
+  if (span.h == span.w) {
+    block.add(both, fmt::format("{}", span.h));
+  } else {
+    block.add(each + "_h", fmt::format("{}", span.h));
+    block.add(each + "_w", fmt::format("{}", span.w));
+  }
+}
+
+void set_image(OnnxMapper& m, const OnnxNode& node, const Message& layer, const NetExtents& net,
+               size_t axes) {
+  OnnxNetValue result;
+  result.top = layer.find("top")->text;
+  result.net = net;
+  if (axes == 1) {
+    result.set_plain({1, net[0], net[2]});
+  } else {
+    result.set_plain({1, net[0], net[1], net[2]});
+  }
+  m.set(node, std::move(result));
+}
+
+namespace {
+
+void global_pooling(OnnxMapper& m, const OnnxNode& node) {
+  const bool is_maximum = node.operation == "GlobalMaxPool";
+  OnnxNetValue x = m.value(node, 0);
+  const OnnxImage image = image_of(x);
+  const size_t axes = x.axes.size() - 2;
+  x = m.plain(x, {image.c, image.h, image.w});
+  Message& layer = m.add(m.layer_name(node), "Pooling", {x.top});
+  add_fields(layer, "pooling_param",
+             {{"pool", is_maximum ? "MAX" : "AVE"}, {"global_pooling", "true"}});
+  set_image(m, node, layer, {image.c, 1, 1}, axes);
+}
+
+void pooling(OnnxMapper& m, const OnnxNode& node) {
+  const bool is_maximum = node.operation == "MaxPool";
+  OnnxNetValue x = m.value(node, 0);
+  const OnnxImage image = image_of(x);
+  const size_t axes = x.axes.size() - 2;
+  if (node.outputs.size() > 1 && !node.outputs[1].empty()) throw error("indices are not given");
+  OnnxWindow window = window_of(node, image, span_of(node, "kernel_shape", axes));
+  if (!equal(window.dilation, {1, 1})) throw error("dilations are not read");
+  if (node.integers("kernel_shape").empty()) throw error("kernel_shape is missing");
+  const bool is_padded = !equal(window.before, {0, 0}) || !equal(window.after, {0, 0});
+  if (!is_padded && equal(window.kernel, {1, 1}) && equal(window.stride, {1, 1})) {
+    return m.set(node, std::move(x));
+  }
+  if (!is_padded && window.kernel.h == image.h && window.kernel.w == image.w) {
+    return global_pooling(m, node);
+  }
+  const bool counts = is_maximum || node.integer("count_include_pad", 0) != 0 || !is_padded;
+  x = m.plain(x, {image.c, image.h, image.w});
+  const OnnxSpan results = window.results(image);
+  // A last window that reaches beyond the image after it is the same as padding for a maximum.
+  OnnxWindow rounded = window;
+  rounded.after = rounded.before;
+  rounded.rounds_up = true;
+  const bool is_even = equal(window.before, window.after);
+  if (!is_even && is_maximum && equal(rounded.results(image), results)) {
+    window = rounded;
+  } else if (!is_even) {
+    if (!counts) throw error("an average with other padding on each side must count it");
+    constexpr double lowest = -3.4e38;
+    x = padded(m, node, std::move(x), window, is_maximum ? lowest : 0);
+  }
+  Message& layer = m.add(m.layer_name(node), "Pooling", {x.top});
+  Message& block = layer.add_block("pooling_param");
+  block.add("pool", is_maximum ? "MAX" : "AVE");
+  add_both(block, "kernel", "kernel_size", window.kernel);
+  if (!equal(window.stride, {1, 1})) add_both(block, "stride", "stride", window.stride);
+  if (!equal(window.before, {0, 0})) add_both(block, "pad", "pad", window.before);
+  if (!window.rounds_up) block.add("round_mode", "FLOOR");
+  if (!counts) block.add("count_padding", "false");
+  set_image(m, node, layer, {image.c, results.h, results.w}, axes);
+}
+
+void lrn(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  const OnnxImage image = image_of(x);
+  x = m.plain(x, {image.c, image.h, image.w});
+  apply(m, node, x, "LRN", "lrn_param",
+        {{"local_size", fmt::format("{}", node.integer("size", 1))},
+         {"alpha", text_of(node.number("alpha", 1e-4F))},
+         {"beta", text_of(node.number("beta", 0.75))},
+         {"k", text_of(node.number("bias", 1))}});
+  m.set(node, std::move(x));
+}
+
+void pad(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  std::vector<int64_t> pads = m.integers(node, 1);
+  const size_t rank = x.axes.size();
+  if (node.has_input(3)) {  // the axes that are padded
+    const std::vector<int64_t> axes = m.integers(node, 3);
+    if (pads.size() != 2 * axes.size()) throw error("pads has {} values", pads.size());
+    std::vector<int64_t> all(2 * rank, 0);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const size_t axis = axis_of(node, axes[i], rank);
+      all[axis] = pads[i];
+      all[rank + axis] = pads[axes.size() + i];
+    }
+    pads = all;
+  }
+  if (pads.size() != 2 * rank) throw error("pads has {} values", pads.size());
+  if (std::all_of(pads.begin(), pads.end(), [](int64_t p) { return p == 0; })) {
+    return m.set(node, std::move(x));
+  }
+  // The axes of an image, wherever its channels are.
+  std::vector<size_t> axes;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (pads[axis] < 0 || pads[rank + axis] < 0 || pads[axis] > most || pads[rank + axis] > most) {
+      throw error("pads has negative or too large values");
+    }
+    if (pads[axis] + pads[rank + axis] > 0) axes.push_back(axis);
+  }
+  if (rank != 4 || axes.size() > 2 || axes.front() == 0) {
+    throw error("only the height and width of images are padded");
+  }
+  const bool is_last = axes.back() != 3 && axes.front() == 1;  // N, H, W, C
+  const std::vector<size_t> order =
+      is_last ? std::vector<size_t>{3, 1, 2} : std::vector<size_t>{1, 2, 3};
+  if (!is_last && axes.front() == 1) throw error("only the height and width of images are padded");
+  const NetExtents net{x.extent(order[0]), x.extent(order[1]), x.extent(order[2])};
+  x = m.arranged(x, x.factors_of(order), net);
+  x.set_plain({1, net[0], net[1], net[2]});
+  const std::string mode = node.text("mode", "constant");
+  const double value =
+      m.is_constant(node, 2) && m.required(node, 2)->count() == 1 ? m.required(node, 2)->at(0) : 0;
+  const OnnxSpan before{pads[order[1]], pads[order[2]]};
+  const OnnxSpan after{pads[rank + order[1]], pads[rank + order[2]]};
+  const char* named = mode == "constant" ? "CONSTANT" : mode == "reflect" ? "REFLECT" : "EDGE";
+  if (mode != "constant" && mode != "reflect" && mode != "edge") throw error("mode {}", mode);
+  x = add_pad(m, node, std::move(x), before, after, value, named);
+  if (is_last) x.axes = {x.axes[0], x.axes[2], x.axes[3], x.axes[1]};
+  m.set(node, std::move(x));
+}
+
+}  // namespace
+
+const std::vector<NamedOnnxOperator>& windows() {
+  static const std::vector<NamedOnnxOperator> table{
+      {"", "AveragePool", pooling},
+      {"", "GlobalAveragePool", global_pooling},
+      {"", "GlobalMaxPool", global_pooling},
+      {"", "LRN", lrn},
+      {"", "MaxPool", pooling},
+      {"", "Pad", pad},
+  };
+  return table;
+}
+
+}  // namespace tandem::onnx_operators

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Writes small nets as ONNX files, by both of PyTorch's exporters, and the scores that ONNX Runtime computes.
+
+onnx/<name>.onnx, and onnx/scores.txt: on each line a name and the scores of the input whose element i is
+((37 i) mod 101) / 50 - 1. Weights are random, batch statistics too. Needs torch, onnx, onnxscript and onnxruntime.
+"""
+
+import pathlib
+import sys
+import warnings
+
+import numpy
+import onnx
+import onnxruntime
+import torch
+from onnx import helper, numpy_helper
+from torch import nn
+
+SIDE = 12
+CLASSES = 4
+
+
+class Plain(nn.Module):
+    """What AlexNet, VGG and ResNet are made of."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 6, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(6)
+        self.pool = nn.MaxPool2d(3, 2, ceil_mode=True)
+        self.conv2 = nn.Conv2d(6, 6, (1, 3), padding=(0, 1), groups=2)
+        self.average = nn.AvgPool2d(3, 1, 1)
+        self.inside = nn.AvgPool2d(3, 2, 1, count_include_pad=False)
+        self.drop = nn.Dropout(0.25)
+        self.fc = nn.Linear(54, CLASSES)
+
+    def forward(self, x):
+        x = self.pool(torch.relu(self.bn1(self.conv1(x))))
+        x = torch.relu(x + self.conv2(x))
+        return self.fc(self.drop(torch.flatten(self.inside(self.average(x)), 1)))
+
+
+class Mobile(nn.Module):
+    """Depthwise convolutions, squeeze and excitation, SiLU and HardSwish, as in MobileNet v3 and EfficientNet."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, 2, 1)
+        self.depthwise = nn.Conv2d(8, 8, 3, 1, 1, groups=8)
+        self.squeeze, self.excite = nn.Conv2d(8, 2, 1), nn.Conv2d(2, 8, 1)
+        self.project = nn.Conv2d(8, 8, 1)
+        self.classifier = nn.Linear(8, CLASSES)
+
+    def forward(self, x):
+        x = nn.functional.hardswish(self.stem(x))
+        y = nn.functional.silu(self.depthwise(x))
+        s = nn.functional.adaptive_avg_pool2d(y, 1)
+        s = nn.functional.hardsigmoid(self.excite(torch.relu(self.squeeze(s))))
+        x = x + self.project(y * s)
+        return self.classifier(nn.functional.relu6(x).mean([2, 3]))
+
+
+class Shuffle(nn.Module):
+    """Halves of channels and their shuffle, as in ShuffleNet."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, 2)
+        self.branch = nn.Conv2d(4, 4, 3, 1, 1)
+        self.fc = nn.Linear(8, CLASSES)
+
+    def forward(self, x):
+        a, b = self.stem(x).chunk(2, dim=1)
+        x = torch.cat((a, torch.relu(self.branch(b))), dim=1)
+        n, c, h, w = x.shape
+        x = x.view(n, 2, c // 2, h, w).transpose(1, 2).reshape(n, c, h, w)
+        return self.fc(x[:, :, 1:5:2].amax([2, 3]))
+
+
+class Tokens(nn.Module):
+    """A vision transformer of one block."""
+
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(3, 8, 4, 4)
+        self.token = nn.Parameter(torch.randn(1, 1, 8))
+        self.position = nn.Parameter(torch.randn(1, 10, 8))
+        self.norm1, self.norm2 = nn.LayerNorm(8), nn.LayerNorm(8)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.mlp = nn.Sequential(nn.Linear(8, 12), nn.GELU(), nn.Linear(12, 8))
+        self.head = nn.Linear(8, CLASSES)
+
+    def forward(self, x):
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1) + self.position
+        y = self.norm1(x)
+        x = x + self.attention(y, y, y, need_weights=False)[0]
+        x = x + self.mlp(self.norm2(x))
+        return self.head(x[:, 0])
+
+
+class Windows(nn.Module):
+    """Channels last, layer scale, shifted windows and attention with a position bias, as in ConvNeXt and Swin."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, 3)
+        self.norm = nn.LayerNorm(8, eps=1e-6)
+        self.scale = nn.Parameter(torch.rand(8, 1, 1) + 0.5)
+        self.qkv = nn.Linear(8, 24)
+        self.bias = nn.Parameter(torch.randn(1, 2, 4, 4))
+        self.fc = nn.Linear(8, CLASSES)
+
+    def forward(self, x):
+        x = self.stem(x)
+        x = x + self.scale * self.norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        x = torch.roll(x.permute(0, 2, 3, 1), (-1, -1), (1, 2))
+        x = x.view(-1, 2, 2, 2, 2, 8).permute(0, 1, 3, 2, 4, 5).reshape(-1, 4, 8)
+        q, k, v = self.qkv(x).reshape(-1, 4, 3, 2, 4).permute(2, 0, 3, 1, 4)
+        x = ((q @ k.transpose(-2, -1) * 0.5 + self.bias).softmax(-1) @ v).transpose(1, 2).reshape(-1, 4, 8)
+        x = x.view(-1, 2, 2, 2, 2, 8).permute(0, 1, 3, 2, 4, 5).reshape(-1, 4, 4, 8)
+        return self.fc(x.mean([1, 2]))
+
+
+def channels_last():
+    """A graph as tf2onnx writes it: images N, H, W, C, padding SAME, a matrix at the end, a Softmax."""
+    rng = numpy.random.default_rng(7)
+
+    def constant(name, *shape):
+        return numpy_helper.from_array((rng.standard_normal(shape) / 2).astype(numpy.float32), name)
+
+    def integers(name, *values):
+        return numpy_helper.from_array(numpy.array(values, numpy.int64), name)
+
+    nodes = [
+        helper.make_node("Transpose", ["image"], ["x0"], "to_channels_first", perm=[0, 3, 1, 2]),
+        helper.make_node("Conv", ["x0", "stem/kernel", "stem/bias"], ["x1"], "stem", strides=[2, 2],
+                         auto_pad="SAME_UPPER"),
+        helper.make_node("Transpose", ["x1"], ["x2"], "to_channels_last", perm=[0, 2, 3, 1]),
+        helper.make_node("Clip", ["x2", "zero", "six"], ["x3"], "relu6"),
+        helper.make_node("Mul", ["x3", "channel_factors"], ["x4"], "mul"),
+        helper.make_node("Pad", ["x4", "pads"], ["x5"], "pad"),
+        helper.make_node("Transpose", ["x5"], ["x6"], "to_channels_first_again", perm=[0, 3, 1, 2]),
+        helper.make_node("MaxPool", ["x6"], ["x7"], "pool", kernel_shape=[2, 2], strides=[2, 2], pads=[0, 0, 1, 1]),
+        helper.make_node("Transpose", ["x7"], ["x8"], "to_channels_last_again", perm=[0, 2, 3, 1]),
+        helper.make_node("Shape", ["x8"], ["shape"], "shape"),
+        helper.make_node("Gather", ["shape", "first"], ["rows"], "rows", axis=0),
+        helper.make_node("Concat", ["rows", "rest"], ["new_shape"], "new_shape", axis=0),
+        helper.make_node("Reshape", ["x8", "new_shape"], ["x9"], "flatten"),
+        helper.make_node("MatMul", ["x9", "dense/kernel"], ["x10"], "dense"),
+        helper.make_node("Add", ["x10", "dense/bias"], ["x11"], "dense/BiasAdd"),
+        helper.make_node("Softmax", ["x11"], ["scores"], "softmax", axis=-1),
+    ]
+    constants = [
+        constant("stem/kernel", 5, 3, 3, 3), constant("stem/bias", 5), constant("channel_factors", 5),
+        constant("dense/kernel", 80, CLASSES), constant("dense/bias", CLASSES),
+        numpy_helper.from_array(numpy.float32(0), "zero"), numpy_helper.from_array(numpy.float32(6), "six"),
+        integers("pads", 0, 0, 1, 0, 0, 1, 0, 0), integers("first", 0), integers("rest", -1),
+    ]
+    graph = helper.make_graph(
+        nodes, "channels_last",
+        [helper.make_tensor_value_info("image", 1, ["n", SIDE, SIDE, 3])],
+        [helper.make_tensor_value_info("scores", 1, ["n", CLASSES])], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7)
+
+
+def randomize(module):
+    for name, value in [*module.named_parameters(), *module.named_buffers()]:
+        if name.endswith("running_var"):
+            value.data = torch.rand(value.shape) + 0.5
+        elif value.is_floating_point():
+            value.data = torch.randn(value.shape) * (0.5 if value.ndim < 2 else 1.5 / value[0].numel() ** 0.5)
+
+
+def export(module, path, kind):
+    x = torch.zeros(1, 3, SIDE, SIDE)
+    if kind == "new":
+        torch.onnx.export(module, (x,), path, dynamo=True, opset_version=18, external_data=False, verbose=False)
+    elif kind == "training":
+        torch.onnx.export(module, (x,), path, dynamo=False, opset_version=17, do_constant_folding=False,
+                          training=torch.onnx.TrainingMode.PRESERVE)
+    else:
+        torch.onnx.export(module, (x,), path, dynamo=False, opset_version=11 if isinstance(module, Plain) else 17,
+                          input_names=["image"], dynamic_axes={"image": {0: "n"}})
+    model = onnx.load(path)
+    model.metadata_props.clear()
+    for entry in [model.graph, *model.graph.node, *model.graph.input, *model.graph.output, *model.graph.initializer]:
+        entry.doc_string = ""
+        if hasattr(entry, "metadata_props"):
+            entry.ClearField("metadata_props")
+    model.graph.ClearField("value_info")
+    onnx.save(model, path)
+
+
+def main():
+    warnings.filterwarnings("ignore")
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent / "onnx"
+    folder.mkdir(exist_ok=True)
+    for net, kinds in [(Plain, ["old", "new", "training"]), (Mobile, ["old", "new"]), (Shuffle, ["old", "new"]),
+                       (Tokens, ["old", "new"]), (Windows, ["old", "new"])]:
+        torch.manual_seed(3)
+        module = net().eval()
+        randomize(module)
+        for kind in kinds:
+            export(module, str(folder / f"{net.__name__.lower()}_{kind}.onnx"), kind)
+    onnx.save(channels_last(), str(folder / "channels_last.onnx"))
+    with open(folder / "scores.txt", "w", encoding="utf-8") as file:
+        for path in sorted(folder.glob("*.onnx")):
+            session = onnxruntime.InferenceSession(str(path))
+            image = ((37 * numpy.arange(3 * SIDE * SIDE)) % 101 / 50 - 1).astype(numpy.float32)
+            image = image.reshape(1, 3, SIDE, SIDE)
+            if path.stem == "channels_last":
+                image = image.transpose(0, 2, 3, 1)
+            scores = session.run(None, {session.get_inputs()[0].name: image})[0].astype(numpy.float64)
+            if path.stem == "channels_last":  # a reader leaves the Softmax out
+                scores = numpy.log(scores)
+            file.write(f"{path.stem} {' '.join(f'{score:.9g}' for score in scores.ravel())}\n")
+
+
+if __name__ == "__main__":
+    main()

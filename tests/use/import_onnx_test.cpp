@@ -1,0 +1,265 @@
+// A net read from an ONNX file gives the scores of ONNX Runtime, for files of both of PyTorch's
+// exporters and of another program's habits; what cannot be used is refused in one line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/formats/onnx/export.h"
+#include "core/formats/onnx_reader/file.h"
+#include "core/formats/onnx_reader/reader.h"
+#include "core/model/net/initial_weights.h"
+#include "core/model/passes/build_net.h"
+#include "core/run/weights/pretrained.h"
+#include "core/session/net_runner.h"
+#include "tests/support/folders.h"
+#include "tests/support/temp_folder.h"
+
+namespace tandem::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::array<double, 3> no_std{1, 1, 1};
+
+fs::path stored(const std::string& name) {
+  return source_folder() / "tests/reference/onnx" / (name + ".onnx");
+}
+
+// The net of a file, made ready on one device.
+class Imported {
+ public:
+  explicit Imported(const fs::path& file) : onnx_(import_onnx(file, no_std)) {
+    SessionOptions options;
+    options.batch = 2;
+    options.data = onnx_.net.input_shape();
+    options.training = false;
+    session_.emplace(registry_, onnx_.net, options);
+    const Net& net = session_->testing().net;
+    weights_ = initial_weights(net, 1);
+    const Pretrained report = copy_arrays(onnx_.arrays, file, net, &weights_);
+    EXPECT_TRUE(report.missing.empty()) << report.missing.front();
+    EXPECT_TRUE(report.unused.empty()) << report.unused.front();
+    session_->set_weights(weights_);
+  }
+
+  // Of two equal rows of the images that tests/reference/make_onnx_nets.py describes.
+  std::vector<float> scores() {
+    NetRunner runner(*session_);
+    const auto elements = static_cast<size_t>(runner.row_elements());
+    std::vector<float> rows(2 * elements);
+    for (size_t i = 0; i < elements; ++i) {
+      rows[i] = rows[elements + i] = static_cast<float>(static_cast<double>(37 * i % 101) / 50 - 1);
+    }
+    std::vector<float> scores(2 * static_cast<size_t>(runner.classes()));
+    runner.run(rows.data(), 2, scores.data());
+    return scores;
+  }
+
+  [[nodiscard]] OnnxModel exported() const {
+    NetOptions plain;
+    plain.phase = TANDEM_TEST;
+    plain.data = onnx_.net.input_shape();
+    plain.device_kind = "";
+    return make_onnx(build_net(onnx_.net, registry_, plain), weights_, {}, {});
+  }
+  [[nodiscard]] const OnnxImport& onnx() const { return onnx_; }
+
+ private:
+  Registry registry_ = Registry::with_defaults();
+  OnnxImport onnx_;
+  std::optional<Session> session_;
+  std::vector<float> weights_;
+};
+
+std::vector<float> centered(std::vector<float> scores) {
+  const float mean =
+      std::accumulate(scores.begin(), scores.end(), 0.0F) / static_cast<float>(scores.size());
+  for (float& score : scores) score -= mean;
+  return scores;
+}
+
+std::vector<float> stored_scores(const std::string& name) {
+  std::istringstream lines(read_text(source_folder() / "tests/reference/onnx/scores.txt"));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string first;
+    words >> first;
+    if (first != name) continue;
+    std::vector<float> values;
+    for (float value = 0; words >> value;) values.push_back(value);
+    return values;
+  }
+  ADD_FAILURE() << "no scores of " << name;
+  return {};
+}
+
+void expect_scores(const std::vector<float>& found, const std::vector<float>& right) {
+  ASSERT_EQ(found.size(), 2 * right.size());
+  const std::vector<float> expected = centered(right);
+  float largest = 0;
+  for (const float score : expected) largest = std::max(largest, std::abs(score));
+  for (size_t row = 0; row < 2; ++row) {
+    const auto begin = found.begin() + static_cast<int64_t>(row * right.size());
+    const std::vector<float> ours = centered({begin, begin + static_cast<int64_t>(right.size())});
+    for (size_t i = 0; i < ours.size(); ++i) {
+      EXPECT_NEAR(ours[i], expected[i], 1e-5F * largest) << "row " << row << ", class " << i;
+    }
+  }
+}
+
+class StoredNets : public testing::TestWithParam<const char*> {};
+
+TEST_P(StoredNets, GiveTheScoresOfOnnxRuntime) {
+  expect_scores(Imported(stored(GetParam())).scores(), stored_scores(GetParam()));
+}
+
+TEST_P(StoredNets, GiveTheSameScoresAfterAnExport) {
+  const std::string name = GetParam();
+  const TempFolder folder;
+  const fs::path file = folder.write("again.onnx", Imported(stored(name)).exported().bytes);
+  // An export divides by the deviations itself, which are ones here.
+  expect_scores(Imported(file).scores(), stored_scores(name));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StoredNets,
+                         testing::Values("channels_last", "mobile_new", "mobile_old", "plain_new",
+                                         "plain_old", "plain_training", "shuffle_new",
+                                         "shuffle_old", "tokens_new", "tokens_old", "windows_new",
+                                         "windows_old"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(OnnxNets, LayersHaveTheNamesOfTheFilesParameters) {
+  const OnnxImport onnx = import_onnx(stored("plain_training"), no_std);
+  for (const char* name : {"conv1.weight", "bn1.mean", "bn1.weight", "conv2.bias", "fc.weight"}) {
+    EXPECT_TRUE(onnx.arrays.arrays.contains(name)) << name;
+  }
+}
+
+TEST(OnnxNets, AFileWithoutBatchNormSaysHowToExportIt) {
+  const auto is_advice = [](const std::string& note) {
+    return note.find("training=TrainingMode.PRESERVE") != std::string::npos;
+  };
+  const OnnxImport folded = import_onnx(stored("mobile_old"), no_std);
+  EXPECT_TRUE(std::any_of(folded.notes.begin(), folded.notes.end(), is_advice));
+  const OnnxImport kept = import_onnx(stored("plain_training"), no_std);
+  EXPECT_FALSE(std::any_of(kept.notes.begin(), kept.notes.end(), is_advice));
+}
+
+// ---- files that cannot be used
+
+// Protobuf, as bytes: a number, and a field with a length.
+std::string varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 128; value >>= 7U) bytes += static_cast<char>((value & 127U) | 128U);
+  return bytes + static_cast<char>(value);
+}
+std::string field(int number, const std::string& bytes) {
+  return varint(uint64_t(number) << 3U | 2U) + varint(bytes.size()) + bytes;
+}
+std::string number(int field_number, uint64_t value) {
+  return varint(uint64_t(field_number) << 3U) + varint(value);
+}
+
+std::string node(const std::string& operation, const std::vector<std::string>& inputs,
+                 const std::string& output, const std::string& more = "") {
+  std::string bytes;
+  for (const std::string& input : inputs) bytes += field(1, input);
+  return field(1, bytes + field(2, output) + field(3, output) + field(4, operation) + more);
+}
+std::string image(const std::string& name) {
+  std::string shape;
+  for (const uint64_t extent : {1, 3, 4, 4}) shape += field(1, number(1, extent));
+  return field(11, field(1, name) + field(2, field(1, number(1, 1) + field(2, shape))));
+}
+std::string output(const std::string& name) {
+  return field(12, field(1, name));
+}
+std::string tensor(const std::string& name, const std::vector<uint64_t>& extents,
+                   const std::string& more) {
+  std::string bytes;
+  for (const uint64_t extent : extents) bytes += number(1, extent);
+  return field(5, bytes + number(2, 1) + field(8, name) + more);
+}
+std::string model(const std::string& graph, uint64_t opset = 17) {
+  return number(1, 8) + field(7, field(2, "g") + graph) + field(8, field(1, "") + number(2, opset));
+}
+std::string in_another_file(const std::string& location) {
+  return field(13, field(1, "location") + field(2, location)) + number(14, 1);
+}
+
+std::string refusal_of(const std::string& bytes) {
+  const TempFolder folder;
+  for (const char* name : {"inside/values.bin", "outside.bin"}) {
+    EXPECT_TRUE(fs::exists(folder.write(name, std::string(16, '\0'))));
+  }
+  const fs::path file = folder.write("inside/net.onnx", bytes);
+  fs::create_symlink("../outside.bin", folder.path() / "inside/link.bin");
+  try {
+    (void)import_onnx(file, no_std);
+  } catch (const Error& failure) {
+    EXPECT_EQ(std::string(failure.what()).find('\n'), std::string::npos);
+    return failure.what();
+  }
+  return "";
+}
+
+TEST(OnnxFiles, ACycleIsRefused) {
+  const std::string graph =
+      image("x") + node("Add", {"x", "b"}, "a") + node("Relu", {"a"}, "b") + output("b");
+  EXPECT_THAT(refusal_of(model(graph)),
+              HasSubstr("reads 'b', which is missing, or made by a later"));
+}
+
+TEST(OnnxFiles, AMissingTensorIsNamed) {
+  const std::string graph = image("x") + node("Conv", {"x", "weight"}, "y") + output("y");
+  EXPECT_THAT(refusal_of(model(graph)), HasSubstr("node 'y' (Conv) reads 'weight', which is"));
+}
+
+TEST(OnnxFiles, AShapeOfTooManyValuesTakesNoMemory) {
+  const std::string graph =
+      image("x") + tensor("weight", {uint64_t{1} << 60U, uint64_t{1} << 60U}, field(9, "")) +
+      node("Conv", {"x", "weight"}, "y") + output("y");
+  EXPECT_THAT(refusal_of(model(graph)), HasSubstr("'weight' is said to be 1152921504606846976x"));
+  const std::string few =
+      image("x") + tensor("weight", {1000, 1000}, field(9, "abcd")) + output("x");
+  EXPECT_THAT(refusal_of(model(few)), HasSubstr("'weight' is 1000x1000, but has 1 values"));
+}
+
+TEST(OnnxFiles, ValuesOutsideTheFoldersFileAreNotRead) {
+  const auto with = [](const std::string& location) {
+    return refusal_of(
+        model(image("x") + tensor("weight", {4}, in_another_file(location)) + output("x")));
+  };
+  EXPECT_THAT(with("../outside.bin"), HasSubstr("is outside the folder of the ONNX file"));
+  EXPECT_THAT(with("/etc/passwd"), HasSubstr("is outside the folder of the ONNX file"));
+  EXPECT_THAT(with("link.bin"), HasSubstr("leads outside the folder of the ONNX file"));
+  EXPECT_THAT(with("absent.bin"), HasSubstr("which does not exist"));
+  EXPECT_THAT(with("values.bin"), Not(HasSubstr("values.bin")));
+}
+
+TEST(OnnxFiles, AllNodesWithoutALayerAreNamedAtOnce) {
+  const std::string graph = image("x") + node("NonZero", {"x"}, "a") + node("Relu", {"a"}, "b") +
+                            node("NonZero", {"b"}, "c") + node("Det", {"c"}, "d") + output("d");
+  EXPECT_THAT(refusal_of(model(graph)),
+              AllOf(HasSubstr("has 3 nodes without a layer here"),
+                    HasSubstr("node 'a' (NonZero): Tandem has no layer for it (and 1 more"),
+                    HasSubstr("node 'd' (Det)")));
+}
+
+TEST(OnnxFiles, OldOpsetsAndOtherFilesAreRefused) {
+  EXPECT_THAT(refusal_of(model(image("x") + output("x"), 8)), HasSubstr("it is of opset 8"));
+  EXPECT_THAT(refusal_of("no model"), HasSubstr("it is no ONNX model, or damaged"));
+  EXPECT_THAT(refusal_of(model(image("x") + node("Relu", {"x"}, "y") + output("y"))),
+              HasSubstr("a net here gives a row of class scores"));
+}
+
+}  // namespace
+}  // namespace tandem::test
