@@ -175,8 +175,7 @@ class Lister {
     const std::vector<std::string>& known = listing_.class_names;
     for (const ClassFolder& one : classes) {
       if (label_of(one.name) >= 0) continue;
-      throw sdk::invalid("class folder '", inside(tree, one.name), "' is unknown to ",
-                         options_.class_names.empty() ? "train/" : "the model",
+      throw sdk::invalid("class folder '", inside(tree, one.name), "' is unknown to training",
                          did_you_mean(one.name, known), "; known classes: ", list_of(known));
     }
   }

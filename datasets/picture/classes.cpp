@@ -73,7 +73,7 @@ int64_t model_class(const std::string& name, const std::vector<std::string>& mod
   const auto is_same = [&](const std::string& one) { return as_utf8(one) == as_utf8(name); };
   const auto found = std::find_if(model.begin(), model.end(), is_same);
   if (found != model.end()) return found - model.begin();
-  throw sdk::invalid("class '", name, "' is unknown to the model", did_you_mean(name, model),
+  throw sdk::invalid("class '", name, "' is unknown to training", did_you_mean(name, model),
                      "; known classes: ", list_of(model));
 }
 

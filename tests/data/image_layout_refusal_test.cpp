@@ -77,7 +77,7 @@ TEST(ImageFolder, AClassOfValThatTrainDoesNotHaveIsNamed) {
   for (const char* name : {"train/cat", "train/horse", "val/cat", "val/hourse"}) {
     fill_class(folder, name, 2);
   }
-  EXPECT_THAT(refusal(folder, "val"), AllOf(HasSubstr("'val/hourse' is unknown to train/"),
+  EXPECT_THAT(refusal(folder, "val"), AllOf(HasSubstr("'val/hourse' is unknown to training"),
                                             HasSubstr("did you mean 'horse'?")));
 }
 

@@ -218,7 +218,7 @@ TEST(ImageFolder, AFolderThatTheModelDoesNotHaveIsNamed) {
   DatasetOptions options = image_options(folder.string(), "test");
   options.class_names = {"cat", "dog"};
   EXPECT_THAT(refusal(options),
-              AllOf(HasSubstr("class folder 'dogs' is unknown to the model"),
+              AllOf(HasSubstr("class folder 'dogs' is unknown to training"),
                     HasSubstr("did you mean 'dog'?"), HasSubstr("known classes: cat, dog")));
 }
 
