@@ -38,6 +38,7 @@ std::string channels_text(const std::map<int, int64_t>& channels) {
 std::string split_text(const SplitAudit& split) {
   std::string text = fmt::format("{}: {} images", split.name, split.samples);
   if (!split.bad.empty()) text += fmt::format(", {} of them damaged", split.bad.size());
+  if (split.without_label > 0) text += fmt::format(", {} without a label", split.without_label);
   if (split.bytes > 0) text += ", " + human_bytes(split.bytes);
   text += "\n";
   if (split.max_side > 0) {
@@ -65,7 +66,24 @@ size_t shown_length(const std::string& text) {
   return size_t(std::count_if(text.begin(), text.end(), begins));
 }
 
+// Least, mean and largest value of each number, in each split.
+std::string range_table(const Audit& audit) {
+  std::string text;
+  for (size_t k = 0; k < std::min(audit.class_names.size(), max_classes); ++k) {
+    for (const SplitAudit& split : audit.splits) {
+      const ValueRange& range = split.ranges.at(k);
+      text += fmt::format("  {} ({}): {:.6g} to {:.6g}, mean {:.6g}\n", audit.class_names[k],
+                          split.name, range.least, range.most, range.mean);
+    }
+  }
+  if (audit.class_names.size() > max_classes) {
+    text += fmt::format("  and {} more values\n", audit.class_names.size() - max_classes);
+  }
+  return text;
+}
+
 std::string chart(const Audit& audit, int width) {
+  if (audit.task == TANDEM_TASK_VALUES) return range_table(audit);
   size_t longest = 0;
   const size_t classes = std::min(audit.class_names.size(), max_classes);
   for (size_t c = 0; c < classes; ++c) {
@@ -90,7 +108,8 @@ std::string chart(const Audit& audit, int width) {
     text += "  " + std::string(bar, '#') + "\n";
   }
   if (audit.class_names.size() > classes) {
-    text += fmt::format("  and {} more classes\n", audit.class_names.size() - classes);
+    text += fmt::format("  and {} more {}\n", audit.class_names.size() - classes,
+                        task_text(audit.task));
   }
   return text;
 }
@@ -115,6 +134,14 @@ nlohmann::json duplicate_json(const Duplicate& d) {
           {"other_class", d.other_class}};
 }
 
+nlohmann::json ranges_json(const SplitAudit& split) {
+  nlohmann::json array = nlohmann::json::array();
+  for (const ValueRange& range : split.ranges) {
+    array.push_back({{"least", range.least}, {"mean", range.mean}, {"most", range.most}});
+  }
+  return array;
+}
+
 nlohmann::json duplicates_json(const std::vector<Duplicate>& all) {
   nlohmann::json array = nlohmann::json::array();
   for (const Duplicate& d : all) array.push_back(duplicate_json(d));
@@ -124,8 +151,8 @@ nlohmann::json duplicates_json(const std::vector<Duplicate>& all) {
 }  // namespace
 
 std::string to_text(const Audit& audit, const std::string& source, int width) {
-  std::string text =
-      fmt::format("{} ({}): {} classes\n\n", source, audit.type, audit.class_names.size());
+  std::string text = fmt::format("{} ({}): {} {}\n\n", source, audit.type, audit.class_names.size(),
+                                 task_text(audit.task));
   text += chart(audit, width) + "\n";
   for (const SplitAudit& split : audit.splits) text += split_text(split);
   if (!audit.mean.empty()) {
@@ -134,7 +161,9 @@ std::string to_text(const Audit& audit, const std::string& source, int width) {
                         audit.mean.size() == 3 ? "B,G,R" : "gray");
   }
   list(audit.leaks, "in two splits:", text);
-  list(audit.conflicts, "in two classes:", text);
+  list(audit.conflicts,
+       audit.task == TANDEM_TASK_CLASSES ? "in two classes:" : "twice, with different labels:",
+       text);
   if (audit.repeated > 0) {
     text +=
         fmt::format("\n{} further copies of images of the same class and split\n", audit.repeated);
@@ -147,6 +176,7 @@ std::string to_text(const Audit& audit, const std::string& source, int width) {
 nlohmann::json to_json(const Audit& audit, const std::string& source) {
   nlohmann::json tree = {{"source", source},
                          {"type", audit.type},
+                         {"task", task_text(audit.task)},
                          {"classes", audit.class_names},
                          {"mean", audit.mean},
                          {"deviation", audit.deviation},
@@ -164,6 +194,7 @@ nlohmann::json to_json(const Audit& audit, const std::string& source) {
         {{"name", split.name},
          {"images", split.samples},
          {"class_counts", split.class_counts},
+         {"ranges", ranges_json(split)},
          {"damaged", bad},
          {"formats", split.formats},
          {"bytes", split.bytes},
@@ -207,6 +238,7 @@ nlohmann::json shown_duplicates(const std::vector<Duplicate>& all) {
 std::string to_html(const Audit& audit, const std::string& source) {
   nlohmann::json data = {{"page", "data"},
                          {"type", audit.type},
+                         {"task", task_text(audit.task)},
                          {"classes", audit.class_names},
                          {"suggestions", audit.suggestions},
                          {"splits", splits_json(audit)},
@@ -215,6 +247,7 @@ std::string to_html(const Audit& audit, const std::string& source) {
                          {"thumbnails", nlohmann::json::array()}};
   for (size_t i = 0; i < audit.splits.size(); ++i) {
     data["splits"][i]["class_counts"] = audit.splits[i].class_counts;
+    data["splits"][i]["ranges"] = ranges_json(audit.splits[i]);
   }
   const int64_t side = side_of_thumbnails(audit.thumbnails.size());
   for (const Thumbnail& one : audit.thumbnails) {

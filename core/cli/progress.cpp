@@ -41,7 +41,7 @@ std::string clock_text(double seconds) {
 std::string evaluation_text(const Evaluation& e) {
   std::vector<std::string> parts;
   if (e.has_loss) parts.push_back(fmt::format("loss {:.4f}", e.loss));
-  if (e.has_accuracy) parts.push_back(fmt::format("top-1 {:.2f} %", 100 * e.top1));
+  for (const std::string& metric : metric_texts(e)) parts.push_back(metric);
   if (has_top5(e)) parts.push_back(fmt::format("top-5 {:.2f} %", 100 * e.top5));
   if (parts.empty()) parts.emplace_back(no_result);
   if (e.skipped > 0) parts.push_back(fmt::format("{} damaged left out", e.skipped));
@@ -94,7 +94,10 @@ void Progress::on_step(const StepReport& r) {
 
 void Progress::on_evaluation(const Evaluation& e) {
   clear();
-  if (e.has_accuracy) accuracy_ = fmt::format(" val {:.2f} %", 100 * e.top1);
+  const std::vector<std::string> metrics = metric_texts(e);
+  if (!metrics.empty()) {
+    accuracy_ = " val " + (e.has_accuracy ? fmt::format("{:.2f} %", 100 * e.top1) : metrics[0]);
+  }
   if (e.ends_epoch) return;
   say("validation after step {}: {}{}\n", e.step, evaluation_text(e),
       is_worth_a_mark(e) ? " (best so far)" : "");

@@ -107,6 +107,64 @@ SplitAudit begin_split(const std::string& name, const Dataset& dataset, size_t c
   return split;
 }
 
+// Counts a sample: for its class, or for each of its labels.
+class SampleCounter {
+ public:
+  SampleCounter(const Dataset& dataset, SplitAudit& split)
+      : dataset_(dataset), split_(split), values_(split.class_counts.size()) {
+    if (dataset.task() == TANDEM_TASK_VALUES) split.ranges.resize(values_.size());
+  }
+  void add(int64_t index, int64_t label) {
+    if (dataset_.task() == TANDEM_TASK_CLASSES) {
+      ++split_.class_counts[size_t(label)];
+      return;
+    }
+    dataset_.values(index, values_.data());
+    ++count_;
+    bool has_label = false;
+    for (size_t k = 0; k < values_.size(); ++k) {
+      const double value = values_[k];
+      if (dataset_.task() == TANDEM_TASK_LABELS) {
+        split_.class_counts[k] += value != 0 ? 1 : 0;
+        has_label = has_label || value != 0;
+        continue;
+      }
+      ValueRange& range = split_.ranges[k];
+      if (count_ == 1) range = {value, 0, value};
+      range.least = std::min(range.least, value);
+      range.most = std::max(range.most, value);
+      range.mean += (value - range.mean) / static_cast<double>(count_);
+    }
+    if (dataset_.task() == TANDEM_TASK_LABELS && !has_label) ++split_.without_label;
+  }
+
+ private:
+  const Dataset& dataset_;
+  SplitAudit& split_;
+  std::vector<float> values_;
+  int64_t count_ = 0;
+};
+
+// The class of a sample, its labels, or its numbers; "" if the data set cannot tell.
+std::string label_text(const Dataset& dataset, const std::vector<std::string>& names,
+                       int64_t index) {
+  if (dataset.task() == TANDEM_TASK_CLASSES) {
+    const auto label = dataset.label(index);
+    return label ? names[size_t(*label)] : std::string();
+  }
+  std::vector<float> values(names.size());
+  dataset.values(index, values.data());
+  std::vector<std::string> texts;
+  for (size_t k = 0; k < names.size(); ++k) {
+    if (dataset.task() == TANDEM_TASK_VALUES) {
+      texts.push_back(fmt::format("{} {:.6g}", names[k], values[k]));
+    } else if (values[k] != 0) {
+      texts.push_back(names[k]);
+    }
+  }
+  return texts.empty() ? "no label" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
 void add_size(const StoredSample& stored, SplitAudit& split, std::vector<int64_t>& sides) {
   ++split.channels[stored.channels];
   if (stored.width > 0) sides.push_back(std::min(stored.width, stored.height));
@@ -148,6 +206,7 @@ class Auditor {
       all_ += dataset->size();
     }
     result_.type = splits_[0].dataset->type_name();
+    result_.task = splits_[0].dataset->task();
     result_.class_names = splits_[0].dataset->class_names();
   }
 
@@ -201,6 +260,7 @@ class Auditor {
     SplitAudit& split = result_.splits[number];
     const Dataset& dataset = *splits_[number].dataset;
     std::vector<int64_t> sides;
+    SampleCounter counter(dataset, split);
     for (size_t i = 0; i < seen.size(); ++i) {
       const auto index = static_cast<int64_t>(i);
       if (!seen[i].good) {
@@ -208,7 +268,7 @@ class Auditor {
         continue;
       }
       const StoredSample& stored = seen[i].stored;
-      ++split.class_counts[size_t(seen[i].label)];
+      counter.add(index, seen[i].label);
       split.bytes += stored.bytes;
       ++split.formats[stored.format.empty() ? "not known" : stored.format];
       add_size(stored, split, sides);
@@ -223,8 +283,7 @@ class Auditor {
       return splits_[p.split].dataset->sample_name(p.index);
     };
     const auto class_name = [&](const SampleId& p) {
-      const auto label = splits_[p.split].dataset->label(p.index);
-      return label ? result_.class_names[size_t(*label)] : std::string();
+      return label_text(*splits_[p.split].dataset, result_.class_names, p.index);
     };
     return {split(a), name(a), split(b), name(b), class_name(a), class_name(b), a.index, {}};
   }
@@ -355,15 +414,16 @@ std::vector<std::string> suggestions(const Audit& audit) {
     lines.push_back(
         fmt::format("{} in two classes: decide on one", image_count(audit.conflicts.size())));
   }
-  if (static_cast<double>(*most) > much_more * static_cast<double>(*least)) {
+  const bool has_classes = audit.task == TANDEM_TASK_CLASSES;
+  if (has_classes && static_cast<double>(*most) > much_more * static_cast<double>(*least)) {
     lines.push_back(fmt::format(
         "class '{}' has {} images, '{}' has {}: train with --balance, and judge by each class",
         name_of(most), *most, name_of(least), *least));
   }
-  if (*least < few) {
-    lines.push_back(fmt::format(
-        "class '{}' has {} images to learn from: begin with trained weights (--weights)",
-        name_of(least), *least));
+  if (audit.task != TANDEM_TASK_VALUES && *least < few) {
+    lines.push_back(
+        fmt::format("{} '{}' has {} images to learn from: begin with trained weights (--weights)",
+                    has_classes ? "class" : "label", name_of(least), *least));
   }
   const auto bad = static_cast<double>(train.bad.size());
   if (bad > std::max(1.0, 0.05 * static_cast<double>(train.samples))) {
@@ -399,15 +459,15 @@ std::vector<ReasonCount> by_reason(const std::vector<BadSample>& bad) {
 Audit outline(const std::vector<KnownSplit>& splits, int64_t described_samples) {
   Audit audit;
   audit.type = splits.at(0).dataset->type_name();
+  audit.task = splits[0].dataset->task();
   audit.class_names = splits[0].dataset->class_names();
   for (const auto& [name, dataset] : splits) {
     SplitAudit split = begin_split(name, *dataset, audit.class_names.size());
+    SampleCounter counter(*dataset, split);
     for (int64_t i = 0; i < dataset->size(); ++i) {
       const auto label = dataset->label(i);
       if (!label) break;
-      if (*label >= 0 && *label < static_cast<int64_t>(split.class_counts.size())) {
-        ++split.class_counts[size_t(*label)];
-      }
+      counter.add(i, *label);
     }
     std::vector<int64_t> sides;
     const int64_t described = std::min(described_samples, dataset->size());

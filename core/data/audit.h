@@ -34,10 +34,18 @@ struct Thumbnail {
   std::vector<unsigned char> pixels;
 };
 
+// Of a number that samples have.
+struct ValueRange {
+  double least = 0, mean = 0, most = 0;
+};
+
 struct SplitAudit {
   std::string name;  // train, val, test
   int64_t samples = 0;
-  std::vector<int64_t> class_counts;  // without damaged samples
+  // Samples of each class, or with each label; without damaged samples. Zeros for numbers.
+  std::vector<int64_t> class_counts;
+  std::vector<ValueRange> ranges;  // of numbers
+  int64_t without_label = 0;       // samples that have none of several labels
   std::vector<BadSample> bad;
   std::map<std::string, int64_t> formats;  // "JPEG" -> count
   std::map<int, int64_t> channels;         // as stored; 0: not known
@@ -57,6 +65,7 @@ struct Duplicate {
 
 struct Audit {
   std::string type;  // the data set's
+  int64_t task = TANDEM_TASK_CLASSES;
   std::vector<std::string> class_names;
   std::vector<SplitAudit> splits;
   std::vector<Duplicate> leaks;      // in two splits

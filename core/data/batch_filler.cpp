@@ -98,6 +98,24 @@ void BatchFiller::clear(const Row& row) const {
   *row.image.label = -1;
 }
 
+// `sample`: -1: the row has none.
+void BatchFiller::write_targets(const Row& row, int64_t sample) const {
+  const int64_t count = dataset_.class_count();
+  if (dataset_.task() == TANDEM_TASK_CLASSES) {
+    write_target(options_.targets, count, row.image);
+    return;
+  }
+  std::fill_n(row.image.target, count, 0.0F);
+  if (sample < 0) return;
+  dataset_.targets(sample, row.image.target);
+  const auto smoothing = static_cast<float>(options_.targets.smoothing);
+  if (smoothing == 0) return;
+  for (int64_t k = 0; k < count; ++k) {
+    float& target = row.image.target[k];
+    target = target * (1 - smoothing) + smoothing / 2;
+  }
+}
+
 BatchFiller::BadRows BatchFiller::fill(std::byte* memory, int64_t number, int64_t first,
                                        int64_t last, const std::atomic<bool>& stopping) const {
   BadRows bad;
@@ -110,6 +128,7 @@ BatchFiller::BadRows BatchFiller::fill(std::byte* memory, int64_t number, int64_
   const int64_t filled = rows_with_data(number);
   for (int64_t i = first; i < last && !stopping; ++i) {
     const Row row = row_of(memory, i);
+    int64_t sample = -1;
     if (i >= filled) {
       clear(row);
     } else {
@@ -120,9 +139,11 @@ BatchFiller::BadRows BatchFiller::fill(std::byte* memory, int64_t number, int64_
       std::string reason;
       if (get(row, index, seed, &reason) == SampleStatus::skipped) {
         bad.emplace_back(i, BadSample{dataset_.sample_name(index), reason});
+      } else {
+        sample = index;
       }
     }
-    if (options_.targets.wanted) write_target(options_.targets, dataset_.class_count(), row.image);
+    if (options_.targets.wanted) write_targets(row, sample);
   }
   if (options_.targets.mixes() && !stopping) mix(memory, number, first, last);
   return bad;

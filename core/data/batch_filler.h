@@ -42,6 +42,7 @@ class BatchFiller {
   [[nodiscard]] SampleStatus get(const Row& row, int64_t index, uint64_t seed,
                                  std::string* reason) const;
   void clear(const Row& row) const;
+  void write_targets(const Row& row, int64_t sample) const;
   [[nodiscard]] bool is_read(int64_t first, int64_t last) const;
   void mix(std::byte* memory, int64_t number, int64_t first, int64_t last) const;
 

@@ -165,6 +165,12 @@ void check_info(const tandem_dataset_type& type, const tandem_dataset_info& info
                 given.c, given.h, given.w, expected.c, expected.h, expected.w);
   }
   check_bytes(type, info, what);
+  const bool is_known = info.task >= TANDEM_TASK_CLASSES && info.task <= TANDEM_TASK_VALUES;
+  if (!is_known || (info.task != TANDEM_TASK_CLASSES && type.targets == nullptr)) {
+    throw error("{}: data set '{}' says that its task is {}, {}", what, type.name, info.task,
+                is_known ? "but has no targets() to give what a sample has"
+                         : "which this version does not know");
+  }
 }
 
 }  // namespace
@@ -271,6 +277,27 @@ std::optional<int64_t> Dataset::label(int64_t index) const {
                 sample_name(index), type_->name, label, class_count() - 1);
   }
   return label;
+}
+
+void Dataset::values(int64_t index, float* values) const {
+  require_index(index);
+  check(type_->targets(handle_, index, values), fmt::format("sample '{}'", sample_name(index)));
+  for (int64_t i = 0; i < class_count(); ++i) {
+    const bool is_label = task() == TANDEM_TASK_LABELS;
+    const float value = values[i];
+    if (is_label ? value == 0 || value == 1 : std::isfinite(value)) continue;
+    throw error("sample '{}': data set '{}' gave the value {} for '{}'; it must be {}",
+                sample_name(index), type_->name, value, class_names()[size_t(i)],
+                is_label ? "0 or 1" : "finite");
+  }
+}
+
+void Dataset::targets(int64_t index, float* targets) const {
+  values(index, targets);
+  for (size_t i = 0; i < target_scale_.means.size(); ++i) {
+    targets[i] = static_cast<float>((static_cast<double>(targets[i]) - target_scale_.means[i]) /
+                                    target_scale_.deviations[i]);
+  }
 }
 
 std::optional<StoredSample> Dataset::describe(int64_t index, std::string* reason) const {
@@ -394,6 +421,28 @@ std::vector<double> channel_means(const Dataset& dataset, int64_t limit) {
     throw error("all {} images read for the mean are damaged: {}", count, to_string(bad));
   for (double& mean : means) mean /= static_cast<double>(good);
   return means;
+}
+
+const char* task_text(int64_t task) {
+  return task == TANDEM_TASK_LABELS ? "labels" : task == TANDEM_TASK_VALUES ? "values" : "classes";
+}
+
+TargetScale measure_target_scale(const Dataset& dataset) {
+  const auto count = size_t(dataset.class_count());
+  TargetScale scale{std::vector<double>(count, 0.0), std::vector<double>(count, 0.0)};
+  std::vector<float> values(count);
+  for (int64_t i = 0; i < dataset.size(); ++i) {  // Welford's sums
+    dataset.values(i, values.data());
+    for (size_t k = 0; k < count; ++k) {
+      const double before = values[k] - scale.means[k];
+      scale.means[k] += before / static_cast<double>(i + 1);
+      scale.deviations[k] += before * (values[k] - scale.means[k]);
+    }
+  }
+  for (double& sum : scale.deviations) {
+    sum = sum > 0 ? std::sqrt(sum / static_cast<double>(dataset.size())) : 1;
+  }
+  return scale;
 }
 
 std::vector<int64_t> class_labels(const Dataset& dataset) {

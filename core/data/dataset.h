@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/numbers/shape.h"
@@ -39,6 +40,11 @@ struct DatasetOptions {
   std::vector<MoreInput> more;
 };
 
+// How numbers to learn are scaled: the net learns (value - mean) / deviation, of each of them.
+struct TargetScale {
+  std::vector<double> means, deviations;  // empty: as they are
+};
+
 // Whether there is a data set of that name.
 [[nodiscard]] bool is_dataset(const Registry& registry, const std::string& name);
 
@@ -70,6 +76,13 @@ class Dataset {
 
   [[nodiscard]] int64_t size() const { return info_.size; }
   [[nodiscard]] int64_t class_count() const { return info_.class_count; }
+  // TANDEM_TASK_CLASSES, or what each sample has for each "class": labels, values.
+  [[nodiscard]] int64_t task() const { return info_.task; }
+  // Of another task than classes: class_count() values of a sample, and as the net learns them.
+  void values(int64_t index, float* values) const;
+  void targets(int64_t index, float* targets) const;
+  void set_target_scale(TargetScale scale) { target_scale_ = std::move(scale); }
+  [[nodiscard]] const TargetScale& target_scale() const { return target_scale_; }
   [[nodiscard]] Shape shape() const { return info_.shape; }
   // The texts of a data set: Error naming it and the function if that gives NULL.
   [[nodiscard]] std::vector<std::string> class_names() const;
@@ -113,7 +126,13 @@ class Dataset {
   tandem_dataset_info info_{};
   std::string no_bytes_;  // the plugin's reason
   std::vector<MoreInput> more_;
+  TargetScale target_scale_;
 };
+
+// "classes", "labels" or "values", as messages say it.
+[[nodiscard]] const char* task_text(int64_t task);
+// Of the values of all samples; a deviation of 0 becomes 1.
+[[nodiscard]] TargetScale measure_target_scale(const Dataset& dataset);
 
 // The mean of each channel over at most `limit` evenly spaced samples, as get() gives them. Error
 // if all of them are damaged.

@@ -34,12 +34,19 @@ bool holds(const Dataset& dataset, const std::string& name) {
 // False if a path has a line break.
 bool add(const Dataset& dataset, const char* split, std::string& text) {
   const std::vector<std::string> classes = dataset.class_names();
+  const bool has_classes = dataset.task() == TANDEM_TASK_CLASSES;
+  std::vector<float> values(classes.size());
   for (int64_t i = 0; i < dataset.size(); ++i) {
     const std::optional<int64_t> label = dataset.label(i);
     const std::string path = absolute_path(dataset.sample_name(i)).string();
     if (path.find_first_of("\n\r") != std::string::npos) return false;
     if (!label) continue;
-    text += field(path) + "," + field(classes[size_t(*label)]) + "," + split + "\n";
+    if (has_classes) {
+      text += field(path) + "," + field(classes[size_t(*label)]) + "," + split + "\n";
+      continue;
+    }
+    dataset.values(i, values.data());
+    text += fmt::format("{},{},{}\n", field(path), split, fmt::join(values, ","));
   }
   return true;
 }
@@ -87,6 +94,11 @@ bool holds_out_nothing(const std::map<std::string, std::string>& parameters) {
 std::string split_list(const Dataset& training, const Dataset& validation) {
   if (!is_file(training.sample_name(0)) || !is_file(validation.sample_name(0))) return "";
   std::string text = "path,label,split\n";
+  if (training.task() != TANDEM_TASK_CLASSES) {
+    text = "path,split";
+    for (const std::string& name : training.class_names()) text += "," + field(name);
+    text += "\n";
+  }
   const bool is_whole = add(training, "train", text) && add(validation, "val", text);
   return is_whole ? text : "";
 }

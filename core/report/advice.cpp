@@ -38,9 +38,11 @@ bool judge_course(const RunFigures& run, const Course& course, std::vector<std::
     return true;
   }
   const MetricRow& last = *course.last;
+  const bool has_classes = run.record.task == TANDEM_TASK_CLASSES;
   const double chance = 1.0 / std::max<double>(1, double(run.record.class_names.size()));
   const bool is_over = last.step >= run.record.options.steps;
-  const bool is_chance = std::isfinite(last.top1) && last.top1 < 1.5 * chance && chance < 0.6;
+  const bool is_chance =
+      has_classes && std::isfinite(last.top1) && last.top1 < 1.5 * chance && chance < 0.6;
   constexpr int64_t few_steps = 200;
   if (is_chance && last.step < few_steps) {
     if (!is_over) return false;
@@ -85,7 +87,7 @@ bool judge_course(const RunFigures& run, const Course& course, std::vector<std::
 
 // Of how many images the result is, and what they say.
 void judge_findings(const RunFigures& run, std::vector<std::string>& lines) {
-  if (!run.findings || run.findings->samples == 0) return;
+  if (!run.findings || run.findings->samples == 0 || !run.findings->figures.empty()) return;
   const Findings& found = *run.findings;
   const auto samples = double(found.samples);
   const double share = double(found.right) / samples;

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "core/model/passes/results.h"
+
 namespace tandem {
 namespace {
 
@@ -38,7 +40,7 @@ bool gives_probabilities(const Net& net) {
 
 bool learns_probabilities(const NetDefinition& net) {
   // Of a plugin's loss nothing is known: it is taken for one of probabilities.
-  constexpr std::array others{"HingeLoss", "EuclideanLoss", "SigmoidCrossEntropyLoss",
+  constexpr std::array others{"HingeLoss", "EuclideanLoss", "HuberLoss", "SigmoidCrossEntropyLoss",
                               "ContrastiveLoss"};
   return std::any_of(net.layers.begin(), net.layers.end(), [&](const LayerDefinition& layer) {
     return layer.type == "Softmax" ||
@@ -65,7 +67,9 @@ bool are_usable(const float* scores, int64_t classes) {
 }
 
 FindingsCollector::FindingsCollector(const Net& net, int64_t classes, size_t kept)
-    : are_probabilities_(net.prediction >= 0 && gives_probabilities(net)), kept_(kept) {
+    : are_probabilities_(net.prediction >= 0 && gives_probabilities(net)),
+      judges_classes_(net.more_inputs.empty() || !is_targets(net, net.more_inputs.back())),
+      kept_(kept) {
   findings_.confusion = Confusion(classes);
 }
 
@@ -77,6 +81,10 @@ PredictionSink FindingsCollector::sink() {
 
 void FindingsCollector::add(int64_t index, int64_t label, const float* scores, int64_t classes) {
   if (!are_usable(scores, classes)) ++findings_.without_scores;
+  if (!judges_classes_) {
+    ++findings_.samples;
+    return;
+  }
   const auto best = std::max_element(scores, scores + classes) - scores;
   float sum = 0;  // in single precision: a validation set has many samples times classes
   for (int64_t c = 0; c < classes && !are_probabilities_; ++c) {

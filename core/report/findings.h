@@ -33,12 +33,14 @@ struct Findings {
   int64_t samples = 0, right = 0;
   int64_t without_scores = 0;  // whose scores are of no use
   Confusion confusion;
-  std::vector<Judgement> mistakes;  // the most confident first
-  std::vector<Judgement> doubts;    // right, the least certain first
-  int64_t sure_mistakes = 0;        // of probability sure_probability or more
+  std::vector<Judgement> mistakes;    // the most confident first
+  std::vector<Judgement> doubts;      // right, the least certain first
+  int64_t sure_mistakes = 0;          // of probability sure_probability or more
+  std::vector<TargetFigure> figures;  // of several labels or numbers, which have none of these
 };
 constexpr double sure_probability = 0.95;
 
+// Of several labels or numbers it only counts the samples, and those without scores.
 class FindingsCollector {
  public:
   // Keeps at most `kept` mistakes and doubts.
@@ -52,7 +54,7 @@ class FindingsCollector {
  private:
   void add(int64_t index, int64_t label, const float* scores, int64_t classes);
 
-  bool are_probabilities_;
+  bool are_probabilities_, judges_classes_;
   size_t kept_;
   Findings findings_;
 };

@@ -12,6 +12,7 @@
 #include "core/report/confusion_page.h"
 #include "core/report/page/page.h"
 #include "core/run/folder/progress.h"
+#include "core/run/folder/recorder.h"
 #include "plugins/abi.h"
 
 namespace tandem {
@@ -83,6 +84,24 @@ json cards_of(const RunFigures& run, const std::vector<JudgedPicture>& pictures)
 json findings_of(const RunFigures& run, const std::vector<int64_t>& training_counts) {
   if (!run.findings) return {};
   const Findings& found = *run.findings;
+  if (!found.figures.empty()) {
+    json rows = json::array();
+    for (const TargetFigure& one : found.figures) {
+      rows.push_back({{"name", shown(one.name)},
+                      {"images", one.images},
+                      {"average_precision", one.average_precision},
+                      {"precision", one.precision},
+                      {"recall", one.recall},
+                      {"f1", one.f1},
+                      {"mean_absolute_error", one.mean_absolute_error},
+                      {"r2", one.r2}});
+    }
+    return {{"judged", run.judged},
+            {"note", run.judged_note},
+            {"samples", found.samples},
+            {"targets", rows},
+            {"are_values", run.record.task == TANDEM_TASK_VALUES}};
+  }
   json pictures = json::array();
   const auto add = [&](const char* title, const std::vector<JudgedPicture>& some) {
     if (!some.empty()) pictures.push_back({{"title", title}, {"cards", cards_of(run, some)}});
@@ -167,6 +186,8 @@ json page_of(const RunFigures& run) {
                {"source", is_imported(run.record) ? json() : json(shown(run.record.options.data))},
                {"images", run.record.training_samples},
                {"classes", run.record.class_names.size()},
+               {"task", task_text(run.record.task)},
+               {"metrics", metric_columns(run.record.task)},
                {"best", best_evaluation(run)},
                {"progress", progress_of(run)},
                {"curves", curves_json(run.metrics, run.epochs_per_step)},

@@ -174,12 +174,12 @@ void write_first_files(TrainSetup& setup, const RunFolder& folder) {
 void report_setup(const TrainSetup& setup, Session& session, const RunFolder& folder,
                   const std::string& hosts, bool is_continued, Observer& observer) {
   const TrainOptions& chosen = setup.record.options;
-  observer.on_message(
-      fmt::format("{} net '{}' on {}: {} training images, {} classes, batch {}, {} steps, strategy "
-                  "{} on {}, seed {}",
-                  is_continued ? "continuing" : "training", setup.record.net_name, chosen.data,
-                  setup.record.training_samples, setup.record.class_names.size(), chosen.batch,
-                  chosen.steps, chosen.strategy, devices_text(chosen, hosts), *chosen.seed));
+  observer.on_message(fmt::format(
+      "{} net '{}' on {}: {} training images, {} {}, batch {}, {} steps, strategy "
+      "{} on {}, seed {}",
+      is_continued ? "continuing" : "training", setup.record.net_name, chosen.data,
+      setup.record.training_samples, setup.record.class_names.size(), task_text(setup.record.task),
+      chosen.batch, chosen.steps, chosen.strategy, devices_text(chosen, hosts), *chosen.seed));
   if (const std::string path = session.message_path(); !path.empty()) observer.on_message(path);
   for (const std::string& message : setup.messages) observer.on_message(message);
   const std::string kernels = session.machine().device_info(0).kernels;
@@ -322,7 +322,7 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
     write_first_files(setup, *folder);
   }
   const int64_t first_step = checkpoint ? checkpoint->step : 0;
-  Recorder recorder(*folder, observer, chosen.display, first_step,
+  Recorder recorder(*folder, observer, setup.record.task, chosen.display, first_step,
                     first_step * chosen.batch * setup.solver.micro_batches_per_step /
                         setup.record.training_samples);
   write_text_file(folder->plan_file(), to_text(session.training().whole_plan()));

@@ -33,7 +33,8 @@ void TrainingRun::start_from(const Checkpoint& checkpoint) {
   double tests = 0, best_step = 0;
   if (read("best_step", &best_step)) result_.best.step = static_cast<int64_t>(best_step);
   if (read("tests_without_better", &tests)) tests_without_better_ = static_cast<int64_t>(tests);
-  has_best_ = read("best_loss", &result_.best.loss) && read("best_top1", &result_.best.top1);
+  has_best_ = read("best_loss", &result_.best.loss) && read("best_top1", &result_.best.score);
+  result_.best.top1 = result_.best.score;
   const auto sums = checkpoint.metadata.find("epoch_sums");
   if (sums != checkpoint.metadata.end()) progress_.read_sums(sums->second);
 }
@@ -128,7 +129,9 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   now.step = done;
   now.epoch = progress_.epochs_of(done);
   if (report_ && !stopping()) {
-    report_->judge(collector->take(), fmt::format("validation after step {}", done), now.bad);
+    Findings findings = collector->take();
+    findings.figures = now.figures;
+    report_->judge(std::move(findings), fmt::format("validation after step {}", done), now.bad);
   }
   return now;
 }
@@ -166,8 +169,8 @@ bool TrainingRun::run_test(const Checkpoint& checkpoint) {
   test_due_ = false;
   const Evaluation& old = result_.best;
   // Without a result the last weights are kept as the best.
-  const bool better = now.has_accuracy
-                          ? now.top1 > old.top1 || (now.top1 == old.top1 && now.loss < old.loss)
+  const bool better = now.has_score
+                          ? now.score > old.score || (now.score == old.score && now.loss < old.loss)
                           : !now.has_loss || now.loss < old.loss;
   now.ends_epoch = done == chosen_.steps || progress_.ends_epoch(done);
   now.best = std::isfinite(now.loss) && (!has_best_ || better);
@@ -217,7 +220,7 @@ void TrainingRun::save(Checkpoint& checkpoint, bool best) {
   if (has_best_) {
     checkpoint.metadata["best_step"] = fmt::format("{}", result_.best.step);
     checkpoint.metadata["best_loss"] = fmt::format("{:.17g}", result_.best.loss);
-    checkpoint.metadata["best_top1"] = fmt::format("{:.17g}", result_.best.top1);
+    checkpoint.metadata["best_top1"] = fmt::format("{:.17g}", result_.best.score);
   }
   checkpoint.metadata["epoch_sums"] = progress_.sums();
   write_checkpoint(folder_->path(), "last", phase_.net, checkpoint,

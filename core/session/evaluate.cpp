@@ -4,28 +4,85 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/data/sample_order.h"
 #include "core/model/passes/results.h"
+#include "core/session/target_figures.h"
 
 namespace tandem {
 namespace {
 
 constexpr int64_t max_confusion = 1000;
 
+int64_t width_of(const Net& net) {
+  if (net.prediction < 0) return 0;
+  const Shape& shape = net.tensors[size_t(net.prediction)].shape;
+  return shape.c * shape.h * shape.w;
+}
+
+// Adds up what the scores of samples say.
+class ScoreTally {
+ public:
+  ScoreTally(const Dataset& dataset, int64_t width, double threshold) : width_(width) {
+    const int64_t classes = dataset.class_count();
+    if (dataset.task() != TANDEM_TASK_CLASSES) {
+      if (width_ == classes) targets_.emplace(dataset, threshold);
+      is_of_classes_ = false;
+    } else if (width_ > 0 && classes <= max_confusion && classes <= width_) {
+      confusion_.assign(size_t(classes), std::vector<int64_t>(size_t(classes), 0));
+    }
+  }
+
+  void add(int64_t index, int64_t label, const float* scores) {
+    ++samples_;
+    if (targets_) targets_->add(index, scores);
+    if (is_of_classes_) rank(label, scores);
+  }
+
+  void finish(Evaluation& result) const {
+    const double samples = std::max<double>(1, static_cast<double>(result.samples));
+    result.has_accuracy = result.has_score = is_of_classes_ && width_ > 1;
+    result.top1 = result.score = static_cast<double>(correct_) / samples;
+    result.top5 = static_cast<double>(correct_of_five_) / samples;
+    result.confusion = confusion_;
+    if (targets_ && samples_ > 0) targets_->finish(result);
+  }
+
+ private:
+  void rank(int64_t label, const float* scores) {
+    if (label >= width_) return;
+    // Among equal scores the lower class comes first, as in a stable sort. A score that is not a
+    // number ranks after all others.
+    int64_t before = 0, best = 0;
+    for (int64_t c = 0; c < width_; ++c) {
+      if (c != label &&
+          (!(scores[c] <= scores[label]) || (scores[c] == scores[label] && c < label)))
+        ++before;
+      if (scores[c] > scores[best]) best = c;
+    }
+    correct_ += before < 1 ? 1 : 0;
+    correct_of_five_ += before < 5 ? 1 : 0;
+    const auto classes = static_cast<int64_t>(confusion_.size());
+    if (label < classes && best < classes) ++confusion_[size_t(label)][size_t(best)];
+  }
+
+  int64_t width_ = 0, samples_ = 0;
+  bool is_of_classes_ = true;
+  std::optional<TargetTally> targets_;  // of several labels or numbers
+  int64_t correct_ = 0, correct_of_five_ = 0;
+  std::vector<std::vector<int64_t>> confusion_;
+};
+
 // Adds up the batches of one evaluation.
 class Tally {
  public:
-  Tally(const Phase& phase, int64_t classes) : phase_(phase), means_(phase.net.scalars.size()) {
-    if (phase.net.prediction >= 0) {
-      const Shape& shape = phase.net.tensors[size_t(phase.net.prediction)].shape;
-      width_ = shape.c * shape.h * shape.w;
-    }
-    if (width_ > 0 && classes <= max_confusion && classes <= width_) {
-      result_.confusion.assign(size_t(classes), std::vector<int64_t>(size_t(classes), 0));
-    }
-  }
+  Tally(const Phase& phase, const Dataset& dataset, double threshold)
+      : phase_(phase),
+        means_(phase.net.scalars.size()),
+        width_(width_of(phase.net)),
+        scores_(dataset, width_, threshold) {}
 
   // `first`: the place of the first sample in `order`.
   void add(int64_t number, const std::vector<float>& labels, int64_t first,
@@ -44,13 +101,13 @@ class Tally {
       if (scores == nullptr || width_ == 0) continue;
       const auto label = static_cast<int64_t>(labels[row]);
       const float* mine = scores + static_cast<int64_t>(row) * width_;
-      rank(label, mine);
-      if (sink) sink(order.index(first + static_cast<int64_t>(row)), label, mine, width_);
+      const int64_t index = order.index(first + static_cast<int64_t>(row));
+      scores_.add(index, label, mine);
+      if (sink) sink(index, label, mine, width_);
     }
   }
 
   Evaluation finish(int64_t data_size, bool complete) {
-    const double samples = std::max<double>(1, static_cast<double>(result_.samples));
     for (size_t i = 0; i < means_.size(); ++i) {
       const Scalar& scalar = phase_.net.scalars[i];
       const double mean = means_[i].sum / std::max<double>(1, static_cast<double>(means_[i].rows));
@@ -58,9 +115,7 @@ class Tally {
       result_.has_loss = result_.has_loss || scalar.loss_weight != 0;
       result_.loss += scalar.loss_weight * mean;
     }
-    result_.has_accuracy = width_ > 1;
-    result_.top1 = static_cast<double>(correct_) / samples;
-    result_.top5 = static_cast<double>(correct_of_five_) / samples;
+    scores_.finish(result_);
     if (complete) result_.skipped = data_size - result_.samples;
     return result_;
   }
@@ -71,30 +126,11 @@ class Tally {
     int64_t rows = 0;
   };
 
-  void rank(int64_t label, const float* scores) {
-    if (label >= width_) return;
-    // Among equal scores the lower class comes first, as in a stable sort. A score that is not a
-    // number ranks after all others.
-    int64_t before = 0, best = 0;
-    for (int64_t c = 0; c < width_; ++c) {
-      if (c != label &&
-          (!(scores[c] <= scores[label]) || (scores[c] == scores[label] && c < label)))
-        ++before;
-      if (scores[c] > scores[best]) best = c;
-    }
-    correct_ += before < 1 ? 1 : 0;
-    correct_of_five_ += before < 5 ? 1 : 0;
-    const auto classes = static_cast<int64_t>(result_.confusion.size());
-    if (label < classes && best < classes) {
-      ++result_.confusion[size_t(label)][size_t(best)];
-    }
-  }
-
   const Phase& phase_;
   std::vector<Mean> means_;  // of the net's scalars
   Evaluation result_;
-  int64_t width_ = 0;
-  int64_t correct_ = 0, correct_of_five_ = 0;
+  int64_t width_;
+  ScoreTally scores_;
 };
 
 int64_t samples_of(const Dataset& dataset, const EvaluateOptions& options) {
@@ -115,7 +151,7 @@ Evaluation run(Session& session, const Dataset& dataset, const LoaderOptions& lo
   const BatchLayout& layout = loader.layout();
   require_sample(phase.net, layout.sample);
 
-  Tally tally(phase, dataset.class_count());
+  Tally tally(phase, dataset, options.threshold);
   const SampleOrder order(dataset.size(), loading.seed, loading.shuffle);  // the loader's
   std::deque<InFlight> flying;
   std::optional<Batch> held;
@@ -184,6 +220,8 @@ Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOpti
   loading.seed = options.seed;
   loading.threads = options.decode_threads;
   loading.bad_share_limit = 1;
+  const Net& net = session.testing().net;
+  loading.targets.wanted = !net.more_inputs.empty() && is_targets(net, net.more_inputs.back());
   loading.pixels = session.testing().pixels;
   loading.rows = session.testing().rows;
   auto loader = std::make_unique<Loader>(dataset, loading, session.allocator());
@@ -203,6 +241,42 @@ Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOpti
     if (session.runtime().abandoned()) static_cast<void>(loader.release());
     throw;
   }
+}
+
+Evaluation evaluate_views(Session& session, const std::vector<const Dataset*>& views,
+                          const EvaluateOptions& options, const PredictionSink& sink) {
+  if (views.size() == 1) return evaluate(session, *views[0], options, sink);
+  const Dataset& first = *views.at(0);
+  const int64_t width = width_of(session.testing().net);
+  std::vector<float> sums(size_t(first.size() * width), 0.0F);
+  std::vector<int64_t> counts(size_t(first.size()), 0), labels(size_t(first.size()), 0);
+  Evaluation result;
+  double loss = 0;
+  for (const Dataset* view : views) {
+    const PredictionSink add = [&](int64_t index, int64_t label, const float* scores, int64_t) {
+      ++counts[size_t(index)];
+      labels[size_t(index)] = label;
+      for (int64_t c = 0; c < width; ++c) sums[size_t(index * width + c)] += scores[c];
+    };
+    Evaluation one = evaluate(session, *view, options, add);
+    loss += one.loss / static_cast<double>(views.size());
+    result = std::move(one);
+  }
+  result.loss = loss;
+  result.scalars.clear();  // of the last view
+  result.figures.clear();
+  result.metrics.clear();
+  ScoreTally tally(first, width, options.threshold);
+  for (int64_t index = 0; index < first.size() && width > 0; ++index) {
+    const int64_t count = counts[size_t(index)];
+    if (count == 0) continue;
+    float* scores = sums.data() + index * width;
+    for (int64_t c = 0; c < width; ++c) scores[c] /= static_cast<float>(count);
+    tally.add(index, labels[size_t(index)], scores);
+    if (sink) sink(index, labels[size_t(index)], scores, width);
+  }
+  tally.finish(result);
+  return result;
 }
 
 }  // namespace tandem

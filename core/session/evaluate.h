@@ -19,6 +19,7 @@ struct EvaluateOptions {
   BatchAgreement* agreement = nullptr;      // of several ranks; it has the stop then
   int64_t sample_limit = 0;  // 0: all; else this number, always the same ones, drawn with `seed`
   uint64_t seed = 1;
+  double threshold = 0.5;  // probability from which on a label counts as predicted
 };
 
 // Error unless a batch's samples have the shape that the net was built for.
@@ -31,5 +32,11 @@ using PredictionSink =
 
 [[nodiscard]] Evaluation evaluate(Session& session, const Dataset& dataset,
                                   const EvaluateOptions& options, const PredictionSink& sink = {});
+
+// The same of several views of the same samples (other crops, mirrored): each sample's scores are
+// the means over its views, and the loss the mean of theirs.
+[[nodiscard]] Evaluation evaluate_views(Session& session, const std::vector<const Dataset*>& views,
+                                        const EvaluateOptions& options,
+                                        const PredictionSink& sink = {});
 
 }  // namespace tandem

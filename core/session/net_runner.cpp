@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/model/passes/results.h"
 
 namespace tandem {
 
@@ -15,16 +16,22 @@ NetRunner::NetRunner(Session& session) : session_(session), allocator_(session.a
         "`tandem test` measures its losses",
         net.name);
   }
-  if (!net.more_inputs.empty()) {
+  std::vector<Shape> more;  // targets, which scores do not depend on
+  for (const int input : net.more_inputs) {
+    if (is_targets(net, input)) {
+      more.push_back(net.tensor(input).shape);
+      more.back().n = 1;
+      continue;
+    }
     throw error("net '{}' reads '{}' besides the pictures, which has no values here", net.name,
-                net.tensor(net.more_inputs.front()).name);
+                net.tensor(input).name);
   }
   Shape row = net.tensor(net.data).shape;
   row.n = 1;
   const Shape& scores = net.tensor(net.prediction).shape;
   row_elements_ = element_count(row);
   classes_ = scores.c * scores.h * scores.w;
-  layout_ = make_batch_layout(session.options().batch, row);
+  layout_ = make_batch_layout(session.options().batch, row, more);
   memory_ = static_cast<std::byte*>(allocator_.allocate(layout_.bytes));
   std::memset(memory_, 0, size_t(layout_.bytes));
 }

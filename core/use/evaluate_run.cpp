@@ -131,6 +131,7 @@ struct SharedTest {
   std::string source, split, devices;
   int decode_threads = 0;
   int64_t batch = 0, samples = 0;
+  bool all_views = false;
   int32_t precision = TANDEM_FLOAT32;
   PixelForm pixels = PixelForm::floats;
 };
@@ -146,6 +147,7 @@ void for_each_shared(Test& test, const Take& take) {
   take("decode_threads", test.decode_threads);
   take("batch", test.batch);
   take("samples", test.samples);
+  take("all_views", test.all_views);
   take("precision", test.precision);
   take("pixels", test.pixels);
 }
@@ -174,8 +176,8 @@ std::string join(const Communicator& ranks, double watchdog_seconds, SessionOpti
 }
 
 // Rank 0 then has the result of all.
-Evaluation evaluate_together(Session& session, const Dataset& dataset, int decode_threads,
-                             const PredictionSink& sink) {
+Evaluation evaluate_together(Session& session, const std::vector<const Dataset*>& views,
+                             EvaluateOptions how, const PredictionSink& sink) {
   const Communicator& ranks = *session.options().ranks;
   auto weights = ranks.rank() == 0 ? session.weights()
                                    : std::vector<float>(size_t(session.net().weight_floats));
@@ -183,10 +185,9 @@ Evaluation evaluate_together(Session& session, const Dataset& dataset, int decod
                   "the weights");
   if (ranks.rank() > 0) session.set_weights(weights);
   BatchAgreement agreement(ranks, nullptr);
-  EvaluateOptions how;
-  how.decode_threads = decode_threads_of(&ranks, decode_threads);
+  how.decode_threads = decode_threads_of(&ranks, how.decode_threads);
   how.agreement = &agreement;
-  Evaluation result = evaluate(session, dataset, how, sink);
+  Evaluation result = evaluate_views(session, views, how, sink);
   result.bad = gather_bad_samples(ranks, result.bad);
   return result;
 }
@@ -212,7 +213,15 @@ TestResult follow(Registry& registry, const TestOptions& options, const Communic
   session_options.training = false;
   static_cast<void>(join(ranks, options.watchdog_seconds, session_options));
   Session session(registry, test.net, session_options);
-  static_cast<void>(evaluate_together(session, *dataset, test.decode_threads, {}));
+  EvaluateOptions how;
+  how.decode_threads = test.decode_threads;
+  std::vector<std::unique_ptr<Dataset>> views;
+  if (test.all_views) {
+    views = open_views(registry, test.net, test.record, test.source, test.split);
+  }
+  static_cast<void>(evaluate_together(
+      session, views.empty() ? std::vector<const Dataset*>{dataset.get()} : pointers(views), how,
+      {}));
   TestResult result;
   result.rank = ranks.rank();
   return result;
@@ -230,8 +239,8 @@ void open(LoadedRun& run, const TestOptions& options, const RunRecord& record,
     RunRecord shared = record;
     shared.fingerprints = {{options.split, fingerprint_of(dataset, file_states(dataset))}};
     send(*ranks, {shared, run.folder.net(), options.data, options.split, run.devices,
-                  options.decode_threads, chosen.batch, dataset.size(), chosen.precision,
-                  chosen.testing_pixels});
+                  options.decode_threads, chosen.batch, dataset.size(), options.all_views,
+                  chosen.precision, chosen.testing_pixels});
     const std::string hosts = join(*ranks, options.watchdog_seconds, chosen);
     observer.on_message(
         fmt::format("testing on {} ranks of {} ({})", ranks->size(), run.devices, hosts));
@@ -270,13 +279,24 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
     if (before.empty()) continue;
     result.notes = before + (result.notes.empty() ? "" : "\n" + result.notes);
   }
+  EvaluateOptions how;
+  how.decode_threads = options.decode_threads;
+  if (options.threshold) run.require_threshold(*options.threshold);
+  how.threshold = options.threshold.value_or(how.threshold);
+  std::vector<std::unique_ptr<Dataset>> views;
+  if (options.all_views) {
+    views = open_views(registry, run.folder.net(), record, options.data, options.split);
+    result.notes += std::string(result.notes.empty() ? "" : "\n") +
+                    "of ten views of each image (--tta); the loss is the mean of theirs";
+  }
+  const std::vector<const Dataset*> seen =
+      views.empty() ? std::vector<const Dataset*>{dataset.get()} : pointers(views);
   FindingsCollector collector(run.session->net(), dataset->class_count(), worst_mistakes);
-  result.evaluation =
-      ranks == nullptr
-          ? evaluate(*run.session, *dataset, {options.decode_threads, false, nullptr},
-                     collector.sink())
-          : evaluate_together(*run.session, *dataset, options.decode_threads, collector.sink());
+  result.evaluation = ranks == nullptr
+                          ? evaluate_views(*run.session, seen, how, collector.sink())
+                          : evaluate_together(*run.session, seen, how, collector.sink());
   Findings findings = collector.take();
+  findings.figures = result.evaluation.figures;
   if (findings.without_scores > 0) {
     throw error(
         "the weights in '{}' give {} of {} images scores that are not finite: {}", result.weights,
@@ -288,6 +308,7 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
                           result.precision));
   }
   result.has_probabilities = learns_probabilities(run.folder.net());
+  result.task = task_word(run.record.task);
   for (const Judgement& one : findings.mistakes) {
     result.worst.push_back({dataset->sample_name(one.index),
                             result.class_names.at(size_t(one.label)),

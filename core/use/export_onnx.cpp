@@ -10,6 +10,7 @@
 #include "core/formats/onnx/export.h"
 #include "core/formats/onnx/graph.h"
 #include "core/model/passes/build_net.h"
+#include "core/model/passes/results.h"
 #include "core/report/findings.h"
 #include "core/run/folder/checkpoint.h"
 #include "core/run/setup/setup_data.h"
@@ -140,9 +141,17 @@ std::string steps_json(const PictureSteps& steps, const RunRecord& record, const
   return text_of(tree);
 }
 
-OnnxOptions onnx_options(const ExportOptions& options) {
+OnnxOptions onnx_options(const ExportOptions& options, const RunRecord& record) {
   OnnxOptions result;
-  result.softmax = options.softmax;
+  result.softmax = options.softmax && record.task == TANDEM_TASK_CLASSES;
+  result.sigmoid = options.softmax && record.task == TANDEM_TASK_LABELS;
+  if (options.softmax && record.task == TANDEM_TASK_VALUES) {
+    throw error("--softmax: run '{}' has learned numbers, of which there are no probabilities",
+                options.run.string());
+  }
+  const TargetScale& scale = record.target_scale;
+  result.means.assign(scale.means.begin(), scale.means.end());
+  result.deviations.assign(scale.deviations.begin(), scale.deviations.end());
   result.fold_batch_norm = options.fold_batch_norm;
   if (options.picture_height > 0 && options.picture_width > 0) {
     result.picture = OnnxOptions::Size{options.picture_height, options.picture_width};
@@ -164,7 +173,7 @@ ExportResult export_onnx(const ExportOptions& options) {
   }
   Registry registry = Registry::with_defaults();
   LoadedRun run(registry, options.run, default_kind, options.weights);
-  const OnnxOptions wanted = onnx_options(options);
+  const OnnxOptions wanted = onnx_options(options, run.record);
   if (wanted.picture && run.record.data.c != 1 && run.record.data.c != 3) {
     throw error("--preprocess: net '{}' reads {} channels; pictures have 1 or 3",
                 run.record.net_name, run.record.data.c);
@@ -177,11 +186,14 @@ ExportResult export_onnx(const ExportOptions& options) {
   const std::map<std::string, std::string> metadata = {
       {"classes", text_of(nlohmann::json(run.record.class_names))},
       {"net", run.record.net_name},
+      {"task", task_word(run.record.task)},
       {"preprocessing", steps_json(steps, run.record, model.input, wanted.picture.has_value())},
       {"weights", run.name}};
   // A net that reads more than pictures is exported without what its scores do not need; the net
   // here cannot be run on pictures alone.
-  if (net.more_inputs.empty()) require_finite_scores(run, steps);
+  const bool reads_pictures = std::all_of(net.more_inputs.begin(), net.more_inputs.end(),
+                                          [&](int input) { return is_targets(net, input); });
+  if (reads_pictures) require_finite_scores(run, steps);
   model.bytes += OnnxGraph::metadata_bytes(metadata);
   write_text_file(options.file, model.bytes);
   ExportResult result{run.name, {}};

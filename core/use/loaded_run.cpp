@@ -7,6 +7,7 @@
 #include "core/run/folder/checkpoint.h"
 #include "core/run/setup/setup.h"
 #include "core/run/setup/setup_data.h"
+#include "core/session/target_figures.h"
 
 namespace tandem {
 
@@ -65,9 +66,68 @@ PixelForm LoadedRun::pixels_of(const Dataset& dataset, const std::string& given)
   return pixel_form(pixels, dataset);
 }
 
-std::unique_ptr<Dataset> LoadedRun::open_pictures(const std::string& paths) {
+std::vector<double> LoadedRun::values_of(const float* scores, int64_t count) const {
+  std::vector<double> values(scores, scores + count);
+  const TargetScale& scale = record.target_scale;
+  for (size_t k = 0; k < values.size(); ++k) {
+    if (record.task == TANDEM_TASK_LABELS) {
+      values[k] = sigmoid(values[k]);
+    } else if (k < scale.means.size()) {
+      values[k] = scale.means[k] + scale.deviations[k] * values[k];
+    }
+  }
+  return values;
+}
+
+void LoadedRun::require_threshold(double threshold) const {
+  if (record.task != TANDEM_TASK_LABELS) {
+    throw error("--threshold {}: is for several labels, and run '{}' has learned {}", threshold,
+                folder.path().string(), task_text(record.task));
+  }
+  if (threshold >= 0 && threshold <= 1) return;
+  throw error("--threshold {}: a probability from 0 to 1; 0.5 is usual", threshold);
+}
+
+std::vector<std::unique_ptr<Dataset>> LoadedRun::open_pictures(const std::string& paths,
+                                                               bool all_views) {
   // The data set's split "predict" gives every file label 0.
-  return open_dataset(registry, folder.net(), record, paths, "predict", TANDEM_TEST);
+  if (all_views) return open_views(registry, folder.net(), record, paths, "predict");
+  std::vector<std::unique_ptr<Dataset>> one;
+  one.push_back(open_dataset(registry, folder.net(), record, paths, "predict", TANDEM_TEST));
+  return one;
+}
+
+std::vector<std::map<std::string, std::string>> views() {
+  std::vector<std::map<std::string, std::string>> all;
+  for (const char* mirrored : {"false", "true"}) {
+    for (const char* part : {"middle", "top_left", "top_right", "bottom_left", "bottom_right"}) {
+      all.push_back({{"view", part}, {"mirror_view", mirrored}});
+    }
+  }
+  return all;
+}
+
+std::vector<std::unique_ptr<Dataset>> open_views(Registry& registry, const NetDefinition& net,
+                                                 const RunRecord& record, const std::string& source,
+                                                 const std::string& split) {
+  const std::string data = source.empty() ? data_source(registry, record) : source;
+  if (!declared_parameters(registry, data, split).contains("view")) {
+    throw error("--tta: data '{}': its data set has no views of its images (parameter 'view')",
+                data);
+  }
+  std::vector<std::unique_ptr<Dataset>> opened;
+  for (const auto& view : views()) {
+    RunRecord changed = record;
+    for (const auto& [name, value] : view) changed.data_parameters[name] = value;
+    opened.push_back(open_dataset(registry, net, changed, source, split, TANDEM_TEST));
+  }
+  return opened;
+}
+
+std::vector<const Dataset*> pointers(const std::vector<std::unique_ptr<Dataset>>& datasets) {
+  std::vector<const Dataset*> result;
+  for (const auto& one : datasets) result.push_back(one.get());
+  return result;
 }
 
 SampleStatus read_row(const Dataset& dataset, int64_t index, bool rounds_pixels, float* row,

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,8 +34,15 @@ struct LoadedRun {
   void add_note(const std::string& text) { note += (note.empty() ? "" : "\n") + text; }
   // Whether pixels are rounded to bytes before the net reads them.
   [[nodiscard]] bool rounds_pixels() const { return record.options.pixels == "bytes"; }
+  // Of the net's scores of a sample: probabilities of labels, or numbers in their own units. The
+  // run's task is not classes.
+  [[nodiscard]] std::vector<double> values_of(const float* scores, int64_t count) const;
+  // Error for a --threshold outside 0 to 1, and if the run has not learned several labels.
+  void require_threshold(double threshold) const;
   // Files and folders, one on each line, as the net's input.
-  [[nodiscard]] std::unique_ptr<Dataset> open_pictures(const std::string& paths);
+  // Several views of each picture where `all_views` (views()), else one.
+  [[nodiscard]] std::vector<std::unique_ptr<Dataset>> open_pictures(const std::string& paths,
+                                                                    bool all_views = false);
 
   Registry& registry;
   RunFolder folder;
@@ -42,6 +51,19 @@ struct LoadedRun {
   std::string name, note;  // of the weights; what the user should know, or ""
   std::optional<Session> session;
 };
+
+// Parameters of a data set for each view of a picture: the corners and the middle, each as it is
+// and mirrored, the middle as it is first (torchvision's TenCrop).
+[[nodiscard]] std::vector<std::map<std::string, std::string>> views();
+// The data set opened once for each view. Error if it has no views.
+[[nodiscard]] std::vector<std::unique_ptr<Dataset>> open_views(Registry& registry,
+                                                               const NetDefinition& net,
+                                                               const RunRecord& record,
+                                                               const std::string& source,
+                                                               const std::string& split);
+// The addresses of the data sets.
+[[nodiscard]] std::vector<const Dataset*> pointers(
+    const std::vector<std::unique_ptr<Dataset>>& datasets);
 
 // One sample as floats that the net reads. A damaged one is skipped, with its reason.
 SampleStatus read_row(const Dataset& dataset, int64_t index, bool rounds_pixels, float* row,

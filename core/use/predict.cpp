@@ -14,6 +14,7 @@
 #include "core/report/findings.h"
 #include "core/report/page/png.h"
 #include "core/run/setup/setup.h"
+#include "core/run/setup/setup_data.h"
 #include "core/session/evaluate.h"
 #include "core/session/net_runner.h"
 #include "core/use/loaded_run.h"
@@ -98,7 +99,11 @@ struct Predictor::State {
 
   Registry registry;
   LoadedRun run;
-  bool has_probabilities = learns_probabilities(run.folder.net());
+  bool has_probabilities =
+      run.record.task == TANDEM_TASK_LABELS ||
+      (run.record.task == TANDEM_TASK_CLASSES && learns_probabilities(run.folder.net()));
+  double threshold = 0.5;
+  bool all_views = false;
   std::optional<NetRunner> runner;
   std::mutex opening;    // of data sets, for which the registry may load modules
   std::mutex computing;  // one batch at a time
@@ -108,6 +113,7 @@ struct Predictor::State {
 };
 
 std::vector<double> Predictor::State::values_of(const float* scores, int64_t classes) const {
+  if (run.record.task != TANDEM_TASK_CLASSES) return run.values_of(scores, classes);
   const bool shown_as_they_are = !has_probabilities || gives_probabilities(run.session->net());
   return probabilities(scores, classes, shown_as_they_are);
 }
@@ -119,13 +125,18 @@ int64_t Predictor::State::judge(const float* scores, int64_t classes, int top,
     return 0;
   }
   const std::vector<double> values = values_of(scores, classes);
+  const int64_t task = run.record.task;
   std::vector<size_t> order(values.size());  // the classes of the largest values first
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return values[a] > values[b]; });
+  if (task != TANDEM_TASK_VALUES) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return values[a] > values[b]; });
+  }
   const std::vector<std::string>& titles = run.record.class_names;
-  for (size_t i = 0; i < order.size() && i < size_t(top); ++i) {
+  const size_t shown = task == TANDEM_TASK_CLASSES ? size_t(top) : order.size();
+  for (size_t i = 0; i < order.size() && i < shown; ++i) {
     const size_t one = order[i];
+    if (task == TANDEM_TASK_LABELS && values[one] < threshold) break;
     prediction.scores.push_back(
         {one < titles.size() ? titles[one] : fmt::format("class {}", one), values[one]});
   }
@@ -169,9 +180,26 @@ bool Predictor::has_probabilities() const {
   return state_->has_probabilities;
 }
 
+std::string Predictor::task() const {
+  return task_word(state_->run.record.task);
+}
+
+void Predictor::set_threshold(double threshold) {
+  state_->run.require_threshold(threshold);
+  state_->threshold = threshold;
+}
+
+void Predictor::use_views() {
+  state_->all_views = true;
+}
+
 std::string Predictor::explain(const fs::path& folder) {
   const std::scoped_lock lock(state_->opening, state_->computing);
   LoadedRun& run = state_->run;
+  if (run.record.task != TANDEM_TASK_CLASSES) {
+    throw error("--explain: shows what speaks for a class, and run '{}' has learned {}",
+                run.folder.path().string(), task_text(run.record.task));
+  }
   (void)Display(run.record.data_parameters, run.record.data);  // refuses what cannot be drawn
   make_folders(folder);
   state_->mapper.emplace(run.registry, run.folder.net(), run.record.data, run.session->weights(),
@@ -202,7 +230,7 @@ void Predictor::State::predict(const std::vector<Picture>& pictures, size_t firs
     paths += files.back().path() + "\n";
   }
   std::unique_lock open_lock(opening);
-  const auto dataset = run.open_pictures(paths);
+  const auto dataset = std::move(run.open_pictures(paths)[0]);
   open_lock.unlock();
   const auto elements = size_t(runner->row_elements());
   const auto classes = size_t(runner->classes());
@@ -239,7 +267,8 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
     source += given.back().absolute + "\n";
   }
   std::unique_lock opening(state_->opening);
-  const auto dataset = run.open_pictures(source);
+  const auto views = run.open_pictures(source, state_->all_views);
+  const auto& dataset = views[0];
   opening.unlock();
   std::vector<Prediction> result(size_t(dataset->size()));
   std::vector<float> pixels(size_t(element_count(run.record.data)));
@@ -254,7 +283,9 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
     first[size_t(index)] = state_->judge(scores, classes, top, result[size_t(index)]);
   };
   const std::lock_guard computing(state_->computing);
-  (void)evaluate(*run.session, *dataset, {0, true, nullptr}, sink);
+  EvaluateOptions how;
+  how.allow_none = true;
+  (void)evaluate_views(*run.session, pointers(views), how, sink);
   for (size_t i = 0; i < result.size(); ++i) {
     Prediction& one = result[i];
     if (seen[i] && (!state_->mapper || !one.error.empty())) continue;

@@ -72,7 +72,7 @@ class Lister {
     }
     require_train();
     take_part(read_training_classes(), true);
-    if (testing && options_.val_fraction == 1) {
+    if (testing && options_.held_out.fraction == 1) {
       listing_.note("no test/ or val/ folder: tested on all images");
     } else if (testing) {
       listing_.note("no test/ or val/ folder: tested on the ", percent(),
@@ -200,7 +200,7 @@ class Lister {
     listing_.split_is_drawn = true;
     for (const ClassFolder& one : classes) {
       const std::vector<bool> held =
-          choose_held_out(one.name, one.files.size(), options_.val_fraction, options_.seed);
+          choose_held_out(one.name, one.files.size(), options_.held_out, options_.seed);
       const int64_t label = label_of(one.name);
       for (size_t i = 0; i < held.size(); ++i) {
         if (held[i] == held_out) take(layout_.train, label, one.files[i]);
@@ -209,20 +209,20 @@ class Lister {
         listing_.note("class '", one.name, "' has one image: none of it is held out");
       }
     }
-    const bool is_fraction = options_.val_fraction > 0 && options_.val_fraction < 1;
+    const bool is_fraction = options_.held_out.fraction > 0 && options_.held_out.fraction < 1;
     if (listing_.images.empty() && held_out && is_fraction) {  // else one of two is held out
       throw sdk::invalid(
           "every class has one image, so that none can be held out for validation: add images, or "
           "train without validation by --data-option val_fraction=0");
     }
     if (listing_.images.empty()) {
-      throw sdk::invalid("val_fraction ", options_.val_fraction, " leaves no image ",
+      throw sdk::invalid("val_fraction ", options_.held_out.fraction, " leaves no image ",
                          held_out ? "for validation" : "to train on");
     }
   }
 
   void take(const fs::path& tree, int64_t label, const std::string& file) {
-    listing_.images.push_back({(tree / file).string(), label});
+    listing_.images.push_back({(tree / file).string(), label, {}});
   }
 
   // -1: unknown.
@@ -243,7 +243,7 @@ class Lister {
   }
 
   [[nodiscard]] std::string percent() const {
-    return sdk::text(std::round(options_.val_fraction * 1000) / 10, " %");
+    return sdk::text(std::round(options_.held_out.fraction * 1000) / 10, " %");
   }
 
   void note_left_out() {
@@ -267,13 +267,13 @@ Listing list_paths(const ListingOptions& options) {
   for (const std::string& path : picture::lines_of(options.source.c_str())) {
     if (!picture::path_status(path).exists()) throw sdk::invalid("'", path, "' does not exist");
     if (!picture::path_status(path).is_folder()) {
-      listing.images.push_back({path, 0});
+      listing.images.push_back({path, 0, {}});
       continue;
     }
     const std::vector<std::string> files = read_images(path);
     if (files.empty()) throw sdk::invalid("folder '", path, "' holds no images");
     for (const std::string& file : files)
-      listing.images.push_back({(fs::path(path) / file).string(), 0});
+      listing.images.push_back({(fs::path(path) / file).string(), 0, {}});
   }
   if (listing.images.empty()) throw sdk::invalid("no file or folder is named");
   return listing;

@@ -7,7 +7,9 @@
 #include <set>
 #include <sstream>
 #include <unordered_map>
+#include <utility>
 
+#include "datasets/image_folder/label_form.h"
 #include "datasets/image_folder/list_file.h"
 #include "datasets/image_folder/list_paths.h"
 #include "datasets/picture/classes.h"
@@ -29,6 +31,8 @@ struct ListOptions {
   ListingOptions common;
   std::string root;     // where relative paths begin; "": the list's folder
   std::string classes;  // a file with a class name on each line, for lists with numbers; "": none
+  std::string labels;   // headings of the label columns
+  FormRequest form;
 };
 
 bool has_list_extension(const std::string& name) {
@@ -120,14 +124,15 @@ class FileLister {
     const std::string train = require_list("train");
     const std::string val = list_of_split(options_.common.source, "val");
     if (split != "train") note_test(split, list_of_split(options_.common.source, "test"), val);
-    name_classes(read(train));
+    const ListFile training = read(train);
+    name_classes(training);
     if (split == "train") {
-      if (val.empty()) return take_part(read(train), false);
-      return take(read(train));
+      if (val.empty()) return take_part(training, false);
+      return take(training);
     }
     const std::string test = list_of_split(options_.common.source, "test");
     if (split == "test" && !test.empty()) return take(read(test));
-    if (val.empty()) return take_part(read(train), true);
+    if (val.empty()) return take_part(training, true);
     take(read(val));
   }
 
@@ -139,7 +144,7 @@ class FileLister {
       return take_part(list, split != "train");
     }
     const auto part = [&](const std::string& name) {
-      ListFile result{{}, list.numbered, true};
+      ListFile result{list.file, {}, list.columns, list.numbered, true, {}};
       for (const ListEntry& entry : list.entries) {
         if (entry.split == name) result.entries.push_back(entry);
       }
@@ -157,7 +162,7 @@ class FileLister {
 
   void note_test(const std::string& split, const std::string& test, const std::string& val) {
     if (split != "test" || !test.empty()) return;
-    const double fraction = options_.common.val_fraction;
+    const double fraction = options_.common.held_out.fraction;
     if (!val.empty()) {
       listing_.note("no test list: tested on the val list");
     } else if (fraction < 1) {
@@ -173,38 +178,67 @@ class FileLister {
     return file;
   }
 
+  // The first list that is read is that of the training, whose form the others have.
   ListFile read(const std::string& file) {
     file_ = file;
-    ListFile list = read_list(file);
+    ListFile list = read_list(file, options_.labels);
     if (list.entries.empty()) throw sdk::invalid("list '", file, "' names no image");
-    if (!list.numbered || written_names_.empty()) return list;
-    for (ListEntry& entry : list.entries) {
-      const auto number = static_cast<size_t>(std::stoull(entry.label));
-      if (number >= written_names_.size()) {
-        throw sdk::invalid(file, ":", entry.line, ": class ", entry.label, ", but '",
-                           options_.classes, "' names classes 0 to ", written_names_.size() - 1);
-      }
-      entry.label = written_names_[number];
+    FormRequest request = options_.form;
+    request.model_names = options_.common.class_names;
+    request.written_names = written_names_;
+    const bool is_first = !has_form_;
+    if (!is_first) {
+      request.task = task_name(form_.task());
+      if (form_.task() != TANDEM_TASK_CLASSES) request.model_names = form_.names;
     }
+    LabelForm form = find_form(request, list);
+    if (!is_first && form.kind == LabelForm::Kind::tags) form.separator = form_.separator;
+    form_ = std::move(form);
+    if (std::exchange(has_form_, true)) return list;
+    for (const std::string& note : form_.notes) listing_.notes.push_back(note);
     return list;
   }
 
-  // Numbers the classes as the model does, or as the training list.
+  static const char* task_name(int64_t task) {
+    return task == TANDEM_TASK_LABELS   ? "multilabel"
+           : task == TANDEM_TASK_VALUES ? "regression"
+                                        : "labels";
+  }
+
+  [[nodiscard]] std::string class_of(const ListFile& list, const ListEntry& entry) const {
+    std::string name = image_folder::class_of(form_, list, entry);
+    if (!list.numbered || written_names_.empty() || form_.kind == LabelForm::Kind::one_hot) {
+      return name;
+    }
+    const auto number = static_cast<size_t>(std::stoull(name));
+    if (number < written_names_.size()) return written_names_[number];
+    throw sdk::invalid(file_, ":", entry.line, ": class ", name, ", but '", options_.classes,
+                       "' names classes 0 to ", written_names_.size() - 1);
+  }
+
+  // Numbers the classes as the model does, or as the training list; or names labels or numbers.
   void name_classes(const ListFile& train) {
     std::vector<std::string>& names = listing_.class_names;
+    listing_.task = form_.task();
+    if (listing_.task != TANDEM_TASK_CLASSES) {
+      names = form_.names;
+      return;
+    }
     names = options_.common.class_names;
-    if (names.empty() && train.numbered) {
+    if (names.empty() && form_.kind == LabelForm::Kind::one_hot) {
+      names = form_.names;
+    } else if (names.empty() && train.numbered) {
       names = written_names_;
       if (names.empty()) {
         size_t largest = 0;
         for (const ListEntry& entry : train.entries) {
-          largest = std::max<size_t>(largest, std::stoull(entry.label));
+          largest = std::max<size_t>(largest, std::stoull(class_of(train, entry)));
         }
         for (size_t i = 0; i <= largest; ++i) names.push_back(std::to_string(i));
       }
     } else if (names.empty()) {
       std::set<std::string> distinct;
-      for (const ListEntry& entry : train.entries) distinct.insert(entry.label);
+      for (const ListEntry& entry : train.entries) distinct.insert(class_of(train, entry));
       names.assign(distinct.begin(), distinct.end());
       std::sort(names.begin(), names.end(), natural_less);
     }
@@ -218,35 +252,47 @@ class FileLister {
     }
   }
 
-  [[nodiscard]] int64_t label_of(const ListEntry& entry) const {
-    const auto found = numbers_.find(entry.label);
+  [[nodiscard]] int64_t label_of(const ListFile& list, const ListEntry& entry) const {
+    if (listing_.task != TANDEM_TASK_CLASSES) return 0;
+    const std::string name = class_of(list, entry);
+    const auto found = numbers_.find(as_utf8(name));
     if (found != numbers_.end()) return found->second;
-    throw sdk::invalid(file_, ":", entry.line, ": class '", entry.label, "' is unknown to ",
+    throw sdk::invalid(file_, ":", entry.line, ": class '", name, "' is unknown to ",
                        options_.common.class_names.empty() ? "training" : "the model",
-                       did_you_mean(entry.label, listing_.class_names),
+                       did_you_mean(name, listing_.class_names),
                        "; known classes: ", list_of(listing_.class_names));
   }
 
   void take(const ListFile& list) {
     note_absolute_paths(list);
-    for (const ListEntry& entry : list.entries) take_one(entry);
-    listing_.note_missing_classes("'" + file_ + "' ");
+    for (const ListEntry& entry : list.entries) take_one(list, entry);
+    note_missing();
   }
 
+  void note_missing() {
+    if (listing_.task == TANDEM_TASK_CLASSES) listing_.note_missing_classes("'" + file_ + "' ");
+  }
+
+  // Of images with labels or numbers as of one class.
   void take_part(const ListFile& list, bool held_out) {
     listing_.split_is_drawn = true;
     note_absolute_paths(list);
+    const bool has_classes = listing_.task == TANDEM_TASK_CLASSES;
     std::vector<int64_t> labels;
-    for (const ListEntry& entry : list.entries) labels.push_back(label_of(entry));
-    const double fraction = options_.common.val_fraction;
+    for (const ListEntry& entry : list.entries) labels.push_back(label_of(list, entry));
+    const double fraction = options_.common.held_out.fraction;
+    const std::vector<std::string> one{""};
     for (const size_t i :
-         picture::part_of(labels, listing_.class_names, fraction, options_.common.seed, held_out)) {
-      take_one(list.entries[i]);
+         picture::part_of(labels, has_classes ? listing_.class_names : one,
+                          options_.common.held_out, options_.common.seed, held_out)) {
+      take_one(list, list.entries[i]);
     }
     if (!held_out) {
       listing_.note("no list of validation images: ", std::round(fraction * 1000) / 10,
-                    " % of every class are held out (seed ", options_.common.seed, ")");
-      listing_.note_missing_classes("'" + file_ + "' ");
+                    has_classes ? " % of every class are held out (seed "
+                                : " % of the images are held out (seed ",
+                    options_.common.seed, ")");
+      note_missing();
     }
   }
 
@@ -278,14 +324,13 @@ class FileLister {
                   options_.root, "'");
   }
 
-  void take_one(const ListEntry& entry) {
+  void take_one(const ListFile& list, const ListEntry& entry) {
     const fs::path path(entry.path);
-    if (path.is_absolute()) {
-      const fs::path whole = joins_root_ ? fs::path(options_.root) / path.relative_path() : path;
-      listing_.images.push_back({whole.string(), label_of(entry)});
-      return;
-    }
-    listing_.images.push_back({(root() / path).string(), label_of(entry)});
+    const fs::path below = joins_root_ ? path.relative_path() : path;
+    const fs::path whole = path.is_absolute() && !joins_root_ ? path : root() / below;
+    Image image{whole.string(), label_of(list, entry), {}};
+    if (listing_.task != TANDEM_TASK_CLASSES) image.targets = targets_of(form_, list, entry);
+    listing_.images.push_back(std::move(image));
   }
 
   [[nodiscard]] fs::path root() const {
@@ -295,8 +340,8 @@ class FileLister {
   // Single missing files are skipped later. If all are missing, the paths begin elsewhere.
   void require_images(const std::string& split) const {
     if (listing_.images.empty()) {
-      throw sdk::invalid("val_fraction ", options_.common.val_fraction, " leaves no image for ",
-                         split == "train" ? "training" : "validation");
+      throw sdk::invalid("val_fraction ", options_.common.held_out.fraction,
+                         " leaves no image for ", split == "train" ? "training" : "validation");
     }
     for (size_t i = 0; i < std::min(checked_files, listing_.images.size()); ++i) {
       if (picture::path_status(listing_.images[i].path).exists()) return;
@@ -308,6 +353,8 @@ class FileLister {
 
   const ListOptions& options_;
   std::string file_;  // read last
+  LabelForm form_;    // of that file
+  bool has_form_ = false;
   std::vector<std::string> written_names_;
   std::unordered_map<std::string, int64_t> numbers_;
   Listing listing_;
@@ -321,6 +368,9 @@ ImageList::ImageList(const tandem_dataset_request& request, const sdk::Attribute
   options.common = listing_options(request, attributes);
   options.root = attributes.text("root");
   options.classes = attributes.text("classes");
+  options.labels = attributes.text("labels");
+  options.form.task = attributes.text("task");
+  options.form.missing = attributes.text("missing");
   begin(request, attributes, FileLister(options).list());
 }
 
@@ -334,6 +384,17 @@ std::vector<sdk::Parameter> ImageList::parameters() {
       sdk::word(block, "classes")
           .by_default("")
           .help("file with a class name on each line, for lists with class numbers"));
+  parameters.push_back(sdk::word(block, "task")
+                           .one_of("auto|labels|multilabel|regression")
+                           .by_default("auto")
+                           .help("what the images have: a class, several labels, or numbers"));
+  parameters.push_back(sdk::word(block, "labels")
+                           .by_default("")
+                           .help("headings of the columns with labels or numbers, with commas"));
+  parameters.push_back(sdk::word(block, "missing")
+                           .one_of("refuse|skip|zero")
+                           .by_default("refuse")
+                           .help("lines that lack a value: refused, left out, or of labels 0"));
   return parameters;
 }
 

@@ -1,8 +1,9 @@
 // The data set "image_list": pictures named in text files. Either Caffe's lists, "path label" on
 // each line with the number of the class, or CSV, "path,label" with its name, with or without a
-// heading and a third column "split". The pictures of one file are split as those of a folder; a
-// folder with train.txt and val.txt (or .csv, and test) has a list for each split. Refusal
-// (TANDEM_INVALID) for whatever is wrong with the lists.
+// heading and a third column "split". In place of a class a line may have several labels, or
+// numbers (label_form.h). The pictures of one file are split as those of a folder; a folder with
+// train.txt and val.txt (or .csv, and test) has a list for each split. Refusal (TANDEM_INVALID) for
+// whatever is wrong with the lists.
 #pragma once
 
 #include "datasets/image_folder/image_set.h"

@@ -18,7 +18,8 @@ ImagePack::ImagePack(const tandem_dataset_request& request, const sdk::Attribute
   };
   PackIndex index = parse_index(read, header, file_.path());
   class_names_ = index.class_names;
-  take_split(index, request, attributes.number("val_fraction"));
+  task_ = index.task;
+  take_split(index, request, picture::HeldOut::of(attributes));
   adopt_classes(request.class_names);
   transform_ = picture::read_transform(request, attributes);
   if (transform_.height == 0 || transform_.width == 0) read_size_of_first_picture();
@@ -27,18 +28,18 @@ ImagePack::ImagePack(const tandem_dataset_request& request, const sdk::Attribute
 std::vector<sdk::Parameter> ImagePack::parameters() {
   constexpr const char* block = "image_pack_param";
   std::vector<sdk::Parameter> parameters = picture::transform_parameters(block);
-  parameters.push_back(picture::held_out_parameter(block));
+  picture::HeldOut::add_parameters(block, parameters);
   return parameters;
 }
 
 void ImagePack::take_split(const PackIndex& index, const tandem_dataset_request& request,
-                           double fraction) {
+                           const picture::HeldOut& share) {
   const auto has = [&](const std::string& name) {
     return std::find(index.splits.begin(), index.splits.end(), name) != index.splits.end();
   };
   std::string split = request.split;
   if (!has("val") && has("train") && (split == "train" || !has(split))) {
-    return take_part(index, request, fraction, split != "train");
+    return take_part(index, request, share, split != "train");
   }
   if (split == "test" && !has("test")) {
     split = "val";
@@ -54,7 +55,8 @@ void ImagePack::take_split(const PackIndex& index, const tandem_dataset_request&
 }
 
 void ImagePack::take_part(const PackIndex& index, const tandem_dataset_request& request,
-                          double fraction, bool held_out) {
+                          const picture::HeldOut& share, bool held_out) {
+  const double fraction = share.fraction;
   split_is_drawn_ = true;
   std::vector<PackedPicture> train;
   std::vector<int64_t> labels;
@@ -63,19 +65,23 @@ void ImagePack::take_part(const PackIndex& index, const tandem_dataset_request& 
     train.push_back(one);
     labels.push_back(one.label);
   }
-  for (const size_t i : picture::part_of(labels, class_names_, fraction, request.seed, held_out)) {
+  const bool has_classes = task_ == TANDEM_TASK_CLASSES;
+  const std::vector<std::string> one{""};  // images with labels or numbers are as of one class
+  for (const size_t i :
+       picture::part_of(labels, has_classes ? class_names_ : one, share, request.seed, held_out)) {
     pictures_.push_back(train[i]);
   }
   if (pictures_.empty()) {
     throw sdk::invalid("val_fraction ", fraction, " leaves no image ",
                        held_out ? "for validation" : "to train on");
   }
-  const std::string share = sdk::text(std::round(fraction * 1000) / 10, " % of every class");
+  const std::string part = sdk::text(std::round(fraction * 1000) / 10,
+                                     has_classes ? " % of every class" : " % of the images");
   if (!held_out && fraction > 0) {
-    notes_ = sdk::text("the pack has no validation images: ", share, " are held out (seed ",
+    notes_ = sdk::text("the pack has no validation images: ", part, " are held out (seed ",
                        request.seed, ")");
   } else if (std::string(request.split) == "test" && fraction < 1) {
-    notes_ = sdk::text("the pack has no test or validation images: tested on the ", share,
+    notes_ = sdk::text("the pack has no test or validation images: tested on the ", part,
                        " that training holds out (seed ", request.seed,
                        "); --data-option val_fraction=1 tests all images");
   }
@@ -84,8 +90,26 @@ void ImagePack::take_part(const PackIndex& index, const tandem_dataset_request& 
 void ImagePack::adopt_classes(const char* model_classes) {
   if (model_classes == nullptr) return;
   const std::vector<std::string> model = picture::lines_of(model_classes);
+  if (task_ != TANDEM_TASK_CLASSES) return adopt_targets(model);
   for (PackedPicture& one : pictures_) {
     one.label = static_cast<uint32_t>(picture::model_class(class_names_[one.label], model));
+  }
+  class_names_ = model;
+}
+
+// In the model's order. A label that the model does not know must not be there.
+void ImagePack::adopt_targets(const std::vector<std::string>& model) {
+  std::vector<size_t> places;  // in the model
+  for (const std::string& name : class_names_) {
+    places.push_back(static_cast<size_t>(picture::model_class(name, model)));
+  }
+  if (places.size() != model.size() && task_ == TANDEM_TASK_VALUES) {
+    throw sdk::invalid("the pack has ", places.size(), " of the model's ", model.size(), " values");
+  }
+  for (PackedPicture& one : pictures_) {
+    std::vector<float> values(model.size(), 0.0F);
+    for (size_t i = 0; i < places.size(); ++i) values[places[i]] = one.targets[i];
+    one.targets = std::move(values);
   }
   class_names_ = model;
 }

@@ -2,6 +2,8 @@
 // classes of the packed data set.
 #pragma once
 
+#include <algorithm>
+
 #include "datasets/image_folder/image_set.h"
 #include "datasets/image_folder/pack_file.h"
 #include "datasets/picture/data_file.h"
@@ -42,13 +44,20 @@ class ImagePack : public sdk::DatasetType {
     picture::describe_bytes(transform_, info);
   }
   void describe(int64_t index, tandem_sample_info& info) const override;
+  [[nodiscard]] int64_t task() const override { return task_; }
+  void targets(int64_t index, float* values) const override {
+    const std::vector<float>& mine = pictures_.at(static_cast<size_t>(index)).targets;
+    std::copy(mine.begin(), mine.end(), values);
+  }
 
  private:
-  void take_split(const PackIndex& index, const tandem_dataset_request& request, double fraction);
+  void take_split(const PackIndex& index, const tandem_dataset_request& request,
+                  const picture::HeldOut& share);
   // Takes the training pictures that are held out for validation, or the others.
-  void take_part(const PackIndex& index, const tandem_dataset_request& request, double fraction,
-                 bool held_out);
+  void take_part(const PackIndex& index, const tandem_dataset_request& request,
+                 const picture::HeldOut& share, bool held_out);
   void adopt_classes(const char* model_classes);
+  void adopt_targets(const std::vector<std::string>& model);
   void read_size_of_first_picture();
   [[nodiscard]] picture::Bytes read(const PackedPicture& one, Reader& reader) const;
   // To floats or bytes.
@@ -59,6 +68,7 @@ class ImagePack : public sdk::DatasetType {
   picture::TransformOptions transform_;
   std::vector<std::string> class_names_;
   std::vector<PackedPicture> pictures_;
+  int64_t task_ = TANDEM_TASK_CLASSES;
   std::string notes_;
   bool split_is_drawn_ = false;
 };

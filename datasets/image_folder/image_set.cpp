@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 std::vector<sdk::Parameter> ImageSet::parameters_of(const char* block) {
   std::vector<sdk::Parameter> parameters = picture::transform_parameters(block);
-  parameters.push_back(picture::held_out_parameter(block));
+  picture::HeldOut::add_parameters(block, parameters);
   parameters.push_back(sdk::integer(block, "cache")
                            .by_default("0")
                            .range(0, 1 << 20)
@@ -27,7 +27,7 @@ ListingOptions ImageSet::listing_options(const tandem_dataset_request& request,
   options.source = request.source;
   options.split = request.split;
   options.class_names = picture::lines_of(request.class_names);
-  options.val_fraction = attributes.number("val_fraction");
+  options.held_out = picture::HeldOut::of(attributes);
   options.seed = request.seed;
   return options;
 }

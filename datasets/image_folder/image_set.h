@@ -2,6 +2,7 @@
 // of the data sets image_folder and image_list. Thread-safe and pure.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -50,6 +51,11 @@ class ImageSet : public sdk::DatasetType {
     picture::describe_bytes(transform_, info);
   }
   void describe(int64_t index, tandem_sample_info& info) const override;
+  [[nodiscard]] int64_t task() const override { return listing_.task; }
+  void targets(int64_t index, float* values) const override {
+    const std::vector<float>& mine = image(index).targets;
+    std::copy(mine.begin(), mine.end(), values);
+  }
 
  protected:
   // Called by derived classes with their listing.

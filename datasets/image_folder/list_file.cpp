@@ -1,9 +1,11 @@
 #include "datasets/image_folder/list_file.h"
 
-#include <array>
+#include <algorithm>
 #include <charconv>
-#include <cstring>
+#include <cmath>
 #include <filesystem>
+#include <initializer_list>
+#include <utility>
 
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
@@ -19,7 +21,6 @@ using picture::beginning_of;
 using picture::extension_of;
 using picture::lower_case;
 
-constexpr int64_t max_class = 1'000'000;
 constexpr size_t longest_line = 1 << 16;
 
 struct Line {
@@ -36,26 +37,73 @@ std::string_view trimmed(std::string_view text) {
   return without_blanks(text);
 }
 
-ListEntry caffe_entry(std::string_view line, const Line& place) {
-  const size_t gap = line.find_last_of(" \t");
-  if (gap == std::string_view::npos) {
-    throw wrong(place, "'", beginning_of(line), "' must be a path, a space and the class's number");
+// Caffe's form: a path, and behind it one number or several.
+struct CaffeLine {
+  std::vector<std::string_view> words;  // without the first one, which is of the path
+  std::string_view text;
+  size_t numbers = 0;  // words at the end that are numbers
+  int64_t line = 0;
+};
+
+CaffeLine caffe_line(std::string_view text, const Line& place) {
+  CaffeLine result;
+  result.text = text;
+  result.line = place.line;
+  constexpr const char* gaps = " \t";
+  for (size_t at = text.find_first_of(gaps); at < text.size();) {
+    at = text.find_first_not_of(gaps, at);
+    const size_t end = std::min(text.find_first_of(gaps, at), text.size());
+    result.words.push_back(text.substr(at, end - at));
+    at = end;
   }
-  const std::string_view label = line.substr(gap + 1);
-  int64_t number = -1;
-  const auto [stop, status] = std::from_chars(label.data(), label.data() + label.size(), number);
-  if (status != std::errc{} || stop != label.data() + label.size() || number < 0) {
-    throw wrong(place, "the class '", beginning_of(label),
-                "' must be a number from 0 on (a list with class names is CSV: path,label)");
+  if (result.words.empty()) {
+    throw wrong(place, "'", beginning_of(text), "' must be a path, a space and the class's number");
   }
-  if (number > max_class) {
-    throw wrong(place, "the class number ", number, " is absurd; at most ", max_class);
+  double ignored = 0;
+  for (size_t i = result.words.size(); i-- > 0 && read_number(result.words[i], &ignored);) {
+    ++result.numbers;
   }
-  return {std::string(trimmed(line.substr(0, gap))), std::to_string(number), "", place.line};
+  if (result.numbers > 0) return result;
+  throw wrong(place, "the class '", beginning_of(result.words.back()),
+              "' must be a number from 0 on (a list with class names is CSV: path,label)");
+}
+
+// Of the list of CelebA the first line is the number of images, the second one names the labels.
+bool has_celeba_heading(const std::vector<std::string_view>& lines) {
+  double count = 0;
+  if (lines.size() < 3 || !read_number(lines[0], &count)) return false;
+  const auto words = [](std::string_view line) {
+    size_t result = 0;
+    for (size_t i = 0; i < line.size(); ++i) {
+      const auto is_gap = [&](size_t at) { return line[at] == ' ' || line[at] == '\t'; };
+      if (!is_gap(i) && (i == 0 || is_gap(i - 1))) ++result;
+    }
+    return result;
+  };
+  return words(lines[1]) + 1 == words(lines[2]);
+}
+
+// Words that are numbers and end a path, as "photo 12", are of the path where other lines have
+// fewer numbers.
+ListEntry caffe_entry(const CaffeLine& line, size_t numbers, const Line& place) {
+  const auto first = line.words.end() - static_cast<ptrdiff_t>(numbers);
+  const auto path_bytes = static_cast<size_t>(first->data() - line.text.data());
+  ListEntry entry{std::string(trimmed(line.text.substr(0, path_bytes))), {}, "", place.line};
+  if (line.numbers > numbers) {
+    const auto end = (first - 1)->data() - line.text.data();
+    if (picture::is_image(trimmed(line.text.substr(0, static_cast<size_t>(end))))) {
+      throw wrong(place, "has ", line.numbers, " numbers behind the path, other lines have ",
+                  numbers,
+                  ": a list has as many on each line (images with different numbers of labels are "
+                  "CSV: path,label with a|c)");
+    }
+  }
+  entry.labels.assign(first, line.words.end());
+  return entry;
 }
 
 // The fields of one CSV line (RFC 4180, but no field contains a line break).
-std::vector<std::string> csv_fields(std::string_view line, const Line& place) {
+std::vector<std::string> csv_fields(std::string_view line, char separator, const Line& place) {
   std::vector<std::string> fields;
   size_t at = 0;
   while (true) {
@@ -71,13 +119,13 @@ std::vector<std::string> csv_fields(std::string_view line, const Line& place) {
           break;
         }
       }
-      const size_t end = std::min(line.find(',', ++at), line.size());
+      const size_t end = std::min(line.find(separator, ++at), line.size());
       if (!trimmed(line.substr(at, end - at)).empty()) {
         throw wrong(place, "text after a closing quotation mark");
       }
       at = end;
     } else {
-      const size_t end = std::min(line.find(',', at), line.size());
+      const size_t end = std::min(line.find(separator, at), line.size());
       field = trimmed(line.substr(at, end - at));
       at = end;
     }
@@ -87,29 +135,139 @@ std::vector<std::string> csv_fields(std::string_view line, const Line& place) {
   }
 }
 
+// Between the fields: a comma, or what the first line has in its place.
+char separator_of(std::string_view line) {
+  for (const char one : {',', ';', '\t'}) {
+    if (line.find(one) != std::string_view::npos) return one;
+  }
+  return ',';
+}
+
+// The letters and digits of a heading, in lower case: "Image Index" is "imageindex".
+std::string plain(const std::string& heading) {
+  std::string result;
+  for (const char c : lower_case(heading)) {
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c & 0x80) != 0) result += c;
+  }
+  return result;
+}
+
+size_t find_heading(const std::vector<std::string>& headings,
+                    std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    for (size_t i = 0; i < headings.size(); ++i) {
+      if (plain(headings[i]) == name) return i;
+    }
+  }
+  return std::string::npos;
+}
+
+constexpr size_t none = std::string::npos;
+
 struct Columns {
-  size_t path = 0, label = 1, split = std::string::npos;
+  size_t path = 0, split = none;
   bool heading = false;
   size_t count = 2;
+  std::vector<size_t> labels;
 };
 
-Columns columns_of(const std::vector<std::string>& first) {
-  const auto find = [&](std::initializer_list<const char*> names) {
-    for (size_t i = 0; i < first.size(); ++i) {
-      for (const char* name : names) {
-        if (lower_case(first[i]) == name) return i;
+size_t image_column(const std::vector<std::string>& fields) {
+  const auto found = std::find_if(fields.begin(), fields.end(), [](const std::string& field) {
+    return picture::is_image(field);
+  });
+  return found == fields.end() ? none : static_cast<size_t>(found - fields.begin());
+}
+
+bool is_split(const std::string& text);
+
+using Rows = std::vector<std::pair<int64_t, std::vector<std::string>>>;  // line and fields
+
+// The label columns that are named, those called so, or all that are left.
+void choose_labels(const std::vector<std::string>& headings, const std::string& named,
+                   const std::string& file, Columns& columns, ListFile& list) {
+  const auto is_taken = [&](size_t i) { return i == columns.path || i == columns.split; };
+  const size_t label =
+      !columns.heading
+          ? none
+          : find_heading(headings, {"label", "labels", "class", "classname", "classes", "category",
+                                    "categories", "tags", "tag", "findinglabels", "target"});
+  if (!named.empty()) {
+    for (size_t at = 0; at <= named.size();) {
+      const size_t end = std::min(named.find(',', at), named.size());
+      const std::string one(trimmed(std::string_view(named).substr(at, end - at)));
+      const auto found = std::find(headings.begin(), headings.end(), one);
+      if (!columns.heading || found == headings.end()) {
+        throw sdk::invalid("labels=", named, ": '", file, "' has no column '", one, "'",
+                           picture::did_you_mean(one, headings));
       }
+      columns.labels.push_back(static_cast<size_t>(found - headings.begin()));
+      at = end + 1;
     }
-    return std::string::npos;
-  };
-  Columns columns;
-  const size_t path = find({"path", "file", "filename", "file_name", "image", "image_path"});
-  const size_t label = find({"label", "class", "class_name", "category"});
-  columns.count = first.size();
-  if (path != std::string::npos && label != std::string::npos) {
-    return {path, label, find({"split", "set", "subset"}), true, first.size()};
+  } else if (label != none) {
+    columns.labels = {label};
+  } else {
+    for (size_t i = 0; i < columns.count; ++i) {
+      const std::string name = columns.heading ? plain(headings[i]) : "label";
+      const bool is_index = name.empty() || name == "unnamed0" || name == "index" || name == "id";
+      if (!is_taken(i) && !is_index) columns.labels.push_back(i);
+    }
   }
-  if (first.size() > 2) columns.split = 2;
+  std::vector<std::string> unread;
+  for (size_t i = 0; i < columns.count && columns.heading; ++i) {
+    const bool is_read =
+        std::find(columns.labels.begin(), columns.labels.end(), i) != columns.labels.end();
+    const bool is_numbering = plain(headings[i]).empty() || plain(headings[i]) == "unnamed0";
+    if (!is_taken(i) && !is_read && !is_numbering) unread.push_back(headings[i]);
+  }
+  for (const size_t i : columns.labels) {
+    list.columns.push_back(columns.heading ? as_utf8(headings[i]) : "");
+  }
+  if (!unread.empty()) {
+    list.notes.push_back(
+        sdk::text("columns of '", file, "' that are not read: ", picture::list_of(unread)));
+  }
+}
+
+// `rows`: all lines.
+Columns columns_of(const Rows& rows, const std::string& file) {
+  const std::vector<std::string>& first = rows[0].second;
+  Columns columns;
+  columns.count = first.size();
+  const bool names_image = image_column(first) != none;
+  const size_t path =
+      find_heading(first, {"path", "file", "filename", "image", "imagepath", "filepath",
+                           "imagename", "imageid", "imageindex", "imagefile", "img", "imgpath",
+                           "imgname", "fname", "photo", "photoid", "picture", "idcode", "id"});
+  // A word above numbers is a heading.
+  const auto stands_above_numbers = [&](size_t column) {
+    double ignored = 0;
+    return rows.size() > 2 && !read_number(first[column], &ignored) &&
+           std::all_of(rows.begin() + 1, rows.end(), [&](const auto& row) {
+             return column < row.second.size() && read_number(row.second[column], &ignored);
+           });
+  };
+  bool is_above_numbers = false;
+  for (size_t i = 0; i < first.size(); ++i) is_above_numbers |= stands_above_numbers(i);
+  const size_t below = rows.size() > 1 ? image_column(rows[1].second) : none;
+  const bool is_image_below = below < first.size() && rows[1].second.size() == first.size();
+  if (!names_image && (path != none || is_image_below || is_above_numbers)) {
+    columns.heading = true;
+    columns.path = path == none ? 0 : path;
+    if (is_image_below && !picture::is_image(rows[1].second[columns.path])) columns.path = below;
+    columns.split = find_heading(first, {"split", "set", "subset"});
+  } else {
+    columns.path = names_image ? image_column(first) : 0;
+    const auto all_splits = [&](size_t column) {
+      return std::all_of(rows.begin(), rows.end(), [&](const auto& row) {
+        return column >= row.second.size() || is_split(row.second[column]);
+      });
+    };
+    if (columns.count > 2 && all_splits(columns.count - 1)) columns.split = columns.count - 1;
+  }
+  if (columns.count < 2) {
+    throw wrong({file, rows[0].first}, "'", beginning_of(first[0]),
+                "' must be a path, a comma and the class's name");
+  }
   return columns;
 }
 
@@ -119,45 +277,56 @@ std::string split_of(const std::string& text, const Line& place) {
   throw wrong(place, "the split '", beginning_of(text), "' is not one of train, val, test");
 }
 
-class CsvReader {
- public:
-  // False: the line was the heading.
-  bool read(std::string_view line, const Line& place, ListEntry& entry) {
-    std::vector<std::string> fields = csv_fields(line, place);
-    if (!begun_) {
-      begun_ = true;
-      columns_ = columns_of(fields);
-      if (columns_.count < 2) {
-        throw wrong(place, "'", beginning_of(line),
-                    "' must be a path, a comma and the class's name");
-      }
-      if (columns_.count > 3 && !columns_.heading) {
-        throw wrong(place, "has ", columns_.count,
-                    " columns and no heading with 'path' and 'label'");
-      }
-      if (columns_.heading) return false;
-    }
-    if (fields.size() != columns_.count) {
-      throw wrong(place, "has ", fields.size(), " fields instead of ", columns_.count,
+bool is_split(const std::string& text) {
+  return !picture::split_of_name(text).empty();
+}
+
+void read_csv(const Rows& rows, const std::string& labels, ListFile& list) {
+  if (rows.empty()) return;
+  Columns columns = columns_of(rows, list.file);
+  choose_labels(rows[0].second, labels, list.file, columns, list);
+  if (columns.labels.empty()) {
+    throw wrong({list.file, rows[0].first}, "has no column of labels");
+  }
+  list.has_splits = columns.split != none;
+  for (size_t i = columns.heading ? 1 : 0; i < rows.size(); ++i) {
+    const auto& [line, fields] = rows[i];
+    const Line place{list.file, line};
+    if (fields.size() != columns.count) {
+      throw wrong(place, "has ", fields.size(), " fields instead of ", columns.count,
                   " (put what contains a comma into quotation marks)");
     }
-    entry.path = fields[columns_.path];
-    entry.label = as_utf8(fields[columns_.label]);
-    if (has_splits()) entry.split = split_of(fields[columns_.split], place);
-    if (entry.label.empty()) throw wrong(place, "names no class");
-    if (entry.label.size() > longest_class_name) {
-      throw wrong(place, "names a class by ", entry.label.size(), " bytes; a name has at most ",
-                  longest_class_name);
-    }
-    entry.line = place.line;
-    return true;
+    ListEntry entry{fields[columns.path], {}, "", line};
+    if (entry.path.empty()) throw wrong(place, "names no file");
+    if (list.has_splits) entry.split = split_of(fields[columns.split], place);
+    for (const size_t column : columns.labels) entry.labels.push_back(as_utf8(fields[column]));
+    list.entries.push_back(std::move(entry));
   }
-  [[nodiscard]] bool has_splits() const { return columns_.split != std::string::npos; }
+}
 
- private:
-  Columns columns_;
-  bool begun_ = false;
-};
+void read_caffe(const std::vector<std::pair<int64_t, std::string_view>>& all, ListFile& list) {
+  std::vector<std::string_view> texts;
+  for (size_t i = 0; i < std::min<size_t>(all.size(), 3); ++i) texts.push_back(all[i].second);
+  const bool has_heading = has_celeba_heading(texts);
+  std::vector<CaffeLine> lines;
+  size_t numbers = std::string::npos;
+  for (size_t i = has_heading ? 2 : 0; i < all.size(); ++i) {
+    lines.push_back(caffe_line(all[i].second, {list.file, all[i].first}));
+    numbers = std::min(numbers, lines.back().numbers);
+  }
+  for (const CaffeLine& line : lines) {
+    list.entries.push_back(caffe_entry(line, numbers, {list.file, line.line}));
+  }
+  list.columns.assign(lines.empty() ? 1 : numbers, "");
+  if (!has_heading) return;
+  list.columns.clear();
+  std::string_view headings = all[1].second;
+  while (!headings.empty()) {
+    const size_t end = std::min(headings.find_first_of(" \t"), headings.size());
+    list.columns.push_back(as_utf8(std::string(headings.substr(0, end))));
+    headings = trimmed(headings.substr(end));
+  }
+}
 
 bool is_csv(const std::string& file) {
   const std::string extension = extension_of(std::filesystem::path(file).filename().string());
@@ -166,13 +335,22 @@ bool is_csv(const std::string& file) {
 
 }  // namespace
 
-ListFile parse_list(const std::string& text, const std::string& file) {
+bool read_number(std::string_view text, double* value) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const auto [stop, status] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return status == std::errc{} && stop == text.data() + text.size() && std::isfinite(*value);
+}
+
+ListFile parse_list(const std::string& text, const std::string& file, const std::string& labels) {
   ListFile list;
+  list.file = file;
   list.numbered = !is_csv(file);
-  CsvReader csv;
+  Rows rows;
+  std::vector<std::pair<int64_t, std::string_view>> lines;
   // In CSV a path keeps its blanks, as commas divide the fields.
-  const std::string plain = list.numbered ? with_plain_blanks(text) : text;
-  std::string_view rest = plain;
+  const std::string plain_text = list.numbered ? with_plain_blanks(text) : text;
+  std::string_view rest = plain_text;
+  char separator = ',';
   for (int64_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const Line place{file, number};
@@ -180,21 +358,24 @@ ListFile parse_list(const std::string& text, const std::string& file) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.empty()) continue;
     if (line.size() > longest_line) throw wrong(place, "is ", line.size(), " bytes long");
-    ListEntry entry;
     if (list.numbered) {
-      entry = caffe_entry(line, place);
-    } else if (!csv.read(line, place, entry)) {
-      continue;
+      lines.emplace_back(number, line);
+    } else {
+      if (rows.empty()) separator = separator_of(line);
+      rows.emplace_back(number, csv_fields(line, separator, place));
     }
-    if (entry.path.empty()) throw wrong(place, "names no file");
-    list.entries.push_back(std::move(entry));
   }
-  list.has_splits = !list.numbered && csv.has_splits();
+  if (list.numbered) {
+    if (!labels.empty()) throw sdk::invalid("labels=", labels, ": only CSV has named columns");
+    read_caffe(lines, list);
+  } else {
+    read_csv(rows, labels, list);
+  }
   return list;
 }
 
-ListFile read_list(const std::string& file) {
-  return parse_list(picture::text_of_file(file), file);
+ListFile read_list(const std::string& file, const std::string& labels) {
+  return parse_list(picture::text_of_file(file), file, labels);
 }
 
 }  // namespace tandem::image_folder

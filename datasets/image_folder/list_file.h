@@ -4,28 +4,34 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tandem::image_folder {
 
-constexpr size_t longest_class_name = 1000;  // bytes; messages contain it
-
 struct ListEntry {
-  std::string path;   // as written
-  std::string label;  // a class's name; in Caffe's lists its number
-  std::string split;  // train, val or test; "" without a column of splits
+  std::string path;                 // as written
+  std::vector<std::string> labels;  // of each label column, as written
+  std::string split;                // train, val or test; "" without a column of splits
   int64_t line = 0;
 };
 
 struct ListFile {
+  std::string file;
   std::vector<ListEntry> entries;
-  bool numbered = false;  // labels are numbers of classes (Caffe)
+  std::vector<std::string> columns;  // headings of the label columns; "" without a heading
+  bool numbered = false;             // Caffe's: labels are numbers
   bool has_splits = false;
+  std::vector<std::string> notes;  // which columns are not read
 };
 
-// A file with the extension .csv is CSV, any other one Caffe's form.
-[[nodiscard]] ListFile read_list(const std::string& file);
+// A file with the extension .csv is CSV, any other one Caffe's form. `labels`: headings of the
+// label columns, with commas between them; "": those that are called so, else all that are left.
+[[nodiscard]] ListFile read_list(const std::string& file, const std::string& labels = "");
 // The same for text in memory. `file` is for messages and decides the form.
-[[nodiscard]] ListFile parse_list(const std::string& text, const std::string& file);
+[[nodiscard]] ListFile parse_list(const std::string& text, const std::string& file,
+                                  const std::string& labels = "");
+// Whether the text is a number, and which. Finite.
+[[nodiscard]] bool read_number(std::string_view text, double* value);
 
 }  // namespace tandem::image_folder

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/picture/classes.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
@@ -15,7 +16,7 @@ struct ListingOptions {
   std::string source;
   std::string split;                     // train, val, test; of image_folder also predict
   std::vector<std::string> class_names;  // of the model; empty: those of the training split
-  double val_fraction = 0.2;
+  picture::HeldOut held_out;
   uint64_t seed = 1;
   bool classes_only = false;  // all folders are classes, whatever their names
 };
@@ -23,10 +24,12 @@ struct ListingOptions {
 struct Image {
   std::string path;
   int64_t label = 0;
+  std::vector<float> targets;  // of other tasks than classes: a value for each name
 };
 
 struct Listing {
-  std::vector<std::string> class_names;
+  int64_t task = TANDEM_TASK_CLASSES;
+  std::vector<std::string> class_names;  // or those of the labels or numbers
   std::vector<Image> images;
   std::vector<std::string> notes;  // for the user: what was left out, and how it was split
   bool split_is_drawn = false;     // by the seed

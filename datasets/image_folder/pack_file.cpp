@@ -1,6 +1,8 @@
 #include "datasets/image_folder/pack_file.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 #include "datasets/picture/bytes.h"
 #include "datasets/picture/names.h"
@@ -13,7 +15,7 @@ using picture::Bytes;
 
 constexpr const char* mark = "TANDEMPK";
 constexpr size_t mark_bytes = 8;
-constexpr uint64_t version = 1;
+constexpr uint64_t of_classes = 1, of_targets = 2;  // versions
 
 void put(std::string& text, uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 255U);
@@ -121,6 +123,20 @@ PackedPicture read_picture(Cursor& cursor, const PackHeader& header, const PackI
   return one;
 }
 
+void read_targets(Cursor& cursor, PackIndex& index) {
+  index.task = static_cast<int64_t>(cursor.number(8));
+  if (index.task != TANDEM_TASK_LABELS && index.task != TANDEM_TASK_VALUES) {
+    cursor.refuse("task ", index.task, " is not known");
+  }
+  for (PackedPicture& one : index.pictures) {
+    for (size_t i = 0; i < index.class_names.size(); ++i) {
+      const auto value = std::bit_cast<float>(static_cast<uint32_t>(cursor.number(4)));
+      if (!std::isfinite(value)) cursor.refuse("a value that is not finite");
+      one.targets.push_back(value);
+    }
+  }
+}
+
 }  // namespace
 
 bool is_pack(Bytes beginning) {
@@ -129,7 +145,7 @@ bool is_pack(Bytes beginning) {
 
 std::string to_bytes(const PackHeader& header) {
   std::string text = mark;
-  put(text, version, 8);
+  put(text, header.version, 8);
   put(text, header.index_offset, 8);
   put(text, header.index_bytes, 8);
   put(text, header.index_hash, 8);
@@ -153,6 +169,11 @@ std::string to_bytes(const PackIndex& index) {
     put(text, one.hash, 8);
     put(text, one.name);
   }
+  if (index.task == TANDEM_TASK_CLASSES) return text;
+  put(text, static_cast<uint64_t>(index.task), 8);
+  for (const PackedPicture& one : index.pictures) {
+    for (const float value : one.targets) put(text, std::bit_cast<uint32_t>(value), 4);
+  }
   return text;
 }
 
@@ -160,12 +181,13 @@ PackHeader parse_header(Bytes bytes, uint64_t file_bytes, const std::string& fil
   if (bytes.size() < pack_header_bytes || !is_pack(bytes)) {
     throw sdk::invalid(file, ": byte 0: this is no pack of pictures");
   }
-  if (picture::little_endian(bytes, 8, 8) != version) {
-    throw sdk::invalid(file, ": byte 8: a pack of version ", picture::little_endian(bytes, 8, 8),
-                       "; this program reads version ", version);
+  const uint64_t version = picture::little_endian(bytes, 8, 8);
+  if (version != of_classes && version != of_targets) {
+    throw sdk::invalid(file, ": byte 8: a pack of version ", version,
+                       "; this program reads versions ", of_classes, " and ", of_targets);
   }
   const PackHeader header{
-      picture::little_endian(bytes, 16, 8), picture::little_endian(bytes, 24, 8),
+      version, picture::little_endian(bytes, 16, 8), picture::little_endian(bytes, 24, 8),
       picture::little_endian(bytes, 32, 8), picture::little_endian(bytes, 40, 8)};
   if (header.file_bytes != file_bytes) {
     throw sdk::invalid(file, ": byte ", std::min(header.file_bytes, file_bytes),
@@ -188,6 +210,7 @@ PackIndex parse_index(const ReadBytes& read, const PackHeader& header, const std
   for (uint64_t left = cursor.count(min_entry); left > 0; --left) {
     index.pictures.push_back(read_picture(cursor, header, index));
   }
+  if (header.version == of_targets) read_targets(cursor, index);
   if (!cursor.at_end()) cursor.refuse("the index continues after its last picture");
   if (cursor.hash() != header.index_hash) {
     throw sdk::invalid(file, ": byte ", header.index_offset,

@@ -1,7 +1,9 @@
 // A pack: many pictures in one file, with their classes, splits and names. Little-endian. A header
-// of 64 bytes has "TANDEMPK", version 1 and the offset, length and hash of the index; then follow
-// the picture files one after another, then the index. The header is written last, so that a pack
-// with a header is whole. Every picture has a hash, which is checked whenever it is read.
+// of 64 bytes has "TANDEMPK", the version (1: of classes; 2: the index ends with the task, and a
+// float of each picture for each label or number) and the offset, length and hash of the index;
+// then follow the picture files one after another, then the index. The header is written last, so
+// that a pack with a header is whole. Every picture has a hash, which is checked whenever it is
+// read.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +22,11 @@ struct PackedPicture {
   uint32_t split = 0;  // into PackIndex::splits
   uint64_t hash = 0;
   std::string name;
+  std::vector<float> targets;  // of other tasks than classes
 };
 
 struct PackIndex {
+  int64_t task = 0;  // TANDEM_TASK_CLASSES, ...
   std::vector<std::string> class_names, splits;
   std::vector<PackedPicture> pictures;
 };
@@ -32,6 +36,7 @@ constexpr size_t pack_header_bytes = 64;
 [[nodiscard]] bool is_pack(picture::Bytes beginning);
 
 struct PackHeader {
+  uint64_t version = 1;
   uint64_t index_offset = 0, index_bytes = 0, index_hash = 0, file_bytes = 0;
 };
 [[nodiscard]] std::string to_bytes(const PackHeader& header);

@@ -71,6 +71,7 @@ class Packer {
       : request_(request), sets_(sets), file_(request.path) {
     for (uint32_t s = 0; s < request.split_count; ++s)
       index_.splits.emplace_back(request.splits[s]);
+    index_.task = sets[0]->task();
     for (int64_t c = 0; c < sets[0]->class_count(); ++c) {
       index_.class_names.emplace_back(sets[0]->class_name(c));
     }
@@ -89,6 +90,7 @@ class Packer {
     }
     if (index_.pictures.empty()) throw sdk::invalid("all ", order_.size(), " images are damaged");
     PackHeader header;
+    header.version = index_.task == TANDEM_TASK_CLASSES ? 1 : 2;
     const std::string index = to_bytes(index_);
     header.index_offset = file_.size();
     header.index_bytes = index.size();
@@ -166,6 +168,10 @@ class Packer {
     one.hash = picture::hash_of(
         {reinterpret_cast<const unsigned char*>(made.bytes.data()), made.bytes.size()});
     one.name = set.name_in_source(place.index);
+    if (index_.task != TANDEM_TASK_CLASSES) {
+      one.targets.resize(index_.class_names.size());
+      set.targets(place.index, one.targets.data());
+    }
     file_.append(made.bytes);
     index_.pictures.push_back(std::move(one));
   }

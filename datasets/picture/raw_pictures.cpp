@@ -93,7 +93,7 @@ bool RawPictures::is_drawn_from(const std::string& file, const std::string& spli
 
 std::vector<sdk::Parameter> RawPictures::parameters_of(const char* block) {
   std::vector<sdk::Parameter> parameters = transform_parameters(block);
-  parameters.push_back(held_out_parameter(block));
+  HeldOut::add_parameters(block, parameters);
   return parameters;
 }
 
@@ -107,7 +107,7 @@ void RawPictures::begin(const tandem_dataset_request& request, const sdk::Attrib
   if (transform_.width == 0) transform_.width = form.width;
   class_names_ = std::move(class_names);
   if (request.class_names == nullptr) require_two_classes();
-  if (drawn) take_part(request, attributes.number("val_fraction"));
+  if (drawn) take_part(request, HeldOut::of(attributes));
   adopt_classes(request.class_names);
 }
 
@@ -130,13 +130,14 @@ void RawPictures::adopt_classes(const char* model_classes) {
   class_names_ = model;
 }
 
-void RawPictures::take_part(const tandem_dataset_request& request, double fraction) {
+void RawPictures::take_part(const tandem_dataset_request& request, const HeldOut& share) {
+  const double fraction = share.fraction;
   const bool training = std::strcmp(request.split, "train") == 0;
   std::vector<int64_t> labels;
   for (const Sample& sample : samples_) labels.push_back(sample.label);
   const std::vector<Sample> all = std::move(samples_);
   samples_.clear();
-  for (const size_t i : part_of(labels, class_names_, fraction, request.seed, !training)) {
+  for (const size_t i : part_of(labels, class_names_, share, request.seed, !training)) {
     samples_.push_back(all[i]);
   }
   split_is_drawn_ = true;

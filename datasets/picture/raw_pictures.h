@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "datasets/picture/byte_form.h"
+#include "datasets/picture/classes.h"
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/transform.h"
 #include "plugins/sdk.h"
@@ -67,7 +68,7 @@ class RawPictures : public sdk::DatasetType {
  private:
   void require_two_classes() const;
   void adopt_classes(const char* model_classes);
-  void take_part(const tandem_dataset_request& request, double fraction);
+  void take_part(const tandem_dataset_request& request, const HeldOut& share);
   void note_part(const tandem_dataset_request& request, double fraction);
   void read_pixels(const Sample& sample, std::vector<unsigned char>& pixels) const;
 

@@ -27,8 +27,14 @@ double place(double whole, double length, uint32_t bits) {
 // Of testing and prediction. Resizing the whole picture first would give the same pixels and waste
 // work.
 void take_middle(const Size& whole, const TransformOptions& options, Plan& plan) {
-  const center_crop::Middle middle = center_crop::middle_of(
-      whole.width, whole.height, options.width, options.height, options.resize);
+  center_crop::Middle middle = center_crop::middle_of(whole.width, whole.height, options.width,
+                                                      options.height, options.resize);
+  const auto move = [](center_crop::Part& part, int where) {
+    if (where != 0) part.begin = where < 0 ? 0 : part.resized - part.count;
+  };
+  move(middle.across, options.across);
+  move(middle.down, options.down);
+  plan.mirrored = options.mirrored;
   const auto& [across, down] = middle;
   plan.region = {across.first(), down.first(), across.length(), down.length()};
   if (options.in_bytes) plan.middle = middle;

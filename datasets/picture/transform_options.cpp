@@ -97,6 +97,13 @@ std::vector<sdk::Parameter> transform_parameters(const char* block) {
           .one_of("direct|pillow")
           .help("in tests and predictions: in one pass from a picture that may be decoded smaller, "
                 "or Pillow's bytes, bit for bit"),
+      sdk::word(block, "view")
+          .by_default("middle")
+          .one_of("middle|top_left|top_right|bottom_left|bottom_right")
+          .help("in tests and predictions: the part of the picture that is cropped"),
+      sdk::boolean(block, "mirror_view")
+          .by_default("false")
+          .help("in tests and predictions: mirror all samples left to right"),
       sdk::boolean(block, "mirror")
           .by_default("false")
           .help("mirror half of the samples left to right (training only, as all that follows)"),
@@ -149,6 +156,10 @@ TransformOptions read_transform(const tandem_dataset_request& request,
   }
   if (attributes.text("interpolation") == "bicubic") t.filter = Filter::cubic;
   t.in_bytes = attributes.text("resampling") == "pillow";
+  const std::string_view view = attributes.text("view");
+  t.across = view.ends_with("_left") ? -1 : view.ends_with("_right") ? 1 : 0;
+  t.down = view.starts_with("top_") ? -1 : view.starts_with("bottom_") ? 1 : 0;
+  t.mirrored = attributes.boolean("mirror_view");
   t.random = request.phase == TANDEM_TRAIN;
   t.mirror = attributes.boolean("mirror");
   t.pad = static_cast<int>(attributes.integer("pad"));

@@ -18,6 +18,10 @@ struct TransformOptions {
   bool rgb = false;
   std::array<float, 3> mean{};  // of B, G, R; or of gray
   float scale = 1;
+  // In tests and predictions: the crop's place, -1 the first pixels, 0 the middle, 1 the last ones,
+  // and whether it is mirrored.
+  int across = 0, down = 0;
+  bool mirrored = false;
   bool random = false;  // training: what follows happens; otherwise the centre is cropped
   bool mirror = false;  // half of the samples
   int pad = 0;          // pixels of the mean around the picture, once it has its size

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ struct TestOptions {
   // Of activations; "": the run's, or float32 where the devices do not have it.
   std::string precision;
   std::string pixels;  // bytes or floats; "" and auto: as the run was trained
+  // Of several labels: the probability from which on one counts as predicted; else 0.5.
+  std::optional<double> threshold;
+  // Takes the mean of the scores of ten views of each image: the four corners and the middle, each
+  // as it is and mirrored.
+  bool all_views = false;
   // Writes the run's report.html again, with the confusion matrix and the mistakes of this test.
   bool writes_report = false;
   // After which a batch that has not finished, or a rank that another one waits for, counts as
@@ -53,6 +59,7 @@ struct TestResult {
   // nothing of certainty.
   bool has_probabilities = true;
   std::string report;  // the page written, or ""
+  std::string task;    // labels (one class for each image), multilabel or regression
 };
 
 // Throws Error for a folder that is no run, and for data or devices that cannot be used.

@@ -27,6 +27,21 @@ struct StepReport {
   int64_t skipped = 0;           // damaged samples of this step
 };
 
+// Of one label or number of a run that learns several labels or numbers. NaN: there is none.
+struct TargetFigure {
+  std::string name;
+  int64_t images = 0;  // that have the label; of a number all
+  double average_precision = 0, precision = 0, recall = 0, f1 = 0;
+  double mean_absolute_error = 0, r2 = 0;  // in the number's own unit; share of the variance
+};
+
+// A mean over labels or numbers.
+struct Metric {
+  std::string name;  // "mAP", "F1"; "MAE", "R2"
+  double value = 0;
+  bool is_share = false;  // of 1, which is the best
+};
+
 struct Evaluation {
   int64_t step = 0;
   int64_t epoch = 0;
@@ -35,6 +50,12 @@ struct Evaluation {
   double loss = 0;
   bool has_accuracy = false;
   double top1 = 0, top5 = 0;  // shares of the samples
+  // What decides which evaluation is the best, where there is such a share: the accuracy, or the
+  // mean average precision of labels. Else the loss decides.
+  bool has_score = false;
+  double score = 0;
+  std::vector<Metric> metrics;        // of labels and numbers, in place of the accuracy
+  std::vector<TargetFigure> figures;  // of each of them
   bool best = false;
   bool ends_epoch = false;     // an EpochReport with the same figures follows
   std::vector<BadSample> bad;  // the samples skipped

@@ -18,8 +18,10 @@ struct Prediction {
     std::string name;
     double value = 0;  // a probability, or what the net computes: Predictor::has_probabilities()
   };
-  std::vector<Score> scores;  // the best first, at most `top`
-  std::string explanation;    // the picture written, after Predictor::explain()
+  // Of classes the best first, at most `top`; of several labels those that count as predicted, the
+  // most probable first; of numbers all, in their own units and order.
+  std::vector<Score> scores;
+  std::string explanation;  // the picture written, after Predictor::explain()
 };
 
 // A picture in memory: the bytes of an image file (JPEG, PNG, ...); or, where a height is given,
@@ -46,6 +48,14 @@ class Predictor {
   // Whether the scores of predictions are probabilities. Those of a net that was not trained for
   // them, as with HingeLoss or EuclideanLoss, are what its last layer computes.
   [[nodiscard]] bool has_probabilities() const;
+  // What the run has learned: "labels" (one class for each image), "multilabel", "regression".
+  [[nodiscard]] std::string task() const;
+  // The probability from which on a label counts as predicted; 0.5 if it is not set. Error for one
+  // outside 0 to 1, or for a run that has not learned several labels.
+  void set_threshold(double threshold);
+  // From now on predict() takes the mean of the net's scores of ten views of each image: the four
+  // corners and the middle, each as it is and mirrored.
+  void use_views();
   // Files and folders (searched, in natural order). Throws Error if there is no image, and
   // for one that a failing disk does not give or this user may not read; another one that cannot be
   // used is a Prediction with its error.

@@ -38,6 +38,9 @@ struct TrainOptions {
   std::string pixels;                // bytes, floats or auto; "": auto, or the resumed run's
   std::string strategy;              // "": the fastest by forecast, or the resumed run's; or auto
   StrategyOptions strategy_options;
+  // What samples have, labels (each a class), multilabel (several labels) or regression (numbers);
+  // "": as the data look. The loss of numbers: euclidean or huber; "": the net's, else euclidean.
+  std::string task, loss;
   int64_t image_size = 0;        // height and width of the net's images; 0: the net's
   int64_t batch = 0;             // global; 0: the net's batch_size, else 64
   int64_t epochs = 0;            // 0: by steps
@@ -108,6 +111,18 @@ struct TrainResult {
 // Trains and writes a run folder. Throws Error for options that contradict each other, the net or
 // the data, and for a loss that is not finite, with the step and the first layer.
 TrainResult train(const TrainOptions& options, Observer& observer);
+
+struct FoldsResult {
+  std::filesystem::path folder;  // with a run folder for each fold, fold-1, ...
+  bool stopped = false;          // by options.stop, before the last fold's end
+  std::string text;              // the best figures of the folds, their means and deviations
+  std::filesystem::path page;    // kfold.html; kfold.csv beside it has the figures
+};
+
+// Cross-validation: trains `folds` runs, each of which holds out another part of the images. Folds
+// that are complete are not trained again by a resumed one. Throws Error as train(), and for data
+// with a validation split of their own.
+FoldsResult train_folds(const TrainOptions& options, int64_t folds, Observer& observer);
 
 // The loss of a short run whose learning rate rises with every step.
 struct RateCurve {

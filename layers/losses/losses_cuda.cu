@@ -4,6 +4,7 @@
 #include "layers/contrastive_loss/contrastive_loss_cuda.h"
 #include "layers/euclidean_loss/euclidean_loss_cuda.h"
 #include "layers/hinge_loss/hinge_loss_cuda.h"
+#include "layers/huber_loss/huber_loss_cuda.h"
 #include "layers/multinomial_logistic_loss/multinomial_logistic_loss_cuda.h"
 #include "layers/sigmoid_cross_entropy_loss/sigmoid_cross_entropy_loss_cuda.h"
 #include "layers/softmax/softmax_cuda.h"
@@ -21,6 +22,7 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
       .kernel<ContrastiveLoss, ContrastiveLossCuda>(kind)
       .kernel<EuclideanLoss, EuclideanLossCuda>(kind)
       .kernel<HingeLoss, HingeLossCuda>(kind)
+      .kernel<HuberLoss, HuberLossCuda>(kind)
       .kernel<MultinomialLogisticLoss, MultinomialLogisticLossCuda>(kind)
       .kernel<SigmoidCrossEntropyLoss, SigmoidCrossEntropyLossCuda>(kind)
       .kernel<Softmax, SoftmaxCuda>(kind)

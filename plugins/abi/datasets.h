@@ -27,6 +27,13 @@ typedef struct tandem_dataset_request {
   uint32_t input_count;
 } tandem_dataset_request;
 
+/* What the label of a sample is. */
+enum {
+  TANDEM_TASK_CLASSES = 0, /* its class */
+  TANDEM_TASK_LABELS = 1,  /* any number of labels: for each "class" 1 or 0, as targets() gives */
+  TANDEM_TASK_VALUES = 2   /* numbers: one for each "class", whose name says what it is */
+};
+
 typedef struct tandem_dataset_info {
   uint32_t struct_size;
   int64_t size;
@@ -38,6 +45,8 @@ typedef struct tandem_dataset_info {
   int32_t has_bytes;
   float byte_means[4];
   float byte_scale;
+  /* Of other tasks than classes, get() gives the label 0 to every sample. */
+  int64_t task;
 } tandem_dataset_info;
 
 /* One sample as it is stored, as opposed to what get() makes from it. */
@@ -104,6 +113,9 @@ typedef struct tandem_dataset_type {
    * May be called only if the info says has_bytes. */
   tandem_status (*get_bytes)(void* handle, int64_t index, uint64_t seed, uint8_t* pixels,
                              float* label);
+  /* Writes class_count values of a sample, without reading pixels. Called only if the
+   * info's task is not TANDEM_TASK_CLASSES. */
+  tandem_status (*targets)(void* handle, int64_t index, float* values);
 } tandem_dataset_type;
 
 /* What a module offers. */

@@ -43,6 +43,10 @@ class DatasetType {
   // it.
   virtual void get_bytes(int64_t, uint64_t, uint8_t*, float*) const {}
   virtual void describe_bytes(tandem_dataset_info&) const {}
+  // Several labels or numbers in place of a class: what the samples have (TANDEM_TASK_LABELS, ...),
+  // and class_count() values of one of them.
+  virtual int64_t task() const { return TANDEM_TASK_CLASSES; }
+  virtual void targets(int64_t, float*) const {}
 };
 
 // Thrown by a data set's get(): this sample is damaged and is to be skipped.

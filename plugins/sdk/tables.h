@@ -256,6 +256,7 @@ struct DatasetTable {
       own.class_count = dataset->class_count();
       own.shape = dataset->shape();
       own.split_is_drawn = dataset->split_is_drawn() ? 1 : 0;
+      own.task = dataset->task();
       dataset->describe_bytes(own);
       give(own, info);
       *handle = dataset.release();
@@ -288,6 +289,9 @@ struct DatasetTable {
   static tandem_status get_bytes(void* handle, int64_t index, uint64_t seed, uint8_t* pixels,
                                  float* label) {
     return guarded([&] { self(handle).get_bytes(index, seed, pixels, label); });
+  }
+  static tandem_status targets(void* handle, int64_t index, float* values) {
+    return guarded([&] { self(handle).targets(index, values); });
   }
   static int64_t label(void* handle, int64_t index) {
     int64_t label = -1;
@@ -343,7 +347,8 @@ struct DatasetTable {
         overrides<decltype(&D::label), decltype(&Base::label)> ? &label : nullptr,
         overrides<decltype(&D::describe), decltype(&Base::describe)> ? &describe : nullptr,
         pack_or_null(),
-        overrides<decltype(&D::get_bytes), decltype(&Base::get_bytes)> ? &get_bytes : nullptr};
+        overrides<decltype(&D::get_bytes), decltype(&Base::get_bytes)> ? &get_bytes : nullptr,
+        overrides<decltype(&D::targets), decltype(&Base::targets)> ? &targets : nullptr};
     return &table;
   }
 };

@@ -75,6 +75,10 @@ std::vector<LayerSetup> device_kernel_setups() {
     result.push_back({.type = "Reduction", .parameters = {{"axis", "1"}}, .inputs = {x}});
     result.push_back(
         {.type = "EuclideanLoss", .inputs = {x, random_tensor(x.shape, 4)}, .normaliser = 7});
+    result.push_back({.type = "HuberLoss",
+                      .parameters = {{"delta", "0.5"}},
+                      .inputs = {x, random_tensor(x.shape, 4)},
+                      .normaliser = 7});
     result.push_back({.type = "SumLoss", .inputs = {x}});
     result.push_back({.type = "Dropout", .inputs = {x}});
     result.push_back({.type = "ReLU", .inputs = {x}});

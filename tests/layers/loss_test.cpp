@@ -50,6 +50,9 @@ TEST(SigmoidCrossEntropyLoss, AgreesWithTheReference) {
 TEST(EuclideanLoss, AgreesWithTheReferenceInBothInputs) {
   expect_loss_reference("euclidean_loss", "EuclideanLoss");
 }
+TEST(HuberLoss, AgreesWithTheReferenceOnBothSidesOfDelta) {
+  expect_loss_reference("huber_loss", "HuberLoss");
+}
 TEST(SumLoss, AgreesWithTheReference) {
   expect_loss_reference("sum_loss", "SumLoss");
 }
@@ -99,6 +102,11 @@ TEST(Losses, MatchFiniteDifferences) {
   check_loss({.type = "SigmoidCrossEntropyLoss", .inputs = {a, probabilities}, .normaliser = 3},
              {0});
   check_loss({.type = "EuclideanLoss", .inputs = {a, b}, .normaliser = 3}, {0, 1});
+  check_loss({.type = "HuberLoss",
+              .parameters = {{"delta", "0.5"}},
+              .inputs = {a, b},
+              .normaliser = 3},
+             {0});
   for (const char* normalization : {"NONE", "BATCH_SIZE"}) {
     check_loss({.type = "SumLoss",
                 .parameters = {{"normalization", normalization}},
@@ -184,6 +192,7 @@ TEST(Losses, IgnoreRowsWithoutASample) {
   const PlainTensor targets{{2, 4, 1, 1}, {0, 0.5F, 0.25F, 0, 1, 0, 0, 2}};
   const std::vector<LayerSetup> setups{{.type = "EuclideanLoss", .inputs = {a, b}},
                                        {.type = "SigmoidCrossEntropyLoss", .inputs = {a, b}},
+                                       {.type = "HuberLoss", .inputs = {a, b}},
                                        {.type = "HingeLoss", .inputs = {a, classes}},
                                        {.type = "SoftmaxWithLoss", .inputs = {a, classes}},
                                        {.type = "SoftmaxWithLoss", .inputs = {a, targets}},

@@ -55,6 +55,10 @@ static_assert(TANDEM_INPUT_TARGETS == 3);
 static_assert(TANDEM_INPUT_SHAPE == 4);
 static_assert(TANDEM_INPUT_NON_DIFFERENTIABLE == 5);
 
+static_assert(TANDEM_TASK_CLASSES == 0);
+static_assert(TANDEM_TASK_LABELS == 1);
+static_assert(TANDEM_TASK_VALUES == 2);
+
 static_assert(TANDEM_TRAINED == 0);
 static_assert(TANDEM_STATE == 1);
 

@@ -231,7 +231,8 @@ static_assert(offsetof(tandem_dataset_info, split_is_drawn) == 56);
 static_assert(offsetof(tandem_dataset_info, has_bytes) == 60);
 static_assert(offsetof(tandem_dataset_info, byte_means) == 64);
 static_assert(offsetof(tandem_dataset_info, byte_scale) == 80);
-static_assert(sizeof(tandem_dataset_info) == 88);
+static_assert(offsetof(tandem_dataset_info, task) == 88);
+static_assert(sizeof(tandem_dataset_info) == 96);
 
 static_assert(offsetof(tandem_sample_info, struct_size) == 0);
 static_assert(offsetof(tandem_sample_info, channels) == 4);
@@ -273,7 +274,8 @@ static_assert(offsetof(tandem_dataset_type, label) == 104);
 static_assert(offsetof(tandem_dataset_type, describe) == 112);
 static_assert(offsetof(tandem_dataset_type, pack) == 120);
 static_assert(offsetof(tandem_dataset_type, get_bytes) == 128);
-static_assert(sizeof(tandem_dataset_type) == 136);
+static_assert(offsetof(tandem_dataset_type, targets) == 136);
+static_assert(sizeof(tandem_dataset_type) == 144);
 
 static_assert(offsetof(tandem_datasets, struct_size) == 0);
 static_assert(offsetof(tandem_datasets, major) == 4);

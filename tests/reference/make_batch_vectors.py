@@ -195,6 +195,20 @@ def euclidean_loss(writer):
         write_loss(writer, name, {}, samples, inputs, [0, 1], lambda a, b: ((a - b) ** 2).sum() / (2 * samples), 0.5)
 
 
+def huber_loss(writer):
+    for delta in (1.0, 0.25):
+        for label, shape, samples in (("flat", (3, 7, 1, 1), 3), ("images", (2, 8, 3, 5), 2), ("one", (1, 1, 1, 1), 1),
+                                      ("part_of_a_larger_batch", (2, 5, 3, 3), 7)):
+            rng = random_generator(f"huber_loss/{delta}/{label}")
+            inputs = [normal(rng, shape), normal(rng, shape)]
+
+            def function(a, b):
+                return torch.nn.functional.huber_loss(a, b, reduction="sum", delta=delta) / samples
+
+            write_loss(writer, f"delta_{delta}_{label}", {"huber_loss_param.delta": delta}, samples, inputs, [0],
+                       function, 0.5)
+
+
 def hinge_loss(writer):
     for norm in ("L1", "L2"):
         for label, shape, samples in (("flat", (4, 7, 1, 1), 4), ("places", (2, 5, 3, 2), 2), ("part", (3, 4, 1, 1), 8)):
@@ -260,7 +274,7 @@ def sum_loss(writer):
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent
     for layer in (batch_norm, softmax_with_loss_places, softmax_with_loss_targets, sigmoid_cross_entropy_loss,
-                  euclidean_loss, hinge_loss, contrastive_loss, multinomial_logistic_loss, sum_loss):
+                  euclidean_loss, huber_loss, hinge_loss, contrastive_loss, multinomial_logistic_loss, sum_loss):
         writer = Writer(folder / f"{layer.__name__}.txt")
         layer(writer)
         writer.file.close()

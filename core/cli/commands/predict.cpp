@@ -22,29 +22,38 @@ struct PredictArguments {
   std::filesystem::path explain;  // folder; "": nothing is explained
   std::string devices = default_kind, weights = "best";
   int top = 5;
-  bool as_json = false;
+  double threshold = 0.5;
+  bool as_json = false, all_views = false;
 };
 
-json prediction_json(const Prediction& prediction, bool has_probabilities) {
+// How a score is called and written.
+struct ScoreForm {
+  bool are_probabilities = true, are_values = false;
+};
+
+json prediction_json(const Prediction& prediction, const ScoreForm& form) {
   json entry = {{"path", prediction.path}};
   if (!prediction.error.empty()) entry["error"] = prediction.error;
   if (!prediction.explanation.empty()) entry["explanation"] = prediction.explanation;
+  const char* key = form.are_values ? "value" : form.are_probabilities ? "probability" : "score";
+  if (prediction.error.empty()) entry["scores"] = json::array();
   for (const auto& score : prediction.scores) {
     entry["scores"].push_back(
-        {{"class", score.name}, {has_probabilities ? "probability" : "score", score.value}});
+        {{form.are_values ? "name" : "class", score.name}, {key, score.value}});
   }
   return entry;
 }
 
-std::string to_text(const Prediction& prediction, bool has_probabilities) {
+std::string to_text(const Prediction& prediction, const ScoreForm& form) {
   if (!prediction.error.empty()) return "not used: " + prediction.error;
   std::string text;
   for (const auto& score : prediction.scores) {
-    const std::string value = has_probabilities ? fmt::format("{:.1f} %", 100 * score.value)
-                                                : fmt::format("score {:.4g}", score.value);
+    const std::string value = form.are_values          ? fmt::format("{:.6g}", score.value)
+                              : form.are_probabilities ? fmt::format("{:.1f} %", 100 * score.value)
+                                                       : fmt::format("score {:.4g}", score.value);
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", score.name, value);
   }
-  return text;
+  return text.empty() ? "no label" : text;
 }
 
 constexpr const char* input_name = "-";
@@ -96,7 +105,7 @@ void require_explainable(const PredictArguments& a) {
 }
 
 // Exit code 1 if an image could not be used.
-int run_predict(PredictArguments& a) {
+int run_predict(PredictArguments& a, const Command& command) {
   require_explainable(a);
   std::optional<MemoryFile> input;
   for (std::filesystem::path& path : a.paths) {
@@ -105,6 +114,9 @@ int run_predict(PredictArguments& a) {
     path = input->path();
   }
   Predictor predictor(a.run, a.devices, a.weights);
+  const ScoreForm form{predictor.has_probabilities(), predictor.task() == "regression"};
+  if (command.given("--threshold")) predictor.set_threshold(a.threshold);
+  if (a.all_views) predictor.use_views();
   require_images(a.paths);
   const std::string how = a.explain.empty() ? "" : predictor.explain(a.explain);
   bool all_good = true;
@@ -113,9 +125,9 @@ int run_predict(PredictArguments& a) {
     if (input && prediction.path == input->path()) prediction.path = input_name;
     all_good = all_good && prediction.error.empty();
     if (a.as_json) {
-      tree.push_back(prediction_json(prediction, predictor.has_probabilities()));
+      tree.push_back(prediction_json(prediction, form));
     } else {
-      print_names("{}: {}\n", prediction.path, to_text(prediction, predictor.has_probabilities()));
+      print_names("{}: {}\n", prediction.path, to_text(prediction, form));
     }
   }
   if (!a.as_json && !a.explain.empty()) {
@@ -135,6 +147,12 @@ void add_predict(CommandLine& line) {
       {"paths PATH", &a.paths,
        "Image files or folders of them; - reads one image from the standard input", required},
       {"--top N", &a.top, "Classes to print for each image", show_default, in_range(1)},
+      {"--threshold P", &a.threshold,
+       "Of a run with several labels: the probability from which on a label is printed",
+       show_default},
+      {"--tta", &a.all_views,
+       "Predict from ten views of each image, the corners and the middle, each as it is and "
+       "mirrored: the mean of their scores"},
       {"--explain FOLDER", &a.explain,
        "Write a picture for each image there: what speaks for its first class"},
       devices_option(a.devices),

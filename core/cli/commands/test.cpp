@@ -1,3 +1,4 @@
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/cli/commands.h"
@@ -7,6 +8,18 @@
 
 namespace tandem::cli {
 namespace {
+
+json figure_json(const TargetFigure& one, bool are_values) {
+  if (are_values) {
+    return {{"name", one.name}, {"mean_absolute_error", one.mean_absolute_error}, {"r2", one.r2}};
+  }
+  return {{"name", one.name},
+          {"images", one.images},
+          {"average_precision", one.average_precision},
+          {"precision", one.precision},
+          {"recall", one.recall},
+          {"f1", one.f1}};
+}
 
 json result_json(const TestResult& result) {
   const Evaluation& e = result.evaluation;
@@ -20,6 +33,11 @@ json result_json(const TestResult& result) {
                {"top5", e.has_accuracy ? json(e.top5) : json()},
                {"classes", json::array()}};
   for (const auto& [name, value] : e.scalars) tree["scalars"][name] = value;
+  tree["task"] = result.task;
+  for (const Metric& metric : e.metrics) tree["metrics"][metric.name] = metric.value;
+  for (const TargetFigure& one : e.figures) {
+    tree["figures"].push_back(figure_json(one, result.task == "regression"));
+  }
   const std::vector<ClassScore> scores = Confusion(e.confusion).scores();
   for (size_t c = 0; c < scores.size(); ++c) {
     const ClassScore& score = scores[c];
@@ -43,6 +61,29 @@ std::string percent(double share, int64_t images) {
   return images == 0 ? "-" : fmt::format("{:.2f} %", 100 * share);
 }
 
+// A line for each label or number.
+void print_figures(const TestResult& result) {
+  const std::vector<TargetFigure>& figures = result.evaluation.figures;
+  if (figures.empty()) return;
+  const auto share = [](double value) {
+    return std::isfinite(value) ? fmt::format("{:.2f} %", 100 * value) : std::string("-");
+  };
+  if (result.task == "regression") {
+    say("\n{:<20} {:>20} {:>10}\n", "value", "mean absolute error", "R2");
+    for (const TargetFigure& one : figures) {
+      print_names("{:<20} {:>20.6g} {:>10.4f}\n", one.name, one.mean_absolute_error, one.r2);
+    }
+    return;
+  }
+  say("\n{:<20} {:>8} {:>18} {:>10} {:>10} {:>10}\n", "label", "images", "average precision",
+      "precision", "recall", "F1");
+  for (const TargetFigure& one : figures) {
+    print_names("{:<20} {:>8} {:>18} {:>10} {:>10} {:>10}\n", one.name, one.images,
+                share(one.average_precision), share(one.precision), share(one.recall),
+                share(one.f1));
+  }
+}
+
 void print(const TestResult& result) {
   const Evaluation& e = result.evaluation;
   if (!result.notes.empty()) print_names("{}\n", result.notes);
@@ -52,6 +93,7 @@ void print(const TestResult& result) {
   if (e.scalars.size() > printed) {
     for (const auto& [name, value] : e.scalars) print_names("  {} {:.4f}\n", name, value);
   }
+  print_figures(result);
   constexpr size_t max = 30;
   if (!e.confusion.empty() && e.confusion.size() <= max) {
     say("\n{:<20} {:>8} {:>10} {:>8}\n", "class", "images", "precision", "recall");
@@ -74,8 +116,8 @@ void print(const TestResult& result) {
     print_names("  {}{} instead of {}: {}\n", probability, m.predicted, m.truth, m.path);
   }
   if (!result.report.empty()) {
-    print_names("\n{} shows this test: the confusion matrix, and mistakes as pictures\n",
-                result.report);
+    print_names("\n{} shows this test{}\n", result.report,
+                e.figures.empty() ? ": the confusion matrix, and mistakes as pictures" : "");
   }
 }
 
@@ -88,6 +130,7 @@ class Messages : public Observer {
 struct TestArguments {
   TestOptions options;
   std::vector<std::string> data_options;
+  double threshold = 0.5;
   bool as_json = false;
 };
 
@@ -95,6 +138,7 @@ int run_test(TestArguments& a, const Command& command) {
   Messages messages;
   a.options.data_parameters = read_pairs(a.data_options, "--data-option", "val_fraction=1");
   a.options.given = command.given_values();
+  if (command.given("--threshold")) a.options.threshold = a.threshold;
   const TestResult result = test_run(a.options, messages);
   if (result.rank > 0) return 0;
   if (a.as_json) return print_json(result_json(result));
@@ -120,6 +164,12 @@ void add_test(CommandLine& line) {
       devices_option(o.devices),
       ranks_option(o.ranks),
       weights_option(o.weights),
+      {"--tta", &o.all_views,
+       "Test with ten views of each image, the corners and the middle, each as it is and mirrored: "
+       "the mean of their scores"},
+      {"--threshold P", &a.threshold,
+       "Of a run with several labels: the probability from which on one counts as predicted",
+       show_default},
       {"--batch N", &o.batch, "Images in the global batch (default: the run's)"},
       decode_threads_option(o.decode_threads),
       precision_option(o.precision, "the run's"),

@@ -16,6 +16,7 @@ struct TrainArguments {
   std::vector<std::string> data_options, solver_options;
   std::string weights;
   bool strict = false, finds_rate = false;
+  int64_t folds = 0;
   double bad_percent = 5;
 };
 
@@ -29,6 +30,19 @@ int run_find_rate(const TrainOptions& options) {
       : curve.diverged ? fmt::format("at {:.2g} a run diverged", curve.points.back().rate)
                        : "it did not diverge");
   print_names("curve: {} and {}\n", curve.picture.string(), curve.table.string());
+  return 0;
+}
+
+int run_folds(const TrainOptions& options, int64_t folds) {
+  Progress progress(options.display > 0 ? options.display : 20);
+  const FoldsResult result = train_folds(options, folds, progress);
+  progress.finish();
+  if (result.stopped) {
+    print_names("stopped; go on with the same command, --out {} and --resume\n",
+                result.folder.string());
+    return 130;
+  }
+  print_names("{}page: {}\n", result.text, result.page.string());
   return 0;
 }
 
@@ -86,6 +100,7 @@ int run_train(TrainArguments& arguments, const Command& command) {
       "without saving)\n";
   options.stop = stop_on_signals(launched_ranks() > 1 ? "" : answer);
   if (arguments.finds_rate) return run_find_rate(options);
+  if (command.given("--kfold")) return run_folds(options, arguments.folds);
   Progress progress(options.display > 0 ? options.display : 20);
   const TrainResult result = train(options, progress);
   if (result.rank > 0) return result.stopped ? 130 : 0;
@@ -93,7 +108,7 @@ int run_train(TrainArguments& arguments, const Command& command) {
   say("{} {} in {}, {:.1f} images/s, peak memory {}\n", result.steps,
       result.steps == 1 ? "step" : "steps", clock_text(result.seconds), result.images_per_second,
       human_bytes(peak_memory_bytes()));
-  if (result.best.has_loss || result.best.has_accuracy) {
+  if (result.best.has_loss || result.best.has_score) {
     say("best validation (step {}): {}\n", result.best.step, evaluation_text(result.best));
   }
   if (!result.run.empty()) {
@@ -114,6 +129,11 @@ void add_data_and_model_options(Command& command, TrainArguments& a) {
        in_range(1, max_image_size)},
       {"--data-option NAME=VALUE", &a.data_options,
        "A parameter of the data set: resize, mirror, mean, scale, val_fraction, ..."},
+      {"--task labels|multilabel|regression", &o.task,
+       "What the images of a list or CSV have: a class each, several labels, or numbers to predict "
+       "(default: as the data look)"},
+      {"--loss euclidean|huber", &o.loss,
+       "Loss of numbers to predict (default: the net's, else euclidean)"},
       {"--augment none|light|photos|strong", &o.augment,
        "Augmentation: light mirrors and crops, photos also resizes and recolors, strong is for "
        "long runs (default: by the recipe)"},
@@ -174,6 +194,9 @@ void add_training_options(Command& command, TrainArguments& a) {
        "photos: warm-up, half a cosine, sizes and augmentation by the images (default for models "
        "with BatchNorm); caffe: the model's own solver; plain: neither"},
       {"--lr X", &o.rate, "Base learning rate (default: the solver's)"},
+      {"--kfold K", &a.folds,
+       "Cross-validation: K runs, each of which holds out another of K equal parts of the images, "
+       "in the folders fold-1, ... of --out, and a page of all of them"},
       {"--find-lr", &a.finds_rate,
        "Do not train: try rising rates for 3 times 100 steps, suggest one for --lr, and write the "
        "curve "

@@ -23,7 +23,7 @@ OnnxModel make_onnx(const Net& net, const std::vector<float>& weights, const Pic
                                       {model.input.c, model.input.h, model.input.w});
   const Layer& last = net.layer(net.tensor(net.prediction).producer);
   const bool has_softmax = std::string(last.type->name) == "Softmax";
-  model.gives_probabilities = has_softmax || options.softmax;
+  model.gives_probabilities = has_softmax || options.softmax || options.sigmoid;
   if (options.picture) input = add_picture_steps(graph, input, model.input, data, steps);
   OnnxNet written(graph, net, weights, options.fold_batch_norm);
   written.write(input, net.prediction, &onnx_form);
@@ -38,7 +38,19 @@ OnnxModel make_onnx(const Net& net, const std::vector<float>& weights, const Pic
   if (options.softmax && !has_softmax) {
     result = graph.add("Softmax", "softmax", {result}, {{"axis", int64_t{1}}});
   }
-  graph.set_output(model.gives_probabilities ? "probabilities" : "scores", result, {model.classes});
+  if (options.sigmoid) result = graph.add("Sigmoid", "sigmoid", {result});
+  const bool are_values = !options.means.empty();
+  if (are_values) {
+    const std::vector<int64_t> row{1, model.classes};
+    const std::string deviations = graph.constant("deviations", row, options.deviations);
+    const std::string means = graph.constant("means", row, options.means);
+    result =
+        graph.add("Add", "unscaled", {graph.add("Mul", "spread", {result, deviations}), means});
+  }
+  graph.set_output(are_values                  ? "values"
+                   : model.gives_probabilities ? "probabilities"
+                                               : "scores",
+                   result, {model.classes});
   model.bytes = graph.bytes();
   return model;
 }

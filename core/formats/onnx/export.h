@@ -15,7 +15,10 @@
 namespace tandem {
 
 struct OnnxOptions {
-  bool softmax = false;          // probabilities instead of scores, where the net has no Softmax
+  bool softmax = false;  // probabilities instead of scores, where the net has no Softmax
+  bool sigmoid = false;  // probabilities of several labels instead of scores
+  // The scores are values that were scaled: each times its deviation plus its mean is written.
+  std::vector<float> means, deviations;
   bool fold_batch_norm = false;  // into the weights of the convolution before it
   // The size of the pictures that the model takes, R,G,B or gray, 0 to 255: resized, cropped and
   // normalized in it. Without one it takes what the net takes.

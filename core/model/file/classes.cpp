@@ -21,8 +21,8 @@ const Field* num_output(const LayerDefinition& layer) {
 // Losses of values or of pairs, or made of other layers with a loss_weight.
 bool is_without_classes(const LayerDefinition& layer) {
   if (!layer.type.ends_with("Loss") && !layer.loss_weights.empty()) return true;
-  return layer.type == "EuclideanLoss" || layer.type == "SigmoidCrossEntropyLoss" ||
-         layer.type == "ContrastiveLoss";
+  return layer.type == "EuclideanLoss" || layer.type == "HuberLoss" ||
+         layer.type == "SigmoidCrossEntropyLoss" || layer.type == "ContrastiveLoss";
 }
 bool reads_scores(const LayerDefinition& layer) {
   return (layer.type.ends_with("Loss") && !is_without_classes(layer)) || layer.type == "Accuracy" ||

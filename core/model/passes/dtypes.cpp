@@ -1,4 +1,5 @@
 #include "core/model/passes/passes.h"
+#include "core/model/passes/results.h"
 
 #include <algorithm>
 #include <deque>
@@ -56,7 +57,8 @@ void allow_tf32(Net& net, const Registry& registry, const std::string& device_ki
 
 int32_t wanted_dtype(const Net& net, const Layer& layer, size_t input, int32_t given) {
   if (input_role(*layer.type, input) == TANDEM_INPUT_SHAPE) return given;
-  const bool is_plain = is_label(*layer.type, input) || layer.inputs[input] == net.label;
+  const bool is_plain = is_label(*layer.type, input) || layer.inputs[input] == net.label ||
+                        is_targets(net, layer.inputs[input]);
   return is_plain ? static_cast<int32_t>(TANDEM_FLOAT32) : layer.dtype;
 }
 

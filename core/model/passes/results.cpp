@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/model/file/classes.h"
+
 namespace tandem {
 
 namespace {
@@ -46,13 +48,18 @@ int64_t rows_of_mean(const Net& net, const Scalar& scalar, std::span<const float
   });
 }
 
+bool is_targets(const Net& net, int tensor) {
+  return !net.more_inputs.empty() && tensor == net.more_inputs.back() &&
+         net.tensor(tensor).name == class_targets_input;
+}
+
 int find_prediction(const Net& net) {
   for (size_t i = net.layers.size(); i-- > 0;) {
     const Layer& layer = net.layers[i];
     if (!layer.is_result()) continue;
-    if (layer.inputs.size() > 1 && net.label >= 0 && layer.inputs[1] == net.label) {
-      return layer.inputs[0];
-    }
+    if (layer.inputs.size() < 2) continue;
+    const int truth = layer.inputs[1];
+    if ((net.label >= 0 && truth == net.label) || is_targets(net, truth)) return layer.inputs[0];
   }
   for (size_t i = net.layers.size(); i-- > 0;) {
     const Layer& layer = net.layers[i];

@@ -14,6 +14,8 @@ void find_results(Draft& draft);
 // come before the main one. Without one: the last output that no layer reads. -1: there is none.
 [[nodiscard]] int find_prediction(const Net& net);
 
+// Whether the tensor is what samples have instead of a class: several labels, or numbers.
+[[nodiscard]] bool is_targets(const Net& net, int tensor);
 // Whether a sample has a label, or is a row without one, which counts nowhere.
 [[nodiscard]] inline bool has_label(float label) {
   return label >= 0;

@@ -177,20 +177,34 @@ function charts(all, note) {
             drawn.length ? drawn : note && el('p', {class: 'soft'}, note));
 }
 
-function runCharts({train = {}, epoch = {}, val = {}}, plannedRates, note) {
+// What the columns top1 and top5 are of runs that learn several labels or numbers.
+const metricText = (task, value) =>
+    value == null ? '–' : task == 'values' ? general(value) : percent(value, 2);
+
+function runCharts({train = {}, epoch = {}, val = {}}, {task, metrics}, plannedRates, note) {
+  const [first, second] = metrics;
+  const ofTask = task == 'classes' ? [
+    ['Accuracy', true, [['training', epoch.top1, 0], ['validation', val.top1, 1],
+                        ['validation, among the first five', val.top5, 2]]],
+  ] : task == 'labels' ? [
+    [`${first}, ${second}`, true, [[`validation ${first}`, val.top1, 1],
+                                   [`validation ${second}`, val.top5, 2]]],
+  ] : [
+    [first, false, [[`validation ${first}`, val.top1, 1]]],
+    [second, false, [[`validation ${second}`, val.top5, 2]]],
+  ];
   return charts([
     ['Loss', false, [['training, each step', train.loss, 0, true], ['training', epoch.loss, 0],
                      ['validation', val.loss, 1]]],
-    ['Accuracy', true, [['training', epoch.top1, 0], ['validation', val.top1, 1],
-                        ['validation, among the first five', val.top5, 2]]],
+    ...ofTask,
     ['Learning rate', false, [['planned', plannedRates, 3, true], ['of the steps done', train.rate, 3]]],
     ['Seconds for each epoch, with its validation', false, [['seconds', epoch.seconds, 4]], true],
   ], note);
 }
 
-function comparedCharts(runs) {
+function comparedCharts(runs, metric, areShares) {
   const figures = [
-    ['Validation accuracy', true, 'val', 'top1'], ['Validation loss', false, 'val', 'loss'],
+    [`Validation ${metric}`, areShares, 'val', 'top1'], ['Validation loss', false, 'val', 'loss'],
     ['Training accuracy', true, 'epoch', 'top1'], ['Training loss', false, 'epoch', 'loss'],
     ['Learning rate', false, 'train', 'rate'],
     ['Seconds for each epoch, with its validation', false, 'epoch', 'seconds', true],
@@ -291,10 +305,34 @@ function judgedPicture(one) {
                letters.length > 80 ? `${letters.slice(0, 80).join('')}…` : name));
 }
 
-function findings(found, title = 'Which class is taken for which') {
+// Several labels, or numbers.
+function targetTable({targets, are_values: areValues}) {
+  const number = value => value == null ? '–' : general(value);
+  if (areValues) {
+    return table(['value', 'mean absolute error', 'R²'], targets.map(
+        one => [one.name, number(one.mean_absolute_error), number(one.r2)]), true);
+  }
+  const rows = targets.map(one => [
+    one.name, one.images, bar(one.average_precision ?? 0, percent(one.average_precision)),
+    bar(one.recall ?? 0, percent(one.recall)), bar(one.precision ?? 0, percent(one.precision)),
+    percent(one.f1),
+  ]);
+  return table(['label', 'images', left('average precision'), left('recall'), left('precision'),
+                'F1'], rows, true);
+}
+
+function findings(found, title = null) {
+  if (found.targets) {
+    return [
+      el('h2', null, title ?? (found.are_values ? 'Values' : 'Labels')),
+      el('p', null, `Of the ${found.judged}: ${found.samples} images.`),
+      found.note ? el('p', {class: 'soft'}, found.note) : null,
+      el('div', {class: 'tall'}, targetTable(found)),
+    ];
+  }
   const note = text => text ? [el('p', {class: 'soft'}, text)] : [];
   return [
-    el('h2', null, title),
+    el('h2', null, title ?? 'Which class is taken for which'),
     el('p', null, `Of the ${found.judged}: ${found.right} of ${found.samples} images are ` +
                   'recognized.'),
     note(found.note), confusion(found.confusion), el('h2', null, 'Classes'),
@@ -308,10 +346,13 @@ function findings(found, title = 'Which class is taken for which') {
 
 // ---- the page of a run
 
-function tiles({best, progress}) {
+function tiles({best, progress, task, metrics}) {
   const when = `after ${general(best?.epochs ?? 0, 3)} ${best?.epochs == 1 ? 'epoch' : 'epochs'}`;
   const all = [];
-  if (best?.top1 != null) all.push([percent(best.top1, 2), `best accuracy, ${when}`]);
+  if (best?.top1 != null) {
+    all.push([metricText(task, best.top1),
+              `${task == 'classes' ? 'best accuracy' : metrics[0]}, ${when}`]);
+  }
   if (best?.loss != null) all.push([general(best.loss), `validation loss, ${when}`]);
   if (progress) {
     const {steps, all_steps: allSteps, epochs, all_epochs: allEpochs} = progress;
@@ -333,27 +374,29 @@ const pages = {
     const code = text => el('code', null, text);
     const tests = data.evaluations.map(
         test => [test.epoch, test.step, test.loss == null ? '' : test.loss.toFixed(4),
-                 percent(test.top1, 2), percent(test.top5, 2), test.best ? '●' : '']);
+                 metricText(data.task, test.top1), metricText(data.task, test.top5), test.best ? '●' : '']);
     const source = data.source == null ? [] : [code(data.source), ': '];
     return [
       el('p', null, 'Net ', code(data.net),
          data.source == null ? ', imported: '
                              : [' on ', code(data.source), `: ${data.images} training images of `],
-         `${data.classes} classes.`),
+         `${data.classes} ${data.task}.`),
       tiles(data),
-      runCharts(data.curves, data.planned_rates,
+      runCharts(data.curves, data, data.planned_rates,
                 data.source == null ? 'The weights were imported, not trained here.' : ''),
       tests.length == 0 ? null : el(
           'details', null, el('summary', null, 'The evaluations as a table'),
           el('div', {class: 'tall'},
-             table(['epoch', 'step', 'loss', 'accuracy', 'first five', 'best so far'], tests))),
+             table(['epoch', 'step', 'loss',
+                    ...(data.task == 'classes' ? ['accuracy', 'first five'] : data.metrics),
+                    'best so far'], tests))),
       data.advice.length ? [el('h2', null, 'What to try next'), list(data.advice)] : [],
       data.findings ? findings(data.findings) : [],
       data.tests.map(test => findings(test, 'Test of other data')),
       data.splits.length == 0 ? [] : [
         el('h2', null, 'Data'),
         el('p', null, source,
-           `${data.classes} classes, read by ${data.type}. Sizes and formats are those of some ` +
+           `${data.classes} ${data.task}, read by ${data.type}. Sizes and formats are those of some ` +
                'evenly spaced images; ', code('tandem data'),
            ' reads all of them, and finds images that occur twice.'),
         splitTable(data.splits),
@@ -370,11 +413,16 @@ const pages = {
                data.options.map(([name, value]) => [name, left(value)]))),
     ];
   },
-  compare: ({runs, options}) => [
+  compare: ({runs, options, folds, metric, are_shares: areShares}) => [
+    folds.length ? [
+      el('h2', null, 'All folds'),
+      table(['figure', 'mean ± deviation', 'folds'],
+            folds.map(([name, text, count]) => [name, text.replace('+-', '±'), count])),
+    ] : [],
     el('h2', null, 'Best evaluations'),
-    table(['run', 'accuracy', 'validation loss', 'after epochs', 'epochs done', 'time', 'images/s'],
+    table(['run', metric, 'validation loss', 'after epochs', 'epochs done', 'time', 'images/s'],
           runs.map(run => run.best), true),
-    el('h2', null, 'Curves'), comparedCharts(runs), el('h2', null, 'Options that differ'),
+    el('h2', null, 'Curves'), comparedCharts(runs, metric, areShares), el('h2', null, 'Options that differ'),
     options.length ? table(['option', ...runs.map(run => run.best[0])], options)
                    : el('p', null, 'None.'),
   ],
@@ -389,18 +437,23 @@ const pages = {
     const train = data.splits[0].class_counts, [, most] = extremes([1, ...train]);
     const pictures = data.classes.map(() => []);
     for (const one of data.thumbnails) pictures[one.label]?.push(thumbnail(one.png, one.name));
-    const classes = data.classes.map((name, c) => [
+    const range = ({least, mean, most}) =>
+        `${general(least)} to ${general(most)}, mean ${general(mean)}`;
+    const classes = data.task == 'values' ? data.classes.map((name, c) => [
+      name, ...data.splits.map(split => range(split.ranges[c])), '', '',
+    ]) : data.classes.map((name, c) => [
       name, ...data.splits.map(split => split.class_counts[c]), bar(train[c] / most, ''),
       left(pictures[c])]);
     return [
-      el('p', null, `${data.classes.length} classes, read by ${data.type}.`),
+      el('p', null, `${data.classes.length} ${data.task}, read by ${data.type}.`),
       data.suggestions.length ? [el('h2', null, 'Suggestions'), list(data.suggestions)] : [],
       el('h2', null, 'Splits'), splitTable(data.splits),
       el('h2', null, 'Damaged images'), data.splits.map(damageList),
-      doubled(data.leaks, 'in two splits'), doubled(data.conflicts, 'in two classes'),
-      el('h2', null, 'Classes'),
+      doubled(data.leaks, 'in two splits'),
+      doubled(data.conflicts, data.task == 'classes' ? 'in two classes' : 'with different labels'),
+      el('h2', null, {classes: 'Classes', labels: 'Labels', values: 'Values'}[data.task]),
       el('div', {class: 'classes'},
-         table(['class', ...data.splits.map(split => split.name), '', ''], classes)),
+         table([{classes: 'class', labels: 'label', values: 'value'}[data.task], ...data.splits.map(split => split.name), '', ''], classes)),
     ];
   },
 };

@@ -5,18 +5,22 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
 #include "core/run/folder/progress.h"
+#include "plugins/abi.h"
 
 namespace tandem {
 namespace {
 
-constexpr const char* header =
-    "step,epoch,split,loss,top1,top5,rate,images_per_second,waited_seconds,best,seconds";
+std::string header_of(int64_t task) {
+  return fmt::format("step,epoch,split,loss,{},rate,images_per_second,waited_seconds,best,seconds",
+                     fmt::join(metric_columns(task), ","));
+}
 
 size_t columns(const std::string& line) {
   return 1 + size_t(std::count(line.begin(), line.end(), ','));
@@ -24,8 +28,10 @@ size_t columns(const std::string& line) {
 
 // The table of a new run, or that of a resumed one without the lines of later steps, to be
 // continued.
-OutputFile open_metrics(const std::filesystem::path& path, int64_t resumed_step, Observer& next) {
-  std::string text = std::string(header) + "\n";
+OutputFile open_metrics(const std::filesystem::path& path, int64_t task, int64_t resumed_step,
+                        Observer& next) {
+  const std::string header = header_of(task);
+  std::string text = header + "\n";
   bool is_first = true, is_table = resumed_step == 0;
   if (resumed_step > 0 && path_status(path).exists()) {
     read_lines(path, [&](const std::string& line) {
@@ -47,10 +53,10 @@ OutputFile open_metrics(const std::filesystem::path& path, int64_t resumed_step,
 
 }  // namespace
 
-Recorder::Recorder(const RunFolder& folder, Observer& next, int64_t display, int64_t resumed_step,
-                   int64_t epoch)
+Recorder::Recorder(const RunFolder& folder, Observer& next, int64_t task, int64_t display,
+                   int64_t resumed_step, int64_t epoch)
     : next_(next),
-      metrics_(open_metrics(folder.metrics_file(), resumed_step, next)),
+      metrics_(open_metrics(folder.metrics_file(), task, resumed_step, next)),
       log_(folder.log_file(), {}, OutputMode::append),
       events_(folder.path(), resumed_step),
       display_(display > 0 ? display : 1),
@@ -91,22 +97,28 @@ void Recorder::on_step(const StepReport& r) {
 }
 
 void Recorder::on_evaluation(const Evaluation& e) {
-  const std::string accuracy =
-      fmt::format("{},{}", e.has_accuracy ? fmt::format("{:.6f}", e.top1) : "",
-                  has_top5(e) ? fmt::format("{:.6f}", e.top5) : "");
+  std::vector<std::pair<std::string, double>> figures;
+  if (e.has_loss) figures.emplace_back("val/loss", e.loss);
+  if (e.has_accuracy) figures.emplace_back("val/top1", e.top1);
+  if (has_top5(e)) figures.emplace_back("val/top5", e.top5);
+  std::array<std::string, 2> cells{e.has_accuracy ? fmt::format("{:.6f}", e.top1) : "",
+                                   has_top5(e) ? fmt::format("{:.6f}", e.top5) : ""};
+  for (size_t i = 0; i < std::min(cells.size(), e.metrics.size()); ++i) {
+    const Metric& metric = e.metrics[i];
+    if (!std::isfinite(metric.value)) continue;
+    cells[i] = fmt::format("{:.6g}", metric.value);
+    figures.emplace_back("val/" + metric.name, metric.value);
+  }
+  const std::string accuracy = fmt::format("{}", fmt::join(cells, ","));
   const std::string loss = e.has_loss ? fmt::format("{:.6g}", e.loss) : "";
   line(metrics_,
        fmt::format("{},{},val,{},{},,,,{},", e.step, e.epoch, loss, accuracy, e.best ? 1 : 0));
   std::vector<std::string> results;
   if (e.has_loss) results.push_back("loss " + loss);
-  if (e.has_accuracy) results.push_back(fmt::format("top-1 {:.2f} %", 100 * e.top1));
+  for (const std::string& text : metric_texts(e)) results.push_back(text);
   if (results.empty()) results.push_back(std::string("gives ") + no_result);
   log(fmt::format("step {}, epoch {}: validation {}{}", e.step, e.epoch, fmt::join(results, ", "),
                   e.best ? ", best" : ""));
-  std::vector<std::pair<std::string, double>> figures;
-  if (e.has_loss) figures.emplace_back("val/loss", e.loss);
-  if (e.has_accuracy) figures.emplace_back("val/top1", e.top1);
-  if (has_top5(e)) figures.emplace_back("val/top5", e.top5);
   events_.write(e.step, figures);
   next_.on_evaluation(e);
 }
@@ -125,6 +137,23 @@ void Recorder::on_epoch(const EpochReport& r) {
   next_.on_epoch(r);
 }
 
+std::vector<std::string> metric_texts(const Evaluation& e) {
+  std::vector<std::string> texts;
+  if (e.has_accuracy) texts.push_back(fmt::format("top-1 {:.2f} %", 100 * e.top1));
+  for (const Metric& metric : e.metrics) {
+    texts.push_back(metric.name + (!std::isfinite(metric.value) ? " -"
+                                   : metric.is_share ? fmt::format(" {:.2f} %", 100 * metric.value)
+                                                     : fmt::format(" {:.4g}", metric.value)));
+  }
+  return texts;
+}
+
+std::array<std::string, 2> metric_columns(int64_t task) {
+  if (task == TANDEM_TASK_LABELS) return {"mAP", "F1"};
+  if (task == TANDEM_TASK_VALUES) return {"MAE", "R2"};
+  return {"top1", "top5"};
+}
+
 std::string epoch_text(const EpochReport& r) {
   const double done = r.is_partial ? r.epochs : static_cast<double>(r.epoch);
   std::string text = fmt::format("epoch {}/{}: training loss {:.4f}", epochs_text(done),
@@ -132,9 +161,10 @@ std::string epoch_text(const EpochReport& r) {
   if (r.has_accuracy) text += fmt::format(" top-1 {:.2f} %", 100 * r.top1);
   if (r.has_validation) {
     const Evaluation& e = r.validation;
-    if (e.has_loss || e.has_accuracy) text += ", validation";
+    const std::vector<std::string> metrics = metric_texts(e);
+    if (e.has_loss || !metrics.empty()) text += ", validation";
     if (e.has_loss) text += fmt::format(" loss {:.4f}", e.loss);
-    if (e.has_accuracy) text += fmt::format(" top-1 {:.2f} %", 100 * e.top1);
+    for (const std::string& metric : metrics) text += " " + metric;
   }
   text += fmt::format(", lr {:.3g}, {}, {:.0f} images/s", r.rate, human_seconds(r.seconds),
                       r.images_per_second);

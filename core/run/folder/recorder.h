@@ -2,8 +2,10 @@
 // line by line, and passes all reports on to the program's own observer.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/base/files/files.h"
 #include "core/formats/event_file.h"
@@ -21,8 +23,14 @@ namespace tandem {
 // Whether the text of an evaluation says that it is the best so far. A net without a loss and class
 // scores has no best one, and no image recognized is the best result of nothing yet.
 [[nodiscard]] inline bool is_worth_a_mark(const Evaluation& evaluation) {
-  return evaluation.best && (evaluation.has_accuracy ? evaluation.top1 > 0 : evaluation.has_loss);
+  return evaluation.best && (evaluation.has_score ? evaluation.score > 0 : evaluation.has_loss);
 }
+
+// "top-1 56.10 %", "mAP 81.20 %", "MAE 2.41" of each figure of the evaluation besides its loss.
+[[nodiscard]] std::vector<std::string> metric_texts(const Evaluation& evaluation);
+// Headings of the two columns of metrics.csv behind the loss: top1 and top5, or the metrics of
+// labels or values.
+[[nodiscard]] std::array<std::string, 2> metric_columns(int64_t task);
 
 // What an evaluation of a net says that has neither loss nor class scores in the test phase.
 constexpr const char* no_result =
@@ -34,10 +42,10 @@ constexpr const char* no_result =
 
 class Recorder : public Observer {
  public:
-  // `resumed_step`: lines of later steps, written before the run was interrupted, are removed; 0: a
-  // new run. `epoch`: the epochs that end before the first step.
-  Recorder(const RunFolder& folder, Observer& next, int64_t display, int64_t resumed_step,
-           int64_t epoch);
+  // `task`: TANDEM_TASK_CLASSES, ... `resumed_step`: lines of later steps, written before the run
+  // was interrupted, are removed; 0: a new run. `epoch`: the epochs that end before the first step.
+  Recorder(const RunFolder& folder, Observer& next, int64_t task, int64_t display,
+           int64_t resumed_step, int64_t epoch);
 
   void on_message(const std::string& line) override;
   // Every report goes on; every display-th is written, and the last of an epoch.

@@ -212,6 +212,9 @@ std::string to_json(const RunRecord& record) {
   options["recompute"] = record.options.recompute.value_or(false);
   options["machine"] = machine_tree;
   for_each_field(record, written_to(tree));
+  tree["task"] = record.task;
+  tree["target_scale"] = {{"means", record.target_scale.means},
+                          {"deviations", record.target_scale.deviations}};
   tree["format"] = "tandem run 1";
   tree["options"] = options;
   tree["folder"] = record.folder.string();
@@ -235,6 +238,12 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
       record.machine.topology = topology_from(machine.object("topology"));
     }
     for_each_field(record, read_from(fields));
+    if (fields.find("task") != nullptr) {  // runs of older versions have classes
+      record.task = fields.get<int64_t>("task");
+      const JsonFields scale = fields.object("target_scale");
+      record.target_scale = {scale.get<std::vector<double>>("means"),
+                             scale.get<std::vector<double>>("deviations")};
+    }
     record.folder = fields.get<std::string>("folder");
     record.fingerprints =
         fingerprints_from(fields.object("fingerprints"), fields.at("fingerprints"));

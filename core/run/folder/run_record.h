@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/numbers/shape.h"
+#include "core/data/dataset.h"
 #include "core/data/fingerprint.h"
 #include "core/device/machine.h"
 #include "core/schedule/kernels/kernel_choices.h"
@@ -25,6 +26,9 @@ struct RunRecord {
   Shape data{1, 3, 0, 0};
   std::vector<std::string> class_names;
   int64_t training_samples = 0;
+  // What a sample has: TANDEM_TASK_CLASSES, or for each of class_names a label or a value.
+  int64_t task = 0;
+  TargetScale target_scale;          // of values
   std::vector<float> class_weights;  // what each class counts in the loss; empty: all alike
   std::map<std::string, std::string>
       data_parameters;  // with everything resolved: means measured, net's transform

@@ -44,6 +44,8 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
   }
   refuse(options.rate && *options.rate != setup.solver.base_rate, "--lr");
   refuse(!options.data_parameters.empty(), "--data-option");
+  refuse(!options.task.empty() && options.task != task_word(setup.record.task), "--task");
+  refuse(!options.loss.empty(), "--loss");
   refuse(!options.pixels.empty() && options.pixels != "auto" && options.pixels != chosen.pixels,
          "--pixels");
   refuse(options.train_state || options.test_state, "the stage or level");

@@ -8,6 +8,7 @@
 #include "core/device/machine.h"
 #include "core/model/file/adapted.h"
 #include "core/model/file/classes.h"
+#include "core/model/file/target_losses.h"
 #include "core/model/net/net.h"
 #include "core/model/passes/build_net.h"
 #include "core/run/setup/program_options.h"
@@ -22,6 +23,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t mean_samples = 2000;
+// The first names of labels or values, and how many there are.
+std::string names_text(const std::vector<std::string>& names) {
+  constexpr size_t shown = 5;
+  const size_t count = std::min(names.size(), shown);
+  const std::vector<std::string> first(names.begin(),
+                                       names.begin() + static_cast<ptrdiff_t>(count));
+  return fmt::format("{}{}", fmt::join(first, ", "),
+                     names.size() > count ? fmt::format(", ... {} in all", names.size()) : "");
+}
+
 constexpr int64_t pair_classes = 2;  // of synthetic data, if the net has no classes: alike or not
 
 // What the net or its weights suggest and the data set does not have. The report says so: a net
@@ -103,6 +114,14 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
   // What the user gives, a data set must have.
   const std::string source = data_source(registry, setup.record);
   const DeclaredParameters declared = declared_parameters(registry, source);
+  const std::string& task = setup.record.options.task;
+  if (!task.empty() && !declared.contains("task") && task != task_word(TANDEM_TASK_CLASSES)) {
+    throw error(
+        "--task {}: data '{}' have one class for each image; several labels or numbers are in a "
+        "CSV file or a list (docs/reference/data.md)",
+        task, source);
+  }
+  if (!task.empty()) parameters["task"] = task;
   report_missing_parameters(transform, source, declared, is_model, setup);
   std::erase_if(parameters, [&](const auto& each) { return !declared.contains(each.first); });
   for (const auto& [name, value] : given) parameters[name] = value;
@@ -150,6 +169,65 @@ void fit_classes(TrainSetup& setup, int64_t classes, bool may_adapt) {
   setup.net = with_class_count(setup.net, classes);
   setup.note("the net's last layer has {} outputs, one a class (its file says {})", classes,
              outputs);
+}
+
+// For samples with several labels, or with numbers.
+void fit_targets(const Registry& registry, TrainSetup& setup, bool may_adapt) {
+  const RunRecord& record = setup.record;
+  const TrainOptions& chosen = record.options;
+  const bool are_labels = record.task == TANDEM_TASK_LABELS;
+  const auto count = static_cast<int64_t>(record.class_names.size());
+  const auto refuse = [&](bool given, const char* option) {
+    if (!given) return;
+    throw error("{}: is for classes, of which each image has one; the images of '{}' have {}",
+                option, chosen.data, are_labels ? "several labels" : "numbers");
+  };
+  refuse(chosen.balance, "--balance");
+  refuse(!chosen.class_weights.empty(), "--class-weights");
+  refuse(!are_labels && chosen.label_smoothing != 0, "--label-smoothing");
+  const int64_t outputs = class_count(setup.net);
+  if (outputs != count && !may_adapt) {
+    throw error(
+        "net '{}' has {} outputs in its last layer, the data have {} {}: use --adapt-classes to "
+        "train an adapted copy (kept in the run folder; the file stays as it is)",
+        setup.net.file, outputs, count, task_text(record.task));
+  }
+  const char* loss = chosen.loss == "huber"       ? "HuberLoss"
+                     : chosen.loss == "euclidean" ? "EuclideanLoss"
+                                                  : "";
+  TargetNet adapted = with_target_losses(setup.net, registry, record.task, count, loss);
+  setup.net = std::move(adapted.net);
+  std::string text = fmt::format("the net's last layer has {} output{}, one a {}", count,
+                                 count == 1 ? "" : "s", are_labels ? "label" : "value");
+  for (const std::string& note : adapted.notes) text += "; " + note;
+  setup.note("task {} (--task): the images have {} ({}); {}", task_word(record.task),
+             are_labels ? "several labels" : "numbers", names_text(record.class_names), text);
+  if (are_labels) return;
+  std::vector<std::string> scales;
+  for (size_t k = 0; k < std::min<size_t>(record.class_names.size(), 3); ++k) {
+    scales.push_back(fmt::format("{} {:.4g}, {:.4g}", record.class_names[k],
+                                 record.target_scale.means[k], record.target_scale.deviations[k]));
+  }
+  setup.note(
+      "values are learned as (value - mean) / deviation of the training images ({}{}); the loss is "
+      "of these, results and predictions are in the values' own units",
+      fmt::join(scales, "; "), record.class_names.size() > 3 ? "; ..." : "");
+}
+
+void fit_task(const Registry& registry, TrainSetup& setup, bool may_adapt) {
+  const TrainOptions& chosen = setup.record.options;
+  if (!chosen.loss.empty() && setup.record.task != TANDEM_TASK_VALUES) {
+    throw error("--loss {}: is for numbers to predict; the images of '{}' have {}", chosen.loss,
+                chosen.data, task_text(setup.record.task));
+  }
+  if (setup.record.task != TANDEM_TASK_CLASSES) return fit_targets(registry, setup, may_adapt);
+  if (tests_targets(setup.net)) {
+    throw error(
+        "net '{}' is of a run that learned several labels or numbers; the images of '{}' "
+        "have classes: begin with a net of classes",
+        setup.net.name, chosen.data);
+  }
+  fit_classes(setup, setup.training_data->class_count(), may_adapt);
 }
 
 void require_average(TrainSetup& setup) {
@@ -263,7 +341,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
   record.class_names = setup.training_data->class_names();
   require_utf8(setup);
   record.training_samples = setup.training_data->size();
-  fit_classes(setup, setup.training_data->class_count(), is_model || options.adapt_classes);
+  fit_task(registry, setup, is_model || options.adapt_classes);
   if (is_model && options.net_text.empty()) setup.net = with_training_accuracy(setup.net);
   record.net_name = setup.net.name;
   setup.untuned_net = setup.net;

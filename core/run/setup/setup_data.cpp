@@ -35,6 +35,12 @@ std::string as_given_in(const fs::path& folder, const std::string& value) {
 
 }  // namespace
 
+const char* task_word(int64_t task) {
+  return task == TANDEM_TASK_LABELS   ? "multilabel"
+         : task == TANDEM_TASK_VALUES ? "regression"
+                                      : "labels";
+}
+
 std::map<std::string, std::string> image_parameters(const TransformDefinition& transform) {
   std::map<std::string, std::string> parameters;
   if (transform.scale != 1) parameters["scale"] = fmt::format("{:.9g}", transform.scale);
@@ -50,8 +56,21 @@ std::map<std::string, std::string> image_parameters(const TransformDefinition& t
   return parameters;
 }
 
+// What the samples have, which every other split must have too. A run that goes on keeps its scale.
+void take_task(TrainSetup& setup) {
+  RunRecord& record = setup.record;
+  Dataset& training = *setup.training_data;
+  record.task = training.task();
+  if (record.task == TANDEM_TASK_CLASSES) return;
+  record.class_names = training.class_names();
+  if (record.task != TANDEM_TASK_VALUES) return;
+  if (record.target_scale.means.empty()) record.target_scale = measure_target_scale(training);
+  training.set_target_scale(record.target_scale);
+}
+
 void open_datasets(Registry& registry, TrainSetup& setup) {
   setup.training_data = open_dataset(registry, setup.net, setup.record, "", "train", TANDEM_TRAIN);
+  take_task(setup);
   // Both splits have the image size of the training data, even if validation images differ.
   setup.record.data = setup.training_data->shape();
   const std::string notes = setup.training_data->notes();
@@ -81,13 +100,25 @@ std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& n
       value = as_given_in(record.folder, value);
     }
   }
+  // Other data of the run are not looked at to find out what they have.
+  if (!record.class_names.empty() && declared.contains("task")) {
+    options.parameters["task"] = task_word(record.task);
+  }
   for (const NetInput& input : net.net_inputs(phase)) {
     // The loader makes them.
     if (input.name == class_targets_input) continue;
     if (input.role != NetInput::Role::more) continue;
     options.more.push_back({input.name, input.shape, input.filler});
   }
-  return std::make_unique<Dataset>(registry, options);
+  auto dataset = std::make_unique<Dataset>(registry, options);
+  // A record without names is of a run that begins: it has the task of its training data.
+  if (split != "predict" && !record.class_names.empty() && dataset->task() != record.task) {
+    throw error("data '{}': its samples have {}, but the run has learned {} ({})", options.source,
+                task_text(dataset->task()), task_text(record.task),
+                fmt::join(record.class_names, ", "));
+  }
+  dataset->set_target_scale(record.target_scale);
+  return dataset;
 }
 
 std::string leave_out_undeclared(Registry& registry, const std::string& source, RunRecord& record) {

@@ -29,6 +29,9 @@ namespace tandem {
 [[nodiscard]] std::map<std::string, std::string> image_parameters(
     const TransformDefinition& transform);
 
+// The word of --task for a task (TANDEM_TASK_CLASSES, ...): labels, multilabel, regression.
+[[nodiscard]] const char* task_word(int64_t task);
+
 // Opens training and validation data as the record's options say.
 void open_datasets(Registry& registry, TrainSetup& setup);
 // The run's data: a data set's name, or a path that holds in any working folder.

@@ -19,8 +19,34 @@ void check_rate(TrainSetup& setup) {
   setup.note("the learning rate is 0 (--lr, base_lr): no weight will change");
 }
 
+// Several labels or numbers: those that are the same of all images.
+void check_values(TrainSetup& setup) {
+  const Dataset& training = *setup.training_data;
+  if (training.task() == TANDEM_TASK_CLASSES) return;
+  std::vector<float> first(size_t(training.class_count())), values(first.size());
+  std::vector<bool> differs(first.size(), false);
+  training.values(0, first.data());
+  for (int64_t i = 1; i < training.size(); ++i) {
+    training.values(i, values.data());
+    for (size_t k = 0; k < values.size(); ++k) differs[k] = differs[k] || values[k] != first[k];
+  }
+  std::vector<std::string> equal;
+  for (size_t k = 0; k < differs.size(); ++k) {
+    if (!differs[k]) equal.push_back(fmt::format("{} {:g}", setup.record.class_names[k], first[k]));
+  }
+  if (equal.empty()) return;
+  const std::string what = fmt::format(
+      "data '{}': all {} training images have the same {} ({})", setup.record.options.data,
+      training.size(), task_text(training.task()), fmt::join(equal, ", "));
+  if (equal.size() == differs.size()) {
+    throw error("{}: there is nothing to tell apart; give images with different ones", what);
+  }
+  setup.note("{}: nothing about these can be learned", what);
+}
+
 // Which classes the training images are of; empty: the data set cannot tell.
 std::vector<int64_t> counts_of_classes(const Dataset& training) {
+  if (training.task() != TANDEM_TASK_CLASSES) return {};
   std::vector<int64_t> counts(size_t(training.class_count()));
   for (int64_t i = 0; i < training.size(); ++i) {
     const std::optional<int64_t> label = training.label(i);
@@ -107,6 +133,7 @@ void check_net(const Registry& registry, TrainSetup& setup) {
 void require_learning(const Registry& registry, TrainSetup& setup) {
   check_net(registry, setup);
   check_rate(setup);
+  check_values(setup);
   if (!has_classes(setup.net)) return;
   const std::vector<int64_t> counts = counts_of_classes(*setup.training_data);
   check_labels(counts, setup);

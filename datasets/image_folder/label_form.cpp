@@ -1,0 +1,493 @@
+#include "datasets/image_folder/label_form.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "datasets/picture/names.h"
+#include "plugins/sdk.h"
+
+namespace tandem::image_folder {
+namespace {
+
+using picture::beginning_of;
+using picture::did_you_mean;
+using picture::list_of;
+using picture::lower_case;
+using Kind = LabelForm::Kind;
+
+constexpr int64_t max_class = 1'000'000;
+constexpr double absent = -2;
+
+template <class... Parts>
+sdk::Refusal wrong(const ListFile& list, const ListEntry& entry, const Parts&... parts) {
+  return sdk::invalid(list.file, ":", entry.line, ": ", parts...);
+}
+
+// "column 'age'", or "the label" of a list without headings and with one column.
+std::string title_of(const ListFile& list, size_t column) {
+  if (!list.columns[column].empty()) return sdk::text("column '", list.columns[column], "'");
+  if (list.columns.size() == 1) return "the label";
+  return sdk::text("value ", column + 1, " of the line");
+}
+
+bool is_missing(const std::string& text) {
+  static constexpr std::string_view words[] = {"", "nan", "na", "n/a", "null", "none", "?"};
+  return std::find(std::begin(words), std::end(words), lower_case(text)) != std::end(words);
+}
+
+// 0 or 1; -1 as CelebA writes 0; else `absent`.
+double binary_of(const std::string& text) {
+  static const std::map<std::string, double> words{
+      {"0", 0},     {"1", 1},     {"0.0", 0},  {"1.0", 1}, {"-1", -1},
+      {"-1.0", -1}, {"false", 0}, {"true", 1}, {"no", 0},  {"yes", 1},
+      {"n", 0},     {"y", 1},     {"f", 0},    {"t", 1},   {"+1", 1}};
+  const auto found = words.find(lower_case(text));
+  return found == words.end() ? absent : found->second;
+}
+
+// What the texts of one column have in common.
+struct Survey {
+  bool is_binary = true, is_number = true, is_whole = true;
+  bool has_negative = false, has_zero = false, has_minus_one = false;
+  int64_t missing = 0;
+  std::set<std::string> distinct;
+
+  void add(const std::string& text) {
+    if (is_missing(text)) {
+      ++missing;
+      return;
+    }
+    distinct.insert(text);
+    const double binary = binary_of(text);
+    is_binary = is_binary && binary != absent;
+    has_zero = has_zero || binary == 0;
+    has_minus_one = has_minus_one || binary == -1;
+    double value = 0;
+    is_number = is_number && read_number(text, &value);
+    is_whole = is_whole && is_number && value == std::floor(value) &&
+               text.find_first_of(".eE") == std::string::npos;
+    has_negative = has_negative || value < 0;
+  }
+  // Of 0 and 1, or of -1 and 1.
+  [[nodiscard]] bool has_two_values() const { return is_binary && !(has_zero && has_minus_one); }
+};
+
+// Words that are tags of their own in several values: fewer of them than values.
+std::vector<std::string> split_at(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  if (separator == '\0') {
+    if (!text.empty()) parts.push_back(text);
+    return parts;
+  }
+  std::string inner = text;
+  if (separator == '[') {
+    inner = text.substr(1, text.size() - 2);
+    std::erase_if(inner, [](char c) { return c == '\'' || c == '"'; });
+    separator = ',';
+  }
+  for (size_t at = 0; at <= inner.size();) {
+    const size_t end = std::min(inner.find(separator, at), inner.size());
+    std::string part = inner.substr(at, end - at);
+    const size_t begin = part.find_first_not_of(' ');
+    part = begin == std::string::npos ? ""
+                                      : part.substr(begin, part.find_last_not_of(' ') - begin + 1);
+    if (!part.empty() && std::find(parts.begin(), parts.end(), part) == parts.end()) {
+      parts.push_back(part);
+    }
+    at = end + 1;
+  }
+  return parts;
+}
+
+class FormFinder {
+ public:
+  FormFinder(const FormRequest& request, ListFile& list) : request_(request), list_(list) {}
+
+  LabelForm find() {
+    survey();
+    if (list_.columns.size() == 1) {
+      find_of_one_column();
+    } else {
+      find_of_columns();
+    }
+    form_.notes.insert(form_.notes.begin(), list_.notes.begin(), list_.notes.end());
+    if (form_.kind == Kind::one_class) return std::move(form_);
+    settle_missing();
+    if (form_.kind == Kind::tags) {
+      name_tags();
+    } else {
+      name_columns();
+    }
+    if (form_.kind == Kind::one_hot) require_one_hot();
+    return std::move(form_);
+  }
+
+ private:
+  void survey() {
+    surveys_.resize(list_.columns.size());
+    for (const ListEntry& entry : list_.entries) {
+      for (size_t i = 0; i < surveys_.size(); ++i) surveys_[i].add(entry.labels[i]);
+    }
+  }
+  [[nodiscard]] bool is_task(const char* name) const { return request_.task == name; }
+  template <class Condition>
+  [[nodiscard]] bool all(const Condition& condition) const {
+    return std::all_of(surveys_.begin(), surveys_.end(), condition);
+  }
+  template <class... Parts>
+  void note(const Parts&... parts) {
+    if (is_task("auto")) form_.notes.push_back(sdk::text(parts...));
+  }
+
+  void find_of_one_column() {
+    const Survey& only = surveys_[0];
+    const std::string title = title_of(list_, 0);
+    if (is_task("labels")) return;
+    if (is_task("regression")) {
+      form_.kind = Kind::numbers;
+    } else if (is_task("multilabel")) {
+      const bool is_label = only.has_two_values() && !list_.columns[0].empty();
+      form_.kind = is_label ? Kind::columns : Kind::tags;
+      if (!is_label) form_.separator = separator(true);
+    } else if (only.is_number && !only.distinct.empty()) {
+      if (!are_values(only)) return;
+      form_.kind = Kind::numbers;
+      note(title, " has numbers",
+           only.is_whole ? sdk::text(", ", only.distinct.size(), " different ones") : std::string(),
+           ": a value to predict, not classes (--task labels takes them as classes)");
+    } else {
+      form_.separator = separator(false);
+      if (form_.separator == '\0') return;
+      form_.kind = Kind::tags;
+      note(title, " names several labels of an image, with '",
+           form_.separator == '[' ? ',' : form_.separator,
+           "' between them (--task labels takes each value as one class)");
+    }
+  }
+
+  // Few whole numbers are classes. Many are so in a list of Caffe's, and where the column is called
+  // so and each occurs often enough to be learned.
+  [[nodiscard]] bool are_values(const Survey& only) const {
+    if (!only.is_whole) return true;
+    if (list_.numbered) return false;
+    if (only.has_negative) return !only.has_two_values();
+    constexpr size_t few = 20, images_of_value = 5;
+    if (only.distinct.size() <= few) return false;
+    static constexpr std::string_view of_classes[] = {"label", "class", "category", "target", "id",
+                                                      "type",  "code",  "species",  "breed"};
+    const std::string heading = lower_case(list_.columns[0]);
+    const bool is_class = heading.empty() ||
+                          std::any_of(std::begin(of_classes), std::end(of_classes),
+                                      [&](std::string_view one) { return heading.ends_with(one); });
+    return !is_class || list_.entries.size() < images_of_value * only.distinct.size();
+  }
+
+  // What stands between the names of labels; '\0': each value is one name.
+  [[nodiscard]] char separator(bool is_forced) const {
+    const std::set<std::string>& values = surveys_[0].distinct;
+    const auto any = [&](const auto& condition) {
+      return std::any_of(values.begin(), values.end(), condition);
+    };
+    const auto splits = [&](char one) {
+      return any([&](const std::string& value) { return split_at(value, one).size() > 1; });
+    };
+    const bool are_lists =
+        !values.empty() && std::all_of(values.begin(), values.end(), [](const std::string& value) {
+          return value.size() > 1 && value.front() == '[' && value.back() == ']';
+        });
+    if (are_lists) return '[';
+    for (const char one : {'|', ';'}) {
+      if (splits(one)) return one;
+    }
+    const std::string heading = lower_case(list_.columns[0]);
+    const bool is_plural = heading.ends_with("s") && heading != "class";
+    if (splits(',') && (is_forced || is_plural || recombines(values, ','))) return ',';
+    if (splits(' ') && (is_forced || is_plural)) return ' ';
+    return '\0';
+  }
+
+  // Whether parts of the values are fewer than the values: each is in several of them. The parts of
+  // names such as "tench, Tinca tinca" are more.
+  [[nodiscard]] static bool recombines(const std::set<std::string>& values, char one) {
+    std::set<std::string> parts;
+    for (const std::string& value : values) {
+      for (const std::string& part : split_at(value, one)) parts.insert(part);
+    }
+    return parts.size() < values.size();
+  }
+
+  void find_of_columns() {
+    const bool are_binary = all([](const Survey& one) { return one.has_two_values(); });
+    const bool are_numbers = all([](const Survey& one) { return one.is_number; });
+    if (is_task("regression")) {
+      form_.kind = Kind::numbers;
+    } else if (is_task("multilabel") || is_task("labels")) {
+      form_.kind = is_task("labels") ? Kind::one_hot : Kind::columns;
+    } else if (are_binary) {
+      const bool is_one_hot = is_exclusive();
+      form_.kind = is_one_hot ? Kind::one_hot : Kind::columns;
+      note(list_.columns.size(), " columns of 0 and 1: ",
+           is_one_hot
+               ? "exactly one is 1 in each line, so they are classes (--task multilabel takes "
+                 "them as independent labels)"
+               : "several labels of an image");
+    } else if (are_numbers && !has_uncertain()) {
+      form_.kind = Kind::numbers;
+      note(list_.columns.size(), " columns of numbers: values to predict");
+    } else {
+      refuse_mixture();
+    }
+  }
+
+  [[nodiscard]] bool is_exclusive() const {
+    return std::all_of(list_.entries.begin(), list_.entries.end(), [](const ListEntry& entry) {
+      return std::count_if(entry.labels.begin(), entry.labels.end(),
+                           [](const std::string& text) { return binary_of(text) == 1; }) == 1;
+    });
+  }
+  // Columns with 0, 1 and -1, as those of CheXpert.
+  [[nodiscard]] bool has_uncertain() const {
+    return all([](const Survey& one) { return one.is_binary; });
+  }
+
+  void refuse_mixture() const {
+    std::vector<std::string> odd;
+    for (size_t i = 0; i < surveys_.size(); ++i) {
+      const Survey& one = surveys_[i];
+      if (one.is_binary ? one.has_two_values() : one.is_number && has_uncertain()) continue;
+      odd.push_back(list_.columns[i].empty() ? title_of(list_, i) : list_.columns[i]);
+    }
+    if (has_uncertain()) {
+      throw sdk::invalid("list '", list_.file, "': ", list_of(odd), " ha",
+                         odd.size() > 1 ? "ve" : "s",
+                         " 0, 1 and -1: a label is 0 or 1 (or -1 or 1); write what -1 is to be, or "
+                         "--task regression takes them as numbers");
+    }
+    throw sdk::invalid("list '", list_.file, "' has ", list_.columns.size(),
+                       " columns besides the path, which are neither all 0 and 1 nor all numbers (",
+                       list_of(odd),
+                       "): the data option labels=COLUMN,COLUMN names those to learn");
+  }
+
+  // Of tags no text is no label.
+  void settle_missing() {
+    if (form_.kind == Kind::tags) return;
+    const auto lacks = [](const ListEntry& entry) {
+      return std::any_of(entry.labels.begin(), entry.labels.end(), is_missing);
+    };
+    const auto first = std::find_if(list_.entries.begin(), list_.entries.end(), lacks);
+    if (first == list_.entries.end()) return;
+    const auto column =
+        static_cast<size_t>(std::find_if(first->labels.begin(), first->labels.end(), is_missing) -
+                            first->labels.begin());
+    const auto count = std::count_if(list_.entries.begin(), list_.entries.end(), lacks);
+    if (request_.missing == "zero" && form_.kind != Kind::numbers) {
+      for (ListEntry& entry : list_.entries) {
+        for (std::string& text : entry.labels) {
+          if (is_missing(text)) text = "0";
+        }
+      }
+      form_.notes.push_back(sdk::text(count, " lines of '", list_.file,
+                                      "' lack a label, which counts as 0 (missing=zero)"));
+      return;
+    }
+    if (request_.missing != "skip") {
+      throw wrong(list_, *first, title_of(list_, column), " has no value ('", first->labels[column],
+                  "'; ", count, " of ", list_.entries.size(),
+                  " lines lack one): the data option missing=skip leaves such images out",
+                  form_.kind == Kind::numbers ? "" : ", and missing=zero takes it for 0");
+    }
+    std::erase_if(list_.entries, lacks);
+    form_.notes.push_back(sdk::text(count, " lines of '", list_.file,
+                                    "' lack a value and are left out (missing=skip)"));
+    if (list_.entries.empty()) {
+      throw sdk::invalid("list '", list_.file, "': every line lacks a value");
+    }
+  }
+
+  void name_tags() {
+    form_.names = request_.model_names;
+    int64_t without = 0;
+    std::set<std::string> distinct;
+    for (const ListEntry& entry : list_.entries) {
+      const std::vector<std::string> tags = tags_of(form_, entry);
+      without += tags.empty() ? 1 : 0;
+      distinct.insert(tags.begin(), tags.end());
+    }
+    if (without > 0) {
+      form_.notes.push_back(sdk::text(without, " of ", list_.entries.size(), " images of '",
+                                      list_.file, "' have no label"));
+    }
+    if (!form_.names.empty()) return;
+    form_.names.assign(distinct.begin(), distinct.end());
+    std::sort(form_.names.begin(), form_.names.end(), natural_less);
+    if (form_.names.empty()) throw sdk::invalid("list '", list_.file, "': no image has a label");
+  }
+
+  void name_columns() {
+    const bool has_headings = !list_.columns[0].empty();
+    const std::vector<std::string>& known =
+        request_.model_names.empty() ? request_.written_names : request_.model_names;
+    const size_t count = list_.columns.size();
+    if (!known.empty() && !has_headings && known.size() != count) {
+      throw sdk::invalid("list '", list_.file, "' has ", count,
+                         " values on each line, but there are ", known.size(),
+                         " names: ", list_of(known));
+    }
+    form_.names = known;
+    if (!known.empty() && has_headings) {
+      for (const std::string& name : known) {
+        if (std::count(list_.columns.begin(), list_.columns.end(), name) == 1) continue;
+        throw sdk::invalid("list '", list_.file, "' has no column '", name, "'",
+                           did_you_mean(name, list_.columns), ", which the model has; it has ",
+                           list_of(list_.columns));
+      }
+    }
+    if (!known.empty()) return;
+    form_.names = list_.columns;
+    for (size_t i = 0; i < count; ++i) {
+      std::string& name = form_.names[i];
+      if (name.empty()) name = count == 1 ? "value" : std::to_string(i);
+      if (std::count(form_.names.begin(), form_.names.begin() + static_cast<ptrdiff_t>(i), name)) {
+        throw sdk::invalid("list '", list_.file, "' has two columns '", name, "'");
+      }
+      if (name.size() <= longest_class_name) continue;
+      throw sdk::invalid("list '", list_.file, "': a column's heading has ", name.size(),
+                         " bytes; a name has at most ", longest_class_name);
+    }
+  }
+
+  void require_one_hot() const {
+    for (const ListEntry& entry : list_.entries) (void)class_of(form_, list_, entry);
+  }
+
+  static std::vector<std::string> tags_of(const LabelForm& form, const ListEntry& entry) {
+    const std::string& text = entry.labels[0];
+    const bool has_brackets = text.size() > 1 && text.front() == '[' && text.back() == ']';
+    if (form.separator == '[' && !has_brackets) return split_at(text, ',');
+    return split_at(text, form.separator);
+  }
+  friend std::vector<float> image_folder::targets_of(const LabelForm&, const ListFile&,
+                                                     const ListEntry&);
+
+  const FormRequest& request_;
+  ListFile& list_;
+  std::vector<Survey> surveys_;
+  LabelForm form_;
+};
+
+// The column of the form's name `i`: by its heading.
+size_t column_of(const LabelForm& form, const ListFile& list, size_t i) {
+  if (list.columns[0].empty()) return i;
+  const auto found = std::find(list.columns.begin(), list.columns.end(), form.names[i]);
+  return static_cast<size_t>(found - list.columns.begin());
+}
+
+float label_value(const ListFile& list, const ListEntry& entry, size_t column) {
+  const double value = binary_of(entry.labels[column]);
+  if (value != absent) return value == 1 ? 1.0F : 0.0F;
+  throw wrong(list, entry, title_of(list, column), " has '", beginning_of(entry.labels[column]),
+              "'; a label is 0 or 1 (or -1 or 1, false or true, no or yes)");
+}
+
+void require_name(const ListFile& list, const ListEntry& entry, const std::string& name,
+                  const char* what) {
+  if (name.empty()) throw wrong(list, entry, "names no class");
+  if (name.size() > longest_class_name) {
+    throw wrong(list, entry, "names a ", what, " by ", name.size(), " bytes; a name has at most ",
+                longest_class_name);
+  }
+}
+
+std::string number_of_class(const ListFile& list, const ListEntry& entry) {
+  const std::string& text = entry.labels[0];
+  const bool is_digits = text.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_digits || text.size() > 18) {
+    throw wrong(list, entry, "the class '", beginning_of(text),
+                "' must be a number from 0 on (a list with class names is CSV: path,label; --task "
+                "regression takes numbers as values)");
+  }
+  const int64_t number = std::stoll(text);
+  if (number > max_class) {
+    throw wrong(list, entry, "the class number ", number, " is absurd; at most ", max_class,
+                " (--task regression takes numbers as values)");
+  }
+  return std::to_string(number);
+}
+
+}  // namespace
+
+int64_t LabelForm::task() const {
+  switch (kind) {
+    case Kind::columns:
+    case Kind::tags:
+      return TANDEM_TASK_LABELS;
+    case Kind::numbers:
+      return TANDEM_TASK_VALUES;
+    case Kind::one_class:
+    case Kind::one_hot:
+      break;
+  }
+  return TANDEM_TASK_CLASSES;
+}
+
+LabelForm find_form(const FormRequest& request, ListFile& list) {
+  return FormFinder(request, list).find();
+}
+
+std::string class_of(const LabelForm& form, const ListFile& list, const ListEntry& entry) {
+  if (form.kind == Kind::one_class) {
+    if (list.numbered) return number_of_class(list, entry);
+    require_name(list, entry, entry.labels[0], "class");
+    return entry.labels[0];
+  }
+  std::string name;
+  for (size_t i = 0; i < form.names.size(); ++i) {
+    if (label_value(list, entry, column_of(form, list, i)) == 0) continue;
+    if (!name.empty()) {
+      throw wrong(list, entry, "has 1 in '", name, "' and '", form.names[i],
+                  "': one of the columns is the class (--task multilabel takes several)");
+    }
+    name = form.names[i];
+  }
+  if (name.empty()) {
+    throw wrong(list, entry,
+                "has no 1: one of the columns is the class (--task multilabel takes "
+                "none, too)");
+  }
+  return name;
+}
+
+std::vector<float> targets_of(const LabelForm& form, const ListFile& list, const ListEntry& entry) {
+  std::vector<float> values(form.names.size(), 0.0F);
+  if (form.kind == Kind::tags) {
+    for (const std::string& tag : FormFinder::tags_of(form, entry)) {
+      require_name(list, entry, tag, "label");
+      const auto found = std::find(form.names.begin(), form.names.end(), tag);
+      if (found == form.names.end()) {
+        throw wrong(list, entry, "label '", tag, "' is unknown to training",
+                    did_you_mean(tag, form.names), "; known labels: ", list_of(form.names));
+      }
+      values[static_cast<size_t>(found - form.names.begin())] = 1;
+    }
+    return values;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t column = column_of(form, list, i);
+    if (form.kind == Kind::columns) {
+      values[i] = label_value(list, entry, column);
+      continue;
+    }
+    double number = 0;
+    const bool is_number = read_number(entry.labels[column], &number);
+    values[i] = static_cast<float>(number);
+    if (is_number && std::isfinite(values[i])) continue;
+    throw wrong(list, entry, title_of(list, column), " has '", beginning_of(entry.labels[column]),
+                "', which is no number");
+  }
+  return values;
+}
+
+}  // namespace tandem::image_folder

@@ -1,0 +1,53 @@
+// What the label columns of a list hold: a class of each image, several labels, or numbers. It is
+// found in the training list, unless it is known, and read from every list alike. Every mistake is
+// a Refusal (TANDEM_INVALID) with its file and line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "datasets/image_folder/list_file.h"
+#include "plugins/abi.h"
+
+namespace tandem::image_folder {
+
+constexpr size_t longest_class_name = 1000;  // bytes; messages contain it
+
+struct LabelForm {
+  enum class Kind {
+    one_class,  // a class's name or number
+    one_hot,    // a column for each class, of which one is 1
+    columns,    // a column of 0 and 1 for each label
+    tags,       // names of labels in one column
+    numbers
+  };
+  Kind kind = Kind::one_class;
+  // Between tags; '[': as a list of Python's is written; '\0': each is one.
+  char separator = '\0';
+  // Of columns, numbers and tags; of classes those of one_hot.
+  std::vector<std::string> names;
+  std::vector<std::string> notes;  // what was taken for what
+
+  [[nodiscard]] int64_t task() const;  // TANDEM_TASK_CLASSES, ...
+};
+
+struct FormRequest {
+  std::string task = "auto";               // or labels, multilabel, regression
+  std::string missing = "refuse";          // a missing value; or skip its line, zero (of labels)
+  std::vector<std::string> model_names;    // of an existing model; its labels and numbers are found
+                                           // by them
+  std::vector<std::string> written_names;  // of a file of names, for lists without a heading
+};
+
+// Removes the entries without a value where they are to be skipped.
+[[nodiscard]] LabelForm find_form(const FormRequest& request, ListFile& list);
+
+// The class of an entry: its name, or its number in a list of Caffe's.
+[[nodiscard]] std::string class_of(const LabelForm& form, const ListFile& list,
+                                   const ListEntry& entry);
+// Values of the names of a form that has several labels or numbers.
+[[nodiscard]] std::vector<float> targets_of(const LabelForm& form, const ListFile& list,
+                                            const ListEntry& entry);
+
+}  // namespace tandem::image_folder
