@@ -4,7 +4,6 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/model/file/learning_rate.h"
 #include "core/run/training_run.h"
 #include "core/session/diagnose.h"
 #include "core/session/evaluate.h"
@@ -204,7 +203,7 @@ Checkpoint TrainingRun::checkpoint_of(int64_t done) const {
       throw error("step {}: the weights '{}' are not finite after the update, {}", done,
                   weight.name,
                   advice_after_not_finite(phase_.net, weight.kind == TANDEM_TRAINED,
-                                          learning_rate(setup_.solver, done - 1), last_good_run()));
+                                          setup_.solver.base_rate, last_good_run()));
     }
   }
   return checkpoint;

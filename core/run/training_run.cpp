@@ -6,6 +6,7 @@
 #include "core/base/running_note.h"
 #include "core/model/file/adapted.h"
 #include "core/model/file/learning_rate.h"
+#include "core/model/file/models.h"
 #include "core/model/file/solver_definition.h"
 #include "core/model/passes/results.h"
 #include "core/ranks/agreement.h"
@@ -254,13 +255,14 @@ void TrainingRun::stop_not_finite(const Pending& done, double loss) {
   }
   if (where.empty()) where = "the loss alone";
   const bool weights = where.starts_with("the weights");
-  throw error("step {}: the loss is not finite ({}); the first value that is not: {}. {} {}",
-              done.step + 1, loss, where,
-              weights ? "An earlier update made them so; this step's update was left out,"
-                      : "The update was left out",
-              advice_after_not_finite(phase_.net, weights,
-                                      done.step > 0 ? std::optional(done.rate) : std::nullopt,
-                                      last_good_run()));
+  throw error(
+      "step {}: the loss is not finite ({}); the first value that is not: {}. {} {}", done.step + 1,
+      loss, where,
+      weights ? "An earlier update made them so; this step's update was left out,"
+              : "The update was left out",
+      advice_after_not_finite(phase_.net, weights,
+                              done.step > 0 ? std::optional(setup_.solver.base_rate) : std::nullopt,
+                              last_good_run()));
 }
 
 std::string TrainingRun::last_good_run() const {
@@ -300,7 +302,9 @@ void TrainingRun::list_bad_samples() {
                   bad_.begin()->first, bad_.begin()->second));
 }
 
+// The extents of a built-in model's layers are not the user's.
 void TrainingRun::note_slow_layers() {
+  if (is_model_name(chosen_.net)) return;
   for (const std::string& line : timeline_->take_slow_passes()) {
     recorder_.on_message("advice: " + line);
   }
