@@ -87,6 +87,7 @@ const Block blocks[] = {
      "local_size: 1; alpha: 1; beta: 1; norm_region: WITHIN_CHANNEL; k: 1; engine: CAFFE"},
     {"MemoryData", "memory_data_param", "batch_size: 1; channels: 1; height: 1; width: 1"},
     {"MVN", "mvn_param", "normalize_variance: true; across_channels: true; eps: 1"},
+    {"Permute", "permute_param", "order: 0"},
     {"Pooling", "pooling_param",
      "pool: AVE; pad: 1; pad_h: 1; pad_w: 1; kernel_size: 1; kernel_h: 1; kernel_w: 1; stride: 1; "
      "stride_h: 1; stride_w: 1; engine: CAFFE; global_pooling: true; round_mode: FLOOR; "
