@@ -81,7 +81,7 @@ struct Loader::State {
 
   void start() {
     int count = options.threads;
-    if (count == 0) count = std::max(1, processor_count() / 2);
+    if (count == 0) count = std::max(2, processor_count() / 2);
     for (int i = 0; i < count; ++i) threads.emplace_back([this, i] { work(i); });
   }
 

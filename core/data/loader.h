@@ -34,7 +34,7 @@ struct LoaderOptions {
   bool shuffle = true;
   uint64_t seed = 1;
   int slots = ring_slots;
-  int threads = 0;                       // 0: one for every two cores, at least 1
+  int threads = 0;                       // 0: one for every two cores, at least 2
   double bad_share_limit = 0.05;         // see BadSamples; 1 for evaluation
   bool balanced = false;                 // see SampleOrder; needs shuffle
   TargetOptions targets;                 // wanted: the last input is a weight for each class

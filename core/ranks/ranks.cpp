@@ -278,7 +278,7 @@ void require_messages_from(const Registry& registry, const std::string& devices)
 
 int decode_threads_of(const Communicator* ranks, int given) {
   const int processors = ranks == nullptr ? 0 : ranks->hosts().processors;
-  return given > 0 || processors == 0 ? given : std::max(1, processors / 2);
+  return given > 0 || processors == 0 ? given : std::max(2, processors / 2);
 }
 
 std::string core_limits(const Communicator* ranks) {

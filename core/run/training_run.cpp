@@ -51,6 +51,7 @@ LoaderOptions TrainingRun::loading() const {
   loading.first_batch = first_ * micro_batches_;
   loading.seed = *chosen_.seed;
   loading.threads = decode_threads_of(ranks_, chosen_.decode_threads);
+  loading.slots = chosen_.prefetch;
   loading.balanced = chosen_.balance;
   loading.targets = target_options(setup_);
   loading.pixels = phase_.pixels;

@@ -258,6 +258,9 @@ void Session::make_kernels(Phase& phase) {
 
 void Session::reserve(Phase& phase) {
   phase.memory = plan_memory(phase.plan);
+  if (&phase == &training_) {
+    phase.memory.prefetched_bytes = phase.memory.prefetched_bytes / ring_slots * options_.prefetch;
+  }
   runtime_->reserve(phase.plan, phase.memory, options_.batch);
 }
 

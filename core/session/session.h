@@ -48,6 +48,7 @@ struct SessionOptions {
   // links; the Session's own options then have that topology.
   bool finds_links = true;
   bool recomputes = false;  // activations of training, as core/schedule/plan/recompute.h says
+  int prefetch = ring_slots;  // batches in memory of the loader that feeds the training
   bool training = true;     // false: only the testing plan
   bool testing = true;
   // In virtual time a large plan gets no executor and no waits: measure() takes its step from

@@ -26,7 +26,7 @@ int64_t TrainingTimeline::end() const {
 
 void TrainingTimeline::ask(LoaderOptions* loading) const {
   loading->timed_from = begin_;
-  loading->timed_count = traced_batches + ring_slots;
+  loading->timed_count = traced_batches + loading->slots;
 }
 
 void TrainingTimeline::compare_clocks() {

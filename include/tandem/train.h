@@ -55,6 +55,7 @@ struct TrainOptions {
   int64_t display = 0;   // steps between lines of the log and the metrics; 0: the solver's, else 20
   int64_t snapshot = 0;  // steps between extra checkpoints; 0: the solver's
   int decode_threads = 0;        // 0: by the number of cores
+  int prefetch = 3;              // batches in memory, each read while others are used
   bool balance = false;          // draw every class equally often
   double mixup = 0, cutmix = 0;  // 0: neither
   std::string class_weights;     // balanced, numbers, or a file; "": all alike

@@ -250,6 +250,9 @@ void add_less_usual_options(Command& command, TrainArguments& a) {
       {"--bad-limit PERCENT", &a.bad_percent,
        "End when more than this share of the images is damaged", show_default},
       decode_threads_option(o.decode_threads),
+      {"--prefetch N", &o.prefetch,
+       "Batches in memory: a slow read may take as long as the steps of all but one (default: 3)",
+       in_range(1)},
       pixels_option(o.pixels,
                     "bytes where the devices have memory of their own and the data have bytes, "
                     "else floats; with --resume the run's"),

@@ -88,6 +88,7 @@ void for_each_option(Options& o, const Take& take) {
   take("display", o.display);
   take("snapshot", o.snapshot);
   take("decode_threads", o.decode_threads);
+  take("prefetch", o.prefetch);
   take("balance", o.balance);
   take("mixup", o.mixup);
   take("cutmix", o.cutmix);

@@ -130,6 +130,7 @@ void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
     if (gives(options, field, name)) chosen.*field = options.*field;
   };
   take(&TrainOptions::decode_threads, "--decode-threads");
+  take(&TrainOptions::prefetch, "--prefetch");
   take(&TrainOptions::bad_share_limit, "--bad-limit");  // --strict is another than the default
   if (options.steps > 0 || options.epochs > 0) {
     chosen.steps = options.steps;

@@ -42,6 +42,7 @@ SessionOptions plain_options(const TrainSetup& setup) {
   options.finds_links = setup.finds_links;
   options.tuning = {chosen.tune, setup.record.algorithms};
   options.recomputes = chosen.recompute.value_or(false);
+  options.prefetch = chosen.prefetch;
   options.batch = chosen.batch;
   options.data = setup.record.data;
   options.testing = setup.validation_data != nullptr;
