@@ -352,7 +352,7 @@ void add_net(CommandLine& line) {
 
 void add_models(CommandLine& line) {
   Command& command =
-      line.add("models", "List the built-in models: image size, weights, work, memory, speed");
+      line.add("models", "List the models: image size, weights, work, memory, speed");
   ModelsArguments& a = command.runs(run_models);
   command.add({
       {"--image-size N", &a.image_size, "Height and width of the images (default: the model's)",
