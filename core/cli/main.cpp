@@ -33,7 +33,7 @@ int run(int argc, char** argv) {
 // One line, however long the names in it. stderr may be closed, too; that is no reason to abort.
 void report(const std::string& message) {
   const std::string text = tandem::cli::printable(tandem::shortened_message(message));
-  std::fputs(("tandem: " + text + "\n").c_str(), stderr);
+  tandem::cli::say(stderr, "tandem: {}\n", text);
 }
 
 }  // namespace
@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   // A run goes on when the reader of its output ends (`| head`).
   std::signal(SIGPIPE, SIG_IGN);
   tandem::report_crashes("tandem");
+  tandem::report_missing_modules(&report);
   int code = 1;
   try {
     const std::string note = tandem::drop_bad_thread_count();

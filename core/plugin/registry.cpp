@@ -1,20 +1,34 @@
 #include "core/plugin/registry.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <system_error>
 
 #include "core/base/files/files.h"
 #include "core/base/running_note.h"
 #include "core/base/text/strings.h"
+#include "core/plugin/examine.h"
 #include "core/plugin/tables.h"
+#include "core/plugin/trial.h"
 #include "core/plugin/trust.h"
 
 namespace tandem {
+
+// The names of the modules without which Tandem is not complete, each ended by ';'
+// (CMakeLists.txt).
+extern const std::string_view own_modules;
 
 namespace {
 
 namespace fs = std::filesystem;
 using namespace kinds;
+
+bool is_own_folder(const fs::path& folder) {
+  const std::vector<fs::path> own = Registry::own_folders();
+  return std::any_of(own.begin(), own.end(),
+                     [&](const fs::path& one) { return resolved(one) == folder; });
+}
 
 template <class Map>
 std::vector<std::string> keys(const Map& map) {
@@ -74,14 +88,55 @@ Registry Registry::with_defaults() {
                              "TANDEM_PLUGIN_PATH names this folder, but there is no such folder");
   }
   for (const fs::path& folder : default_folders()) registry.scan(folder);
+  registry.report_missing();
   return registry;
 }
 
-void Registry::report_unloaded(const fs::path& path, const std::string& reason, bool shadowed) {
+// Of an installation; a program that links only the library may have none of them.
+void Registry::report_missing() {
+  std::set<std::string> known;
+  fs::path folder;
+  for (const ModuleReport& module : modules_) {
+    known.insert(module.path.stem().string());
+    if (module.built_in) folder = module.path.parent_path();
+  }
+  for (const auto& [stem, path] : deferred_) known.insert(stem);
+  if (folder.empty()) return;
+  for (const std::string& name : split(std::string(own_modules), ';')) {
+    if (name.empty() || known.contains(name)) continue;
+    report_unloaded(folder / (name + ".so"), "it is missing: install Tandem again", false, true);
+  }
+  std::vector<const ModuleReport*> lost;
+  for (const ModuleReport& module : modules_) {
+    if (module.built_in && !module.loaded && !module.shadowed) lost.push_back(&module);
+  }
+  if (lost.empty() || program_plugins().warn == nullptr) return;
+  program_plugins().warn(fmt::format(
+      "note: {} of Tandem's own modules {} not loaded, and results may differ from those with {}: "
+      "{}: {}{}",
+      lost.size(), lost.size() == 1 ? "is" : "are", lost.size() == 1 ? "it" : "them",
+      lost[0]->path.string(), lost[0]->reason,
+      lost.size() == 1 ? "" : "; 'tandem plugins' lists the others"));
+}
+
+void Registry::report_unloaded(const fs::path& path, const std::string& reason, bool shadowed,
+                               bool is_own) {
   ModuleReport& report = modules_.emplace_back();
   report.path = path;
   report.reason = reason;
   report.shadowed = shadowed;
+  report.built_in = is_own;
+}
+
+std::string Registry::why_not_safe(const fs::path& path, bool is_own) {
+  if (!PathStatus(path.string()).is_file()) return "";  // who opens it says so
+  try {
+    std::string reason = why_not_mappable(path);
+    if (!reason.empty() || is_own) return reason;
+    return why_it_ends_a_process(path, [&] { Registry().load_module(path, is_own); });
+  } catch (const Error& failure) {
+    return failure.what();
+  }
 }
 
 void Registry::scan(const fs::path& folder) {
@@ -89,6 +144,7 @@ void Registry::scan(const fs::path& folder) {
   for (const fs::path& entry : entries_of(folder)) {
     if (entry.extension() == ".so") files.push_back(resolved(folder) / entry.filename());
   }
+  const bool is_own = is_own_folder(resolved(folder));
   for (const fs::path& file : files) {
     const fs::path* earlier = nullptr;
     for (const ModuleReport& module : modules_) {
@@ -101,29 +157,37 @@ void Registry::scan(const fs::path& folder) {
       if (resolved(*earlier) == resolved(file)) continue;
       report_unloaded(file, "a module of the same file name comes first: " + earlier->string(),
                       true);
-    } else if (const std::string refusal = why_not_trusted(file); !refusal.empty()) {
-      report_unloaded(file, refusal);
+      continue;
+    }
+    std::string refusal = why_not_trusted(file, is_own);
+    if (refusal.empty()) refusal = why_not_safe(file, is_own);
+    if (!refusal.empty()) {
+      report_unloaded(file, refusal, false, is_own);
     } else if (const std::string stem = file.stem().string(); is_deferred(stem)) {
       deferred_[stem] = file;
     } else {
-      load(file);
+      load_module(file, is_own);
     }
   }
 }
 
 const ModuleReport& Registry::load(const fs::path& path) {
-  return load_module(path);
+  const fs::path file = absolute_path(path);
+  const bool is_own = is_own_folder(resolved(file.parent_path()));
+  const std::string refusal = why_not_safe(file, is_own);
+  if (refusal.empty()) return load_module(file, is_own);
+  report_unloaded(file, refusal, false, is_own);
+  return modules_.back();
 }
 
 const ModuleReport& Registry::load(tandem_plugin_entry_function entry) {
   return add({}, [&](ModuleReport& report) { return open_plugin(entry, "program", report); });
 }
 
-const ModuleReport& Registry::load_module(const fs::path& path) const {
+const ModuleReport& Registry::load_module(const fs::path& path, bool is_own) const {
   ModuleReport report;
-  report.path = absolute_path(path);
-  const fs::path folder = resolved(report.path.parent_path());
-  for (const fs::path& own : own_folders()) report.built_in |= resolved(own) == folder;
+  report.path = path;
+  report.built_in = is_own;
   return add(std::move(report), [](ModuleReport& r) { return open_module(r.path, r); });
 }
 
@@ -271,7 +335,7 @@ void Registry::load_deferred(const std::string& stem) const {
   if (found == deferred_.end()) return;
   const fs::path path = found->second;
   deferred_.erase(found);
-  load_module(path);
+  load_module(path, is_own_folder(path.parent_path()));
 }
 
 void Registry::load_deferred_with(const std::string& prefix) const {

@@ -30,6 +30,8 @@ namespace tandem {
 struct ProgramPlugins {
   std::vector<std::filesystem::path> folders;  // searched before the others
   std::vector<tandem_plugin_entry_function> entries;
+  // Gets a line where a module that Tandem ships is missing or does not load; null: nobody does.
+  void (*warn)(const std::string&) = nullptr;
 };
 [[nodiscard]] ProgramPlugins& program_plugins();
 
@@ -43,12 +45,15 @@ class Registry {
   [[nodiscard]] static std::vector<std::filesystem::path> own_folders();
 
   // Loads the program's own plugins (program_plugins()) and scans the default folders. A folder of
-  // TANDEM_PLUGIN_PATH that does not exist is reported like a module that does not load.
+  // TANDEM_PLUGIN_PATH that does not exist is reported like a module that does not load, and so is
+  // a module of Tandem's own that is missing.
   [[nodiscard]] static Registry with_defaults();
 
   // Loads every *.so of a folder that is not deferred, in order of file name; a missing folder is
   // no error. A file already known is ignored; one with the name of a file in an earlier folder is
-  // reported as shadowed.
+  // reported as shadowed. No file is loaded that others may have put there (trust.h), or whose
+  // tables are damaged (examine.h); one that is not Tandem's own loads in a child process first
+  // (trial.h).
   void scan(const std::filesystem::path& folder);
   // Loads one module. The report, also of a failure, is valid until the next load.
   const ModuleReport& load(const std::filesystem::path& path);
@@ -97,12 +102,15 @@ class Registry {
   template <class T, class Name = std::string>
   using Entries = std::map<Name, Entry<T>>;
 
-  const ModuleReport& load_module(const std::filesystem::path& path) const;
+  const ModuleReport& load_module(const std::filesystem::path& path, bool is_own) const;
+  // Why a module must not be loaded into this process; "": it may.
+  [[nodiscard]] static std::string why_not_safe(const std::filesystem::path& path, bool is_own);
+  void report_missing();
   const ModuleReport& add(ModuleReport report,
                           const std::function<const tandem_plugin*(ModuleReport&)>& open) const;
   void register_tables(const tandem_plugin& plugin, ModuleReport& report) const;
   void report_unloaded(const std::filesystem::path& path, const std::string& reason,
-                       bool shadowed = false);
+                       bool shadowed = false, bool is_own = false);
   // Load deferred modules whose file name, without ".so", is `stem`, or begins with `prefix`.
   void load_deferred(const std::string& stem) const;
   void load_deferred_with(const std::string& prefix) const;

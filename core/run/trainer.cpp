@@ -31,6 +31,10 @@ void record_choices(RunRecord& record, Session& session) {
   record.machine.topology =
       options.ranks == nullptr ? options.machine.topology : options.rank_topology;
   record.algorithms = options.tuning.choices;
+  record.layer_types.clear();
+  for (const Layer& layer : session.training().net.layers) {
+    record.layer_types.insert(layer.type->name);
+  }
   record.machine.threads = 0;
   for (int device = 0; device < session.machine().device_count(); ++device) {
     record.machine.threads += session.machine().device_info(device).threads;
@@ -207,20 +211,19 @@ std::string missing_report(const RunFolder& folder, int64_t step) {
                      is_there ? "older" : "missing", folder.path().string());
 }
 
-// Error if the run is complete.
+// Throws CompleteRun if there is no step left.
 void start_from(const Checkpoint& checkpoint, const TrainOptions& chosen, const RunFolder& folder,
-                TrainingRun& run, Observer& observer) {
+                TrainingRun& run) {
   run.start_from(checkpoint);
   run.complete_names(checkpoint);
   const auto due = checkpoint.metadata.find("test_due");
   const bool test_due = due != checkpoint.metadata.end() && due->second == "1";
   if (checkpoint.step >= chosen.steps && !test_due) {
-    throw error(
+    throw CompleteRun(fmt::format(
         "run '{}' is complete: it has done {} of {} steps; ask for more with --steps or --epochs{}",
         folder.path().string(), checkpoint.step, chosen.steps,
-        missing_report(folder, checkpoint.step));
+        missing_report(folder, checkpoint.step)));
   }
-  observer.on_message(fmt::format("resumed after step {}", checkpoint.step));
 }
 
 // The rate of some policies follows the length of the run, which a resumed run may change.
@@ -326,11 +329,12 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
                     first_step * chosen.batch * setup.solver.micro_batches_per_step /
                         setup.record.training_samples);
   write_text_file(folder->plan_file(), to_text(session.training().whole_plan()));
-  report_setup(setup, session, *folder, hosts, checkpoint.has_value(), recorder);
 
   TrainingRun run(registry, setup, &*folder, session, recorder);
+  if (checkpoint) start_from(*checkpoint, chosen, *folder, run);
+  report_setup(setup, session, *folder, hosts, checkpoint.has_value(), recorder);
   if (checkpoint) {
-    start_from(*checkpoint, chosen, *folder, run, recorder);
+    recorder.on_message(fmt::format("resumed after step {}", first_step));
     report_other_rate(setup, checkpoint->step, recorder);
   }
   if (ranks != nullptr) send_first_state(*ranks, checkpoint, setup);

@@ -22,6 +22,10 @@ void register_plugin(const tandem_plugin* (*entry)(const tandem_host*)) {
   program_plugins().entries.push_back(entry);
 }
 
+void report_missing_modules(void (*warn)(const std::string&)) {
+  program_plugins().warn = warn;
+}
+
 std::vector<PluginReport> plugins() {
   Registry registry = Registry::with_defaults();
   registry.load_all();

@@ -222,6 +222,7 @@ std::string to_json(const RunRecord& record) {
   tree["fingerprints"] = fingerprints_json(record.fingerprints);
   tree["data_shape"] = {record.data.c, record.data.h, record.data.w};
   tree["choices"] = {{"strategy", record.strategy}, {"algorithms", record.algorithms}};
+  tree["layer_types"] = record.layer_types;
   return tree.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
@@ -253,6 +254,9 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     record.data = {1, shape[0], shape[1], shape[2]};
     record.strategy = choices.get<std::string>("strategy");
     record.algorithms = choices.get<KernelChoices>("algorithms");
+    if (fields.find("layer_types") != nullptr) {
+      record.layer_types = fields.get<std::set<std::string>>("layer_types");
+    }
     return record;
   } catch (const JsonMistake& mistake) {
     throw error("file '{}' is not a run's record: {}", file, mistake.what());

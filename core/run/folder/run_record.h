@@ -38,6 +38,7 @@ struct RunRecord {
   std::set<std::string> given_options;
   std::string strategy;      // what `auto` chose, which is then the options' strategy; else ""
   KernelChoices algorithms;  // what kernels measured
+  std::set<std::string> layer_types;  // that the net is built of; empty: not known
 };
 
 // Whether `tandem import` made the run: it has weights, but no data and no steps.

@@ -64,6 +64,17 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
   refuse_another(&TrainOptions::average_decay, "--ema");
 }
 
+// Where a module is missing, the passes over the net may build it of other layers, which have other
+// bits.
+void require_layer_types(const Registry& registry, const RunRecord& record,
+                         const std::filesystem::path& run) {
+  try {
+    for (const std::string& type : record.layer_types) (void)registry.layer_type(type);
+  } catch (const Error& failure) {
+    throw error("run '{}' cannot go on as it was trained: {}", run.string(), failure.what());
+  }
+}
+
 // What the strategy was given or has chosen stays, unless it is given anew. On other devices, or
 // with another strategy, only what the user has given stays, as far as it fits. `auto` chooses
 // anew.
@@ -183,6 +194,7 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, cons
         folder.path().string());
   }
   refuse_changes(setup, options, folder.path());
+  require_layer_types(registry, setup.record, folder.path());
   const bool other_devices = std::max(1, options.ranks) != std::max(1, chosen.ranks) ||
                              (!options.devices.empty() && options.devices != chosen.devices);
   const bool same_devices = choose_devices_and_strategy(setup, options, other_devices);
