@@ -102,15 +102,16 @@ class Maker {
     setup.attributes = std::move(attributes);
     setup.output_count = outputs;
     setup.normaliser = float(shapes.empty() ? 1 : shapes[0].n);
+    add_weights(setup, shapes);
+    const int64_t classes = classes_of(setup, shapes);
     for (size_t i = 0; i < shapes.size(); ++i) {
       const Values kind = i < values.size()    ? values[i]
                           : is_label(type_, i) ? Values::labels
                                                : Values::normal;
-      setup.inputs.push_back(values_of(kind, shapes[i], shapes[0].c, unsigned(i) + 1));
+      setup.inputs.push_back(values_of(kind, shapes[i], classes, unsigned(i) + 1));
       const bool is_shape = input_role(type_, i) == TANDEM_INPUT_SHAPE;
       one.plain.push_back((kind == Values::normal || kind == Values::positive) && !is_shape);
     }
-    add_weights(setup, shapes);
     const LayerRun run(setup, registry_, device_);
     for (const Shape& shape : run.output_shapes()) {
       if (element_count(shape) < 1) throw error("an output would be empty");
@@ -124,6 +125,16 @@ class Maker {
   }
 
  private:
+  // Labels are below the channels of input 0. Where a layer has a row of weights for each class, as
+  // num_output says, they are below that, too.
+  static int64_t classes_of(const LayerSetup& setup, const std::vector<Shape>& shapes) {
+    int64_t classes = shapes.empty() ? 1 : shapes[0].c;
+    for (const PlainTensor& weight : setup.weights) {
+      if (weight.shape.n > 1) classes = std::min(classes, weight.shape.n);
+    }
+    return classes;
+  }
+
   void add_weights(LayerSetup& setup, const std::vector<Shape>& inputs) const {
     const Attributes attributes = attributes_of(type_, setup);
     std::vector<tandem_weight> weights;

@@ -211,14 +211,18 @@ class Child {
     }
   }
 
-  // The outcome of the first case that breaks the promise or gives a note; else that of all.
+  // The outcome of the first case that breaks the promise or gives figures; else the first note,
+  // or that of all.
   Outcome run(const Subject& subject, const Promise& promise) {
     Outcome result = not_applicable();
     for (const Case& one : subject.cases) {
       channel_.write("case", one.arguments);
       Outcome outcome = outcome_of(promise, subject, one);
-      if (outcome.verdict == Verdict::broken || outcome.verdict == Verdict::note) return outcome;
-      if (outcome.verdict == Verdict::kept) result = kept();
+      if (outcome.verdict == Verdict::broken || !outcome.figures.empty()) return outcome;
+      const bool is_first_note =
+          outcome.verdict == Verdict::note && result.verdict != Verdict::note;
+      const bool is_first = result.verdict == Verdict::not_applicable;
+      if (is_first_note || is_first) result = std::move(outcome);
     }
     return result;
   }
@@ -280,7 +284,8 @@ class Parent {
     died(hangs ? fmt::format("it did not return within {} seconds", options_.patience)
          : WIFSIGNALED(status)
              ? fmt::format("it crashed: {}", ::strsignal(WTERMSIG(status)))
-             : fmt::format("it ended the process with exit code {}", WEXITSTATUS(status)));
+             : fmt::format("it ended the process with exit code {}", WEXITSTATUS(status)),
+         hangs);
   }
 
   // False if the child is silent for too long.
@@ -352,13 +357,14 @@ class Parent {
   }
 
   // The rest of a type whose cases cannot even be made is left out.
-  void died(const std::string& how) {
+  void died(const std::string& how, bool hangs) {
     if (type_.empty()) throw error("the plugin cannot be checked: {}", how);
     const bool no_case = promise_.empty();
     if (no_case) promise_ = promises().front().name;
-    report(broken(case_.empty() ? how + " before the first case" : how));
+    const std::string rest = hangs ? "; the promises after this one are not tried" : "";
+    report(broken(how + (case_.empty() ? " before the first case" : "") + rest));
     const size_t each = promises().size();
-    next_ = no_case ? (next_ / each + 1) * each : next_ + 1;
+    next_ = no_case || hangs ? (next_ / each + 1) * each : next_ + 1;
   }
 
   const CheckOptions& options_;

@@ -149,7 +149,9 @@ tandem_status BackendDevice::run(int32_t threads, const Work& work) {
   const Rig& r = rig(threads);
   if (is_capturing_) return r.capture(work);
   const tandem_status status = r.submit(TANDEM_WORK_COMPUTE, work);
-  seconds_ += r.seconds();
+  const std::string reason = take_reason();
+  seconds_ += r.seconds();  // whose calls take a reason, too
+  host_table().explain(reason.c_str());
   return status;
 }
 

@@ -40,6 +40,13 @@ std::vector<PlainTensor> LayerRun::forward(const OtherParts& others) {
   return read(outputs_, outputs_of_binding_);
 }
 
+void LayerRun::take_outputs_of(const LayerRun& other) {
+  outputs_.clear();
+  for (const GuardedMemory& output : other.outputs_) {
+    outputs_.emplace_back(output.data(), output.bytes());
+  }
+}
+
 std::vector<float> LayerRun::forward_statistics() {
   run_statistics(kernel_.forward_statistics, {}, statistics_floats_.forward);
   return statistics();

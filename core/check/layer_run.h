@@ -45,6 +45,9 @@ class LayerRun : public LayerBinding {
   // The weights after the last pass: states change.
   [[nodiscard]] const std::vector<PlainTensor>& weights_after() const { return weights_after_; }
 
+  // In place of forward(): what it wrote for a layer of the same setup.
+  void take_outputs_of(const LayerRun& other);
+
   // After forward(). A label input's gradient is not wanted and is returned empty. With statistics:
   // as in forward(), those of the others are added.
   std::vector<PlainTensor> backward_data(const std::vector<PlainTensor>& output_gradients,

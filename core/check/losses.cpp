@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/check/passes.h"
+#include "core/plugin/layer_questions.h"
 
 namespace tandem::checker {
 
@@ -43,6 +44,37 @@ Outcome counts_samples(const Subject& subject, const Case& one) {
     }
   }
   return kept();
+}
+
+// One beyond the classes, none, and the first whole number that float32 does not have. A pass that
+// refuses one keeps the promise.
+Outcome keeps_labels_in_their_row(const Subject& subject, const Case& one) {
+  const int64_t n = one.rows();
+  const Results usual = results_of(subject, one.setup);
+  bool has_labels = false;
+  for (size_t input = 0; input < one.setup.inputs.size(); ++input) {
+    if (!is_label(subject.type, input) || one.setup.inputs[input].shape.n != n) continue;
+    has_labels = true;
+    const auto of_row = element_count(one.setup.inputs[input].shape) / n;
+    for (const float label : {float(one.setup.inputs[0].shape.c), -1.0F, 16777217.0F}) {
+      for (const int64_t row : {int64_t{0}, n - 1}) {
+        LayerSetup setup = one.setup;
+        setup.inputs[input].values[size_t(row * of_row)] = label;
+        Trial run(subject, setup);
+        run.tolerate_violations(false);
+        std::string wrong;
+        try {
+          wrong = other_rows(run.all_passes().input_gradients, usual.input_gradients,
+                             "the gradient of input", n, row);
+        } catch (const Violation& violation) {
+          wrong = violation.what();
+        } catch (const Error&) {  // it is refused
+        }
+        if (!wrong.empty()) return broken(fmt::format("label {} in row {}: {}", label, row, wrong));
+      }
+    }
+  }
+  return has_labels ? kept() : not_applicable();
 }
 
 Outcome scales_with_the_loss_weight(const Subject& subject, const Case& one) {

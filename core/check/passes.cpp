@@ -113,4 +113,20 @@ std::string differ(const Results& a, const Results& b, double tolerance) {
   return "";
 }
 
+std::string other_rows(const std::vector<PlainTensor>& a, const std::vector<PlainTensor>& b,
+                       const char* what, int64_t rows, int64_t changed) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].values.empty() || a[i].shape.n != rows) continue;
+    for (int64_t row = 0; row < rows; ++row) {
+      if (row == changed || difference(first_axis_of(a[i], row, row + 1).values,
+                                       first_axis_of(b[i], row, row + 1).values) <= 1e-6) {
+        continue;
+      }
+      return fmt::format("row {} of {} {} changes with row {} of the inputs", row, what, i,
+                         changed);
+    }
+  }
+  return "";
+}
+
 }  // namespace tandem::checker

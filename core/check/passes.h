@@ -62,6 +62,11 @@ void multiply(std::vector<PlainTensor>& tensors, float factor);
 [[nodiscard]] std::vector<PlainTensor> added(std::vector<PlainTensor> a,
                                              const std::vector<PlainTensor>& b);
 
+// How rows other than the changed one differ; "" if they do not.
+[[nodiscard]] std::string other_rows(const std::vector<PlainTensor>& a,
+                                     const std::vector<PlainTensor>& b, const char* what,
+                                     int64_t rows, int64_t changed);
+
 [[nodiscard]] bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 // max |a - b| / max |b|; 0 where both are NaN at the same places and else the same.
 [[nodiscard]] double difference(const std::vector<float>& a, const std::vector<float>& b);

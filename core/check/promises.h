@@ -77,6 +77,11 @@ Outcome statistics_of_parts(const Subject& subject, const Case& one);
 Outcome repeats_its_bits(const Subject& subject, const Case& one);
 Outcome draws_by_position(const Subject& subject, const Case& one);
 
+// Several kernels of the layer; a kernel for testing; one that has not run forward.
+Outcome works_beside_others(const Subject& subject, const Case& one);
+Outcome tests_as_it_trains(const Subject& subject, const Case& one);
+Outcome needs_no_forward_of_its_own(const Subject& subject, const Case& one);
+
 // A NaN that goes in comes out.
 Outcome passes_nan_on(const Subject& subject, const Case& one);
 
@@ -86,6 +91,7 @@ Outcome equal_with_fusions(const Subject& subject, const Case& one);
 
 // Losses and metrics: which rows count, and by what they are multiplied.
 Outcome counts_samples(const Subject& subject, const Case& one);
+Outcome keeps_labels_in_their_row(const Subject& subject, const Case& one);
 Outcome scales_with_the_loss_weight(const Subject& subject, const Case& one);
 
 // Memory, files and threads of the process while a layer is used again and again.

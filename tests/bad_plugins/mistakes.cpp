@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <random>
 #include <stdexcept>
+#include <thread>
 
 #include "plugins/sdk.h"
 
@@ -85,6 +86,10 @@ enum class Mistake {
   AddsBehindFusedRelu,
   ForgetsFusedGradient,
   ForgetsGradientBefore,
+  StaticMeans,
+  StaticScratch,
+  ScalesInTraining,
+  NeedsOwnForward,
 };
 
 constexpr const char* names[] = {
@@ -149,6 +154,10 @@ constexpr const char* names[] = {
     "mistake.AddsBehindFusedRelu",
     "mistake.ForgetsFusedGradient",
     "mistake.ForgetsGradientBefore",
+    "mistake.StaticMeans",
+    "mistake.StaticScratch",
+    "mistake.ScalesInTraining",
+    "mistake.NeedsOwnForward",
 };
 constexpr int mistakes = sizeof names / sizeof *names;
 
@@ -178,7 +187,9 @@ struct Type : LayerType {
     if (draws(m) && m != Mistake::MissingRandomTrait) traits |= TANDEM_RANDOM;
     if (m == Mistake::WrongInPlace) traits |= TANDEM_IN_PLACE;
     if (m == Mistake::WrongSlices) traits |= TANDEM_SLICED_OUTPUTS;
-    if (m == Mistake::SavesDespiteTrait) traits |= TANDEM_SAVES_NOTHING;
+    if (m == Mistake::SavesDespiteTrait || m == Mistake::NeedsOwnForward) {
+      traits |= TANDEM_SAVES_NOTHING;
+    }
     return traits;
   }
   std::vector<Shape> shapes(const Query& query) const override {
@@ -219,6 +230,8 @@ float draw(const Pass& pass, int64_t begin, int64_t row) {
   return tandem_uniform(block.value[0]) < 0.5F ? 0.5F : 2.0F;
 }
 
+constexpr int64_t max_rows = 256;
+float static_means[max_rows];
 const float* kept_pointer = nullptr;
 char* volatile leaked = nullptr;  // otherwise the compiler leaves the allocations out
 
@@ -231,9 +244,12 @@ class Cpu : public Needs {
         batch_(binding.raw.batch_size),
         threads_(call.threads),
         draws_(draws(m) && (binding.training() || m == Mistake::RandomInTesting)),
+        is_training_(binding.training()),
         wants_data_(binding.has(TANDEM_WANTS_BACKWARD_DATA)),
         rectifies_(binding.fuses_relu()) {
-    saved_bytes = m == Mistake::NegativeSaved ? -4 : 4 * shape_.n;
+    saved_bytes = m == Mistake::NegativeSaved     ? -4
+                  : m == Mistake::NeedsOwnForward ? 0
+                                                  : 4 * shape_.n;
     scratch_bytes = 4 * shape_.n;
     if (m == Mistake::LeaksEachPrepare) leaked = new char[100];
     if (m == Mistake::LeaksFiles) static_cast<void>(::open("/dev/null", O_RDONLY));
@@ -253,8 +269,17 @@ class Cpu : public Needs {
     float* y = pass.output(0);
     const int64_t last = count(shape_) - 1;
     for (int64_t row = 0; row < shape_.n; ++row) {
-      const float factor = draws_ ? draw<m>(pass, begin_, row) : 1;
-      const float term = pass.weight(1)[0] * mean(a, m == Mistake::MixesRows ? 0 : row);
+      const float of_row = mean(a, m == Mistake::MixesRows ? 0 : row);
+      if (keeps_static) static_means[row % max_rows] = of_row;
+      if (m == Mistake::NeedsOwnForward) means_[row % max_rows] = of_row;
+    }
+    if (m == Mistake::StaticScratch) std::this_thread::yield();
+    for (int64_t row = 0; row < shape_.n; ++row) {
+      float factor = draws_ ? draw<m>(pass, begin_, row) : 1;
+      if (m == Mistake::ScalesInTraining && is_training_) factor = 2;
+      const float of_row = m == Mistake::StaticScratch ? static_means[row % max_rows]
+                                                       : mean(a, m == Mistake::MixesRows ? 0 : row);
+      const float term = pass.weight(1)[0] * of_row;
       each(row, [&](int64_t i, int64_t c) {
         float larger = a[i] < b[i] || b[i] != b[i] ? b[i] : a[i];
         if (m == Mistake::SwallowsNan && larger != larger) larger = 0;
@@ -270,6 +295,7 @@ class Cpu : public Needs {
         if (rectifies_ && m != Mistake::HidesNanByFusedRelu) y[i] = y[i] < 0 ? 0 : y[i];
         if (pass.addend() != nullptr) y[i] += pass.addend()[i];
       });
+      if (m == Mistake::NeedsOwnForward) continue;
       pass.saved()[row] =
           m == Mistake::ReadsSavedOfEarlierStep && row == 0 ? pass.saved()[row] : factor;
     }
@@ -293,7 +319,7 @@ class Cpu : public Needs {
     float *da = pass.input_gradient(0), *db = pass.input_gradient(1);
     const auto size = static_cast<float>(shape_.c * shape_.h * shape_.w);
     for (int64_t row = 0; row < shape_.n; ++row) {
-      const float factor = pass.saved()[row];
+      const float factor = factor_of(pass, row);
       double sum = 0;
       each(row, [&](int64_t i, int64_t) { sum += static_cast<double>(dy[i]); });
       float term = factor * pass.weight(1)[0] * static_cast<float>(sum) / size;
@@ -326,8 +352,10 @@ class Cpu : public Needs {
     const float *b = pass.input(1), *dy = pass.output_gradient(0);
     std::vector<double> sums(static_cast<size_t>(shape_.c) + 1);
     for (int64_t row = 0; row < shape_.n; ++row) {
-      const float factor = pass.saved()[row];
-      const float mean_of_row = mean(a, row);
+      const float factor = factor_of(pass, row);
+      const float mean_of_row = m == Mistake::StaticMeans       ? static_means[row % max_rows]
+                                : m == Mistake::NeedsOwnForward ? means_[row % max_rows]
+                                                                : mean(a, row);
       each(row, [&](int64_t i, int64_t c) {
         const float larger = a[i] < b[i] ? b[i] : a[i];
         sums[static_cast<size_t>(c)] += static_cast<double>(factor * larger * dy[i]);
@@ -346,6 +374,11 @@ class Cpu : public Needs {
   }
 
  private:
+  static constexpr bool keeps_static = m == Mistake::StaticMeans || m == Mistake::StaticScratch;
+
+  static float factor_of(const Pass& pass, int64_t row) {
+    return m == Mistake::NeedsOwnForward ? 1 : pass.saved()[row];
+  }
   template <class Body>
   void each(int64_t row, const Body& body) const {
     const int64_t area = shape_.h * shape_.w, size = shape_.c * area;
@@ -360,7 +393,8 @@ class Cpu : public Needs {
   Shape shape_;
   int64_t begin_, batch_;
   int32_t threads_;
-  bool draws_, wants_data_, rectifies_;
+  bool draws_, is_training_, wants_data_, rectifies_;
+  mutable float means_[max_rows] = {};  // of NeedsOwnForward
 };
 
 // Channel c times c + 1.

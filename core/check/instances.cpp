@@ -1,0 +1,134 @@
+// Several kernels of a layer at the same time: on the devices of a run, and on one device for
+// training and testing.
+#include <thread>
+
+#include "core/check/passes.h"
+
+namespace tandem::checker {
+
+namespace {
+
+// The case, the same with other values, and the same for testing.
+std::vector<LayerSetup> setups_of(const Case& one) {
+  std::vector<LayerSetup> setups(3, one.setup);
+  for (size_t i = 0; i < one.plain.size(); ++i) {
+    if (!one.plain[i]) continue;
+    for (float& value : setups[1].inputs[i].values) value *= 0.75F;
+  }
+  setups[2].phase = TANDEM_TEST;
+  setups[2].flags = 0;
+  return setups;
+}
+
+// All forward passes, then all backward passes: the one kernel waits while the others run.
+std::string differ_in_turns(const Subject& subject, const std::vector<LayerSetup>& setups,
+                            const std::vector<Results>& alone) {
+  std::vector<std::unique_ptr<Trial>> trials;
+  for (const LayerSetup& setup : setups) trials.push_back(std::make_unique<Trial>(subject, setup));
+  std::vector<Results> together(setups.size());
+  for (size_t i = 0; i < setups.size(); ++i) together[i].outputs = trials[i]->forward();
+  for (size_t i = 0; i < setups.size(); ++i) {
+    Trial& trial = *trials[i];
+    if (setups[i].phase != TANDEM_TRAIN) continue;
+    if (trial.wants_data()) together[i].input_gradients = trial.backward_data(trial.factors());
+  }
+  for (size_t i = 0; i < setups.size(); ++i) {
+    Trial& trial = *trials[i];
+    if (setups[i].phase != TANDEM_TRAIN || !trial.wants_weights()) continue;
+    together[i].weight_gradients = trial.backward_weights(trial.factors());
+    for (size_t k = 0; k < alone[i].weight_gradients.size(); ++k) {
+      if (alone[i].weight_gradients[k].values.empty()) together[i].weight_gradients[k] = {};
+    }
+  }
+  for (size_t i = 0; i < setups.size(); ++i) {
+    const std::string differs = differ(together[i], alone[i]);
+    if (!differs.empty()) return differs;
+  }
+  return "";
+}
+
+// Each on a device of its own, in a thread of its own.
+std::string differ_in_threads(const Subject& subject, const std::vector<LayerSetup>& setups,
+                              const std::vector<Results>& alone) {
+  constexpr int repeats = 12;
+  std::vector<std::unique_ptr<BackendDevice>> devices;
+  std::vector<std::unique_ptr<Subject>> subjects;
+  std::vector<std::unique_ptr<Trial>> trials;
+  for (const LayerSetup& setup : setups) {
+    devices.push_back(
+        std::make_unique<BackendDevice>(subject.registry.backend(subject.device.kind())));
+    subjects.push_back(std::make_unique<Subject>(Subject{
+        subject.registry, subject.devices, *devices.back(), subject.type, subject.kernel, {}}));
+    trials.push_back(std::make_unique<Trial>(*subjects.back(), setup));
+  }
+  std::vector<std::string> differs(setups.size());
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < setups.size(); ++i) {
+      threads.emplace_back([&, i] {
+        try {
+          for (int n = 0; n < repeats && differs[i].empty(); ++n) {
+            differs[i] = differ(trials[i]->all_passes(), alone[i]);
+          }
+        } catch (const std::exception& failure) {
+          differs[i] = failure.what();
+        }
+      });
+    }
+  }
+  for (const std::string& one : differs) {
+    if (!one.empty()) return one;
+  }
+  return "";
+}
+
+}  // namespace
+
+Outcome works_beside_others(const Subject& subject, const Case& one) {
+  const std::vector<LayerSetup> setups = setups_of(one);
+  std::vector<Results> alone;
+  for (const LayerSetup& setup : setups) alone.push_back(results_of(subject, setup));
+  std::string differs = differ_in_turns(subject, setups, alone);
+  if (!differs.empty()) {
+    return broken(differs + " if other kernels of the layer run between its passes");
+  }
+  constexpr int64_t max_elements = 5000;
+  const bool is_small =
+      one.setup.inputs.empty() || element_count(one.setup.inputs[0].shape) <= max_elements;
+  if (!is_small || subject.device.has_own_memory()) return kept();
+  differs = differ_in_threads(subject, setups, alone);
+  return kept_unless(differs, " if other kernels of the layer run at the same time");
+}
+
+Outcome tests_as_it_trains(const Subject& subject, const Case& one) {
+  const Trial training(subject, one.setup);
+  for (const tandem_weight& weight : training.declared_weights()) {
+    if (weight.kind == TANDEM_STATE) return not_applicable();
+  }
+  if (subject.has(TANDEM_RANDOM | TANDEM_BATCH_STATISTICS)) return not_applicable();
+  LayerSetup testing = one.setup;
+  testing.phase = TANDEM_TEST;
+  testing.flags = 0;
+  return kept_unless(
+      differ("output", results_of(subject, testing).outputs, results_of(subject, one.setup).outputs,
+             rounding),
+      " in testing, but the type has no TANDEM_RANDOM, TANDEM_BATCH_STATISTICS or state");
+}
+
+Outcome needs_no_forward_of_its_own(const Subject& subject, const Case& one) {
+  Trial first(subject, one.setup), fresh(subject, one.setup);
+  if (!subject.has(TANDEM_SAVES_NOTHING) || one.setup.flags == 0) return not_applicable();
+  Results expected = first.all_passes(), results = expected;
+  fresh.take_outputs_of(first);
+  if (fresh.wants_data()) results.input_gradients = fresh.backward_data(fresh.factors());
+  if (fresh.wants_weights()) {
+    results.weight_gradients = fresh.backward_weights(fresh.factors());
+    for (size_t i = 0; i < expected.weight_gradients.size(); ++i) {
+      if (expected.weight_gradients[i].values.empty()) results.weight_gradients[i] = {};
+    }
+  }
+  return kept_unless(differ(results, expected),
+                     " if another kernel ran forward, but the type says TANDEM_SAVES_NOTHING");
+}
+
+}  // namespace tandem::checker
