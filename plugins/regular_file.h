@@ -48,6 +48,7 @@ class RegularFile {
   // 0, a number of errno, or not_regular.
   [[nodiscard]] int error() const { return error_; }
   [[nodiscard]] int64_t size() const { return size_; }  // when it was opened
+  [[nodiscard]] int descriptor() const { return descriptor_; }
 
   // Thread-safe. Returns 0 and the number of bytes read, fewer than `count` only at the end of the
   // file; or the number of errno.

@@ -14,14 +14,19 @@ namespace {
 
 // All that the signal handler may touch.
 std::atomic<bool> stopping{false};
+std::atomic<bool> left_out{false};  // what wait_for_output() refused
 std::atomic<const char*> answer_line{nullptr};
 
 extern "C" void on_stop_signal(int /*number*/) {
   const int saved = errno;
   stopping = true;
   const char* line = answer_line;
-  // There is nobody to tell that the answer was lost.
-  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, line, std::strlen(line));
+  // There is nobody to tell that the answer was lost. A pipe that nobody reads would hold the
+  // program up here.
+  pollfd errors{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&errors, 1, 0) == 1) {
+    [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, line, std::strlen(line));
+  }
   errno = saved;
 }
 
@@ -40,7 +45,19 @@ void open_standard_streams() {
   }
 }
 
+bool wait_for_output(std::FILE* stream) {
+  constexpr int milliseconds = 200;
+  pollfd output{::fileno(stream), POLLOUT, 0};
+  while (::poll(&output, 1, stopping ? 0 : milliseconds) <= 0) {  // a signal ends it, too
+    if (!stopping) continue;
+    left_out = true;
+    return false;
+  }
+  return true;
+}
+
 std::string lost_output() {
+  if (left_out) return "standard output cannot be written: nobody reads the pipe";
   const bool lost_before = std::ferror(stdout) != 0;
   const bool lost_now = std::fflush(stdout) != 0;
   const int reason = errno;
@@ -57,7 +74,7 @@ const std::atomic<bool>* stop_on_signals(const char* answer) {
   sigemptyset(&action.sa_mask);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before {};
-    if (number == SIGHUP && ::sigaction(number, nullptr, &before) == 0 &&
+    if (number != SIGTERM && ::sigaction(number, nullptr, &before) == 0 &&
         before.sa_handler == SIG_IGN) {
       continue;
     }

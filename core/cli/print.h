@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "include/tandem/process.h"
+
 namespace tandem::cli {
 
 using nlohmann::json;
@@ -21,7 +23,7 @@ using nlohmann::json;
 template <class... Args>
 void say(std::FILE* stream, fmt::format_string<Args...> format, Args&&... args) {
   const std::string text = fmt::format(format, std::forward<Args>(args)...);
-  std::fwrite(text.data(), 1, text.size(), stream);
+  if (wait_for_output(stream)) std::fwrite(text.data(), 1, text.size(), stream);
 }
 // To standard output.
 template <class... Args>

@@ -51,21 +51,23 @@ std::vector<BadSample> gather_bad_samples(const Communicator& ranks,
 }
 
 int64_t BatchAgreement::agree(float* labels, int64_t rows) {
-  const int64_t bytes = rows * static_cast<int64_t>(sizeof(float));
-  std::array<int64_t, 2> word{};
+  std::vector<float> message(static_cast<size_t>(rows) + 1);  // labels, and whether it stops
+  const auto bytes = static_cast<int64_t>(message.size() * sizeof(float));
+  std::array<int64_t, 2> word{0, stop_ != nullptr && *stop_ ? 1 : 0};
   constexpr const char* what = "the labels of a batch";
   if (ranks_.rank() == 0) {
-    std::vector<float> others(static_cast<size_t>(rows));
     for (int peer = 1; peer < ranks_.size(); ++peer) {
-      ranks_.receive(peer, others.data(), bytes, what);
+      ranks_.receive(peer, message.data(), bytes, what);
       for (int64_t row = 0; row < rows; ++row) {
-        if (std::isnan(labels[row])) labels[row] = others[size_t(row)];
+        if (std::isnan(labels[row])) labels[row] = message[size_t(row)];
       }
+      if (message.back() != 0) word[1] = 1;
     }
     word[0] = std::count_if(labels, labels + rows, [](float label) { return label >= 0; });
-    word[1] = stop_ != nullptr && *stop_ ? 1 : 0;
   } else {
-    ranks_.send(0, labels, bytes, what);
+    std::copy(labels, labels + rows, message.begin());
+    message.back() = static_cast<float>(word[1]);
+    ranks_.send(0, message.data(), bytes, what);
   }
   ranks_.broadcast(word.data(), sizeof(word), "the size of a batch");
   stopping_ = word[1] != 0;

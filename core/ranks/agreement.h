@@ -31,7 +31,7 @@ void require_same_samples(const Fingerprint& of_root, const Dataset& dataset,
 // What all ranks agree on for each batch before it is issued.
 class BatchAgreement {
  public:
-  // `stop` (of rank 0; may be null) becomes true: all ranks stop after the same batch.
+  // `stop` (of any rank; may be null) becomes true: all ranks stop after the same batch.
   BatchAgreement(const Communicator& ranks, const std::atomic<bool>* stop)
       : ranks_(ranks), stop_(stop) {}
 

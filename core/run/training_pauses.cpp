@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/files/files.h"
 #include "core/base/text/strings.h"
 #include "core/run/training_run.h"
 #include "core/session/diagnose.h"
@@ -222,6 +223,7 @@ void TrainingRun::save(Checkpoint& checkpoint, bool best) {
     checkpoint.metadata["best_top1"] = fmt::format("{:.17g}", result_.best.score);
   }
   checkpoint.metadata["epoch_sums"] = progress_.sums();
+  sync_file(folder_->metrics_file());  // a resumed run continues it from this step
   write_checkpoint(folder_->path(), "last", phase_.net, checkpoint,
                    other_names(checkpoint.step, best));
   // Afterwards: a run can go on from the last checkpoint only.

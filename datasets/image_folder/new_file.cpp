@@ -59,10 +59,16 @@ void NewFile::write_at(uint64_t offset, const std::string& bytes) const {
   }
 }
 
+void NewFile::sync() const {
+  while (::fsync(descriptor_) != 0) {
+    if (errno != EINTR) throw broken();
+  }
+}
+
 void NewFile::finish(const std::string& beginning) {
-  if (::fsync(descriptor_) != 0) throw broken();
+  sync();
   write_at(0, beginning);
-  if (::fsync(descriptor_) != 0) throw broken();
+  sync();
   // Unlike rename, link never replaces a file that was created meanwhile.
   const std::string from = part_.empty() ? name_in_proc() : part_;
   if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, path_.c_str(),

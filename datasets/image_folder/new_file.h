@@ -27,6 +27,7 @@ class NewFile {
  private:
   void open_without_name();
   void open_as_part();
+  void sync() const;
   void write_at(uint64_t offset, const std::string& bytes) const;
   [[nodiscard]] std::string name_in_proc() const;
   [[nodiscard]] sdk::Refusal broken() const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdio>
 #include <string>
 
 namespace tandem {
@@ -11,13 +12,19 @@ namespace tandem {
 // receives its messages. Reading or writing them fails as before. To be called first in main().
 void open_standard_streams();
 
+// Waits until the stream takes some kilobytes without waiting, as a pipe does not whose reader does
+// not read. False where it does not take them and the program was asked to stop
+// (stop_on_signals()): then nothing should be written, and lost_output() tells of it.
+[[nodiscard]] bool wait_for_output(std::FILE* stream);
+
 // Writes what is buffered. Returns a message if standard output was lost (disk full, closed), else
 // "". A pipe whose reader has ended (`| head`) is no loss.
 [[nodiscard]] std::string lost_output();
 
 // From here on SIGINT, SIGTERM and SIGHUP (a closed terminal) set the flag that is returned, and
 // `answer`, a line that outlives the program's use of signals, is written to stderr at once.
-// Further ones only repeat the line. SIGHUP stays ignored where it was, as under nohup.
+// Further ones only repeat the line. SIGHUP and SIGINT stay ignored where they were, as under nohup
+// and in a shell's background.
 [[nodiscard]] const std::atomic<bool>* stop_on_signals(const char* answer);
 
 }  // namespace tandem

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "devices.h"
+#include "error.h"
 #include "net.h"
 #include "observer.h"
 #include "strategies.h"
@@ -107,6 +108,12 @@ struct TrainResult {
   Evaluation last, best;
   double seconds = 0;
   double images_per_second = 0;
+};
+
+// What train() throws where a run that is to be resumed has done all its steps.
+class CompleteRun : public Error {
+ public:
+  using Error::Error;
 };
 
 // Trains and writes a run folder. Throws Error for options that contradict each other, the net or

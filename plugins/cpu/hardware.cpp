@@ -62,6 +62,11 @@ MemoryState memory_state() {
     if (key == "MemTotal:") state.total = kibibytes * 1024;
     if (key == "MemAvailable:") state.available = kibibytes * 1024;
   }
+  if (state.total == 0) {  // no /proc here; what caches can give back is not known then
+    struct sysinfo known {};
+    if (::sysinfo(&known) == 0)
+      state.total = state.available = int64_t(known.totalram) * known.mem_unit;
+  }
   if (const auto group = memory_limit()) {
     state.total = std::min(state.total, group->limit);
     state.available = std::min(state.available, std::max<int64_t>(0, group->limit - group->used));

@@ -30,6 +30,16 @@ void make_pipe(const fs::path& path) {
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
 }
 
+TEST(RunFolder, ThatLeadsToAFolderWithFilesByWayOfFoldersToBeMadeIsRefused) {
+  const Desk desk;
+  EXPECT_THAT(desk.refusal(train_tiny + "synthetic --steps 1 --out a/../b/.."),
+              HasSubstr("holds files that are not a run's"));
+  EXPECT_FALSE(fs::exists(desk / "run.json"));
+  EXPECT_FALSE(fs::exists(desk / "a"));
+  EXPECT_EQ(desk.tandem(train_tiny + "synthetic --steps 1 --out a/../b/run").code, 0);
+  EXPECT_TRUE(fs::exists(desk / "b/run/run.json"));
+}
+
 TEST(Files, APipeInTheirPlaceIsRefusedAtOnce) {
   const Desk desk;
   desk.draw_two_classes("images");
@@ -327,7 +337,7 @@ TEST(Files, ARunFolderThatIsMovedWhileTrainingEndsTheRun) {
   EXPECT_TRUE(program.wait_for_message("run folder 'run' was moved, replaced or removed"));
   EXPECT_EQ(program.stop(SIGTERM).code, 1);
   EXPECT_FALSE(fs::exists(desk / "run/last.safetensors"));
-  EXPECT_THAT(desk.refusal("train --resume --out moved --steps 1"), HasSubstr("is complete"));
+  EXPECT_THAT(desk.tandem("train --resume --out moved --steps 1").output, HasSubstr("is complete"));
 }
 
 TEST(Files, ALogThatIsReplacedWhileTrainingIsNoted) {

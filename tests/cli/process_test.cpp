@@ -2,8 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <map>
 #include <sstream>
 
@@ -190,6 +195,47 @@ TEST(Signals, CtrlCBeforeTheFirstStepLeavesNothing) {
   EXPECT_EQ(outcome.code, 130);
   EXPECT_THAT(outcome.output, HasSubstr("stopped before the first step: nothing is kept"));
   EXPECT_FALSE(std::filesystem::exists(desk / "run"));
+}
+
+TEST(Process, TrainsWhereProcIsNotMounted) {
+  const std::string hidden = "unshare -m sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sh";
+  if (std::system((hidden + " true 2>/dev/null").c_str()) != 0) {
+    GTEST_SKIP() << "this user may not hide /proc";
+  }
+  const Desk desk;
+  const Outcome outcome = desk.tandem(train_six_steps + "run", hidden);
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+}
+
+// With room for some lines; afterwards the program waits for a reader.
+TEST(Signals, StopARunWhoseOutputNobodyReads) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_GE(::fcntl(ends[1], F_SETPIPE_SZ, 8192), 0);
+  const Desk desk;
+  RunningProgram program(
+      desk, test::replaced(endless, " --test-delays 3 --test-delay-ms 20", " --display 1"),
+      "sh -c 'exec \"$@\" >&" + std::to_string(ends[1]) + "' sh");
+  ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
+  pollfd full{ends[1], POLLOUT, 0};
+  for (int i = 0; i < 6000 && ::poll(&full, 1, 0) != 0; ++i) ::usleep(10000);
+  ::usleep(200000);
+  const Outcome outcome = program.stop(SIGTERM);
+  EXPECT_EQ(outcome.code, 130);
+  EXPECT_THAT(outcome.errors, AllOf(HasSubstr("tandem: stopping after this step"),
+                                    HasSubstr("nobody reads the pipe")));
+  EXPECT_THAT(desk.read("run/log.txt"), HasSubstr("and saved; go on with"));
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+// As a shell starts what it puts in the background.
+TEST(Signals, LeaveAnIgnoredCtrlCIgnored) {
+  const Desk desk;
+  const Outcome outcome =
+      desk.tandem(train_six_steps + "run & p=$!; sleep 1; kill -INT $p; wait $p", "trap '' INT; ");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(desk.read("run/metrics.csv"), HasSubstr("\n6,"));
 }
 
 TEST(Signals, UnderNohupAClosedTerminalStopsNothing) {

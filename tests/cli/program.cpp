@@ -125,6 +125,7 @@ RunningProgram::RunningProgram(const Desk& desk, const std::string& arguments,
   process_ = fork();
   if (process_ < 0) throw std::runtime_error("fork failed");
   if (process_ == 0) {
+    std::signal(SIGINT, SIG_DFL);  // which stays ignored in tests in the background
     execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     _exit(127);
   }

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -252,6 +253,19 @@ TEST_F(Ranks, MeasureInTurnAndTakeWhatOthersHaveChosen) {
   const Outcome more = desk.tandem("train --resume --steps 4 --out run", with_plugins);
   EXPECT_EQ(more.code, 0) << more.output << more.errors;
   EXPECT_EQ(choices(), first);
+}
+
+TEST_F(Ranks, StopTogetherWhereASignalReachesAnyOfThem) {
+  const Desk desk;
+  desk.write("each", "echo $$ > pid$OMPI_COMM_WORLD_RANK; exec \"$@\"");
+  test::RunningProgram program(
+      desk, tiny + "--steps 1000000 --snapshot 5 --threads 1 --devices cpu:1 --out run",
+      mpirun(2) + " sh each");
+  ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
+  ASSERT_EQ(::kill(std::stoi(desk.read("pid1")), SIGTERM), 0);
+  const Outcome outcome = program.stop(0);
+  EXPECT_EQ(outcome.code, 130) << outcome.errors;
+  EXPECT_THAT(desk.read("run/log.txt"), HasSubstr("and saved; go on with"));
 }
 
 TEST_F(Ranks, OfAnotherNumberAreRefused) {

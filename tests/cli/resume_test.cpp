@@ -91,9 +91,12 @@ TEST_F(Resume, OnOtherDevicesWorks) {
 
 TEST_F(Resume, OfACompleteRunExplainsHowToContinue) {
   expect_success(train_to("run", 10));
-  EXPECT_THAT(
-      desk_.refusal("train --out run --resume"),
-      AllOf(HasSubstr("'run' is complete"), HasSubstr("10 of 10 steps"), HasSubstr("--steps")));
+  const Outcome complete = desk_.tandem("train --out run --resume");
+  EXPECT_EQ(complete.code, 0) << complete.errors;
+  EXPECT_EQ(
+      complete.output,
+      "reading run 'run'\nrun 'run' is complete: it has done 10 of 10 steps; ask for more with "
+      "--steps or --epochs\n");
   expect_success("train --out run --resume --steps 12");
 }
 
@@ -109,15 +112,34 @@ TEST_F(Resume, OfARunWhoseMetricsAreLostSaysSo) {
   EXPECT_THAT(resumed(16), HasSubstr("a new one begins after step 14"));
 }
 
+TEST_F(Resume, LeavesOutRowsOfMetricsThatALossOfPowerHasCutOff) {
+  expect_success(train_to("run", 10));
+  const std::string whole = desk_.read("run/metrics.csv");
+  desk_.write("run/metrics.csv", whole + "10,2,epoch,,,,,,,,\n10,2,tra");
+  const Outcome resumed = desk_.tandem("train --out run --resume --steps 12");
+  EXPECT_EQ(resumed.code, 0) << resumed.errors;
+  EXPECT_THAT(resumed.output, HasSubstr("note: 2 of the rows of 'run/metrics.csv' were not whole"));
+  const std::string now = desk_.read("run/metrics.csv");
+  EXPECT_THAT(now, AllOf(testing::StartsWith(whole), Not(HasSubstr("epoch,,"))));
+  EXPECT_THAT(desk_.tandem("train --out run --resume --steps 14").output, Not(HasSubstr("whole")));
+}
+
+TEST_F(Resume, IsPossibleAfterSignalsDuringTheWritingOfACheckpoint) {
+  const Outcome outcome =
+      desk_.tandem(train_to("run", 10), test::failing_disk + " INTERRUPTED_FSYNC=1");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  expect_success("train --out run --resume --steps 12");
+}
+
 // The report is written after the last checkpoint.
 TEST_F(Resume, OfARunThatWasKilledAfterItsLastStepTellsOfTheReportAndCleansUp) {
   expect_success(train_to("run", 10));
-  EXPECT_THAT(desk_.refusal("train --out run --resume"), Not(HasSubstr("report.html")));
+  EXPECT_THAT(desk_.tandem("train --out run --resume").output, Not(HasSubstr("report.html")));
   for (const char* file : {"run/report.html.new", "run/last.safetensors.new", "run/mine.new"}) {
     desk_.write(file, "half");
   }
   std::filesystem::remove(desk_ / "run/report.html");
-  EXPECT_THAT(desk_.refusal("train --out run --resume"),
+  EXPECT_THAT(desk_.tandem("train --out run --resume").output,
               AllOf(HasSubstr("'run' is complete"),
                     HasSubstr("report.html is missing: tandem test --run run writes it")));
   EXPECT_FALSE(std::filesystem::exists(desk_ / "run/report.html.new"));
@@ -138,7 +160,8 @@ TEST_F(Resume, MakesTheOtherNamesOfTheLastCheckpointOfFilesThatAreOnTheDisk) {
     for (const char* file : {"best.safetensors", "best.state.safetensors"}) {
       ASSERT_TRUE(std::filesystem::remove(desk_ / ("run/" + std::string(file))));
     }
-    EXPECT_THAT(desk_.refusal("train --out run --resume", on_disk), HasSubstr("'run' is complete"));
+    EXPECT_THAT(desk_.tandem("train --out run --resume", on_disk).output,
+                HasSubstr("'run' is complete"));
     EXPECT_TRUE(desk_.read("run/best.safetensors") == desk_.read("run/last.safetensors"));
     EXPECT_EQ(std::filesystem::hard_link_count(desk_ / "run/best.safetensors"),
               links.empty() ? 2U : 1U);
@@ -325,7 +348,7 @@ TEST_F(Resume, GoesOnAfterTheDiskWasFullForTheAverageAlone) {
   for (const char* file : {"other/best.safetensors", "other/best.state.safetensors"}) {
     std::filesystem::remove(desk_ / file);
   }
-  EXPECT_THAT(desk_.refusal("train --out other --resume"), HasSubstr("is complete"));
+  EXPECT_THAT(desk_.tandem("train --out other --resume").output, HasSubstr("is complete"));
   EXPECT_TRUE(desk_.read("other/best.safetensors") == best);
 }
 

@@ -281,6 +281,8 @@ TEST(Use, PredictingNamesADamagedImageAndClassifiesTheOthers) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.output,
               AllOf(HasSubstr("broken.png: not used: "), HasSubstr("images/val/red/1.ppm: red ")));
+  EXPECT_THAT(desk.refusal("predict --run run broken.png"),
+              testing::StartsWith("1 of the images cannot be used; the first: broken.png: "));
 }
 
 TEST(Use, PredictingAVideoTellsHowToExtractItsFrames) {

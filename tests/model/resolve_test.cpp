@@ -303,7 +303,7 @@ TEST(Resolve, FieldsOfSeveralValuesMayBeGivenAgain) {
 TEST(Resolve, ANetWithMoreLayersThanIsReadIsRefusedWithTheLine) {
   std::string text = data_layer;
   for (int i = 0; i < 100000; ++i) text += "layer{name:\"r\"type:\"ReLU\"}\n";
-  EXPECT_THAT(build_failure(text), HasSubstr("has 100001 layers, but at most 100000 are read"));
+  EXPECT_THAT(build_failure(text), HasSubstr("is block 100001, but at most 100000 are read"));
 }
 
 TEST(Resolve, LayersOfOneNameAreNumberedInTheirOrder) {

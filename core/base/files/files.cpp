@@ -39,6 +39,16 @@ int open_device(const fs::path& path) {
   return descriptor;
 }
 
+// A signal may end the call before it is done. A failure is not tried again: the next call may
+// succeed without what was lost.
+bool is_synced(int descriptor) {
+  int result = 0;
+  do {
+    result = ::fsync(descriptor);
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
 bool is_regular(int descriptor) {
   struct stat status {};
   return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
@@ -308,7 +318,7 @@ void OutputFile::finish_as(const fs::path& target) {
 }
 
 void OutputFile::sync() {
-  if (mode_ != OutputMode::directly && ::fsync(descriptor_) != 0) fail("cannot be written");
+  if (mode_ != OutputMode::directly && !is_synced(descriptor_)) fail("cannot be written");
 }
 
 void OutputFile::close() {
@@ -353,9 +363,17 @@ void replace_file(const fs::path& source, const fs::path& target) {
   const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor >= 0) {
-    ::fsync(descriptor);
+    (void)is_synced(descriptor);
     ::close(descriptor);
   }
+}
+
+void sync_file(const fs::path& path) {
+  const RegularFile file(path.string());
+  if (file.error() == ENOENT) return;
+  errno = file.error();
+  if (file.error() == 0 && is_synced(file.descriptor())) return;
+  throw error("file '{}' cannot be written: {}", path.string(), RegularFile::text_of(errno));
 }
 
 bool link_file(const fs::path& source, const fs::path& target) {

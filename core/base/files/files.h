@@ -108,6 +108,8 @@ class OutputFile {
 // Renames a synced file over `target` and syncs the folder. Error for a source that is a link, a
 // pipe or anything else than a regular file.
 void replace_file(const std::filesystem::path& source, const std::filesystem::path& target);
+// What other files have written to it is then on the disk. No error if there is no such file.
+void sync_file(const std::filesystem::path& path);
 // Makes `target` another name of a synced file, in place of what had the name. False on a file
 // system without such links, and for a source that is a link.
 [[nodiscard]] bool link_file(const std::filesystem::path& source,

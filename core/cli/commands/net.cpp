@@ -232,7 +232,8 @@ struct ModelsArguments {
 
 struct ModelRow {
   bool is_published = false;  // a net of torchvision's or timm's
-  std::string name, refusal;  // refusal: why it cannot be built for these images
+  std::string name, refusal;  // refusal: why it cannot be built for these images, or measured
+  bool is_built = false;
   int64_t weights = 0, batch = 0, memory = 0;
   Shape data{1, 3, 0, 0};
   double forward_flops = 0, images_per_second = 0;
@@ -256,6 +257,7 @@ ModelRow row_of(Registry& registry, const std::string& model, const ModelsArgume
     options.data = row.data;
     options.device_kind = kernels.kind;
     const Net net = build_net(definition, registry, options);
+    row.is_built = true;
     for (const LayerSummary& layer : summarize(net)) {
       row.weights += layer.weights;
       row.forward_flops += layer.forward_flops / double(row.batch);
@@ -313,8 +315,10 @@ int run_models(ModelsArguments& a) {
         "operations", "batch", "memory", a.measures ? "  images/s" : "");
   }
   json list = json::array();
+  std::vector<ModelRow> failed;  // for another reason than the size of the images
   for (const std::string& model : models) {
     const ModelRow row = row_of(registry, model, a);
+    if (!row.refusal.empty() && (row.is_built || a.image_size == 0)) failed.push_back(row);
     if (a.as_json) {
       list.push_back(row_json(row, a.measures));
     } else {
@@ -322,7 +326,12 @@ int run_models(ModelsArguments& a) {
       std::fflush(stdout);
     }
   }
-  if (a.as_json) return print_json(list);
+  if (a.as_json) print_json(list);
+  if (!failed.empty()) {
+    throw error("{} of the models cannot be shown; the first: {}: {}", failed.size(),
+                failed[0].name, failed[0].refusal);
+  }
+  if (a.as_json) return 0;
   say("\noperations: floating-point operations of a forward pass of one image; memory: to train on "
       "one device with this batch{}\n",
       a.measures ? "; images/s: training steps on " + a.devices

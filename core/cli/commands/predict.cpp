@@ -119,11 +119,11 @@ int run_predict(PredictArguments& a, const Command& command) {
   if (a.all_views) predictor.use_views();
   require_images(a.paths);
   const std::string how = a.explain.empty() ? "" : predictor.explain(a.explain);
-  bool all_good = true;
+  std::vector<Prediction> failed;
   json tree = json::array();
   for (Prediction& prediction : predictor.predict(a.paths, a.top)) {
     if (input && prediction.path == input->path()) prediction.path = input_name;
-    all_good = all_good && prediction.error.empty();
+    if (!prediction.error.empty()) failed.push_back(prediction);
     if (a.as_json) {
       tree.push_back(prediction_json(prediction, form));
     } else {
@@ -134,7 +134,9 @@ int run_predict(PredictArguments& a, const Command& command) {
     print_names("pictures in {}: {}\n", a.explain.string(), how);
   }
   if (a.as_json) print_json(tree);
-  return all_good ? 0 : 1;
+  if (failed.empty()) return 0;
+  throw error("{} of the images cannot be used; the first: {}: {}", failed.size(), failed[0].path,
+              failed[0].error);
 }
 
 }  // namespace

@@ -102,7 +102,13 @@ int run_train(TrainArguments& arguments, const Command& command) {
   if (arguments.finds_rate) return run_find_rate(options);
   if (command.given("--kfold")) return run_folds(options, arguments.folds);
   Progress progress(options.display > 0 ? options.display : 20);
-  const TrainResult result = train(options, progress);
+  TrainResult result;
+  try {
+    result = train(options, progress);
+  } catch (const CompleteRun& complete) {  // what was asked for is there
+    print_names("{}\n", complete.what());
+    return 0;
+  }
   if (result.rank > 0) return result.stopped ? 130 : 0;
   progress.finish();
   say("{} {} in {}, {:.1f} images/s, peak memory {}\n", result.steps,

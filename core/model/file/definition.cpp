@@ -111,9 +111,6 @@ void read_input_dims(const Message& message, NetDefinition& net) {
   }
 }
 
-// Far more than any net has. Each takes some kilobytes, and a plan some ten times as much.
-constexpr size_t max_layers = 100000;
-
 void add_layer(Message& net, const LayerDefinition& layer) {
   Message& message = net.add_block("layer");
   write_fields(layer, layer_fields(), message);
@@ -161,10 +158,6 @@ NetDefinition parse_net(const Message& written, const std::string& file) {
   std::vector<Field> layers = current_layers(message);
   for (Field& layer : layers) translate_forks(*layer.message, read);
   net.notes = read.notes();
-  if (layers.size() > max_layers) {
-    throw error("net '{}' has {} layers, but at most {} are read{}", net.name, layers.size(),
-                max_layers, in_file(layers[max_layers].location));
-  }
   for (Field& layer : layers) {
     net.layers.push_back(read_layer(std::move(*layer.message), layer.location));
   }

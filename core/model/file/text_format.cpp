@@ -240,6 +240,10 @@ class Parser {
     if (depth == max_depth) {
       throw error("{}: blocks are nested more than {} deep", to_string(name.location), max_depth);
     }
+    if (depth == 0 && ++blocks_ > max_blocks) {
+      throw error("{}: '{}' is block {}, but at most {} are read: no net has so many layers",
+                  to_string(name.location), name.text, blocks_, max_blocks);
+    }
     const Token open = lexer_.take();
     const char close = open.is('{') ? '}' : '>';
     Field field{name.text, "", false, std::make_shared<Message>(), name.location};
@@ -271,7 +275,12 @@ class Parser {
     into.fields.push_back(std::move(field));
   }
 
+  // Of a file, without those inside of blocks. Each takes some kilobytes, and a plan of as many
+  // layers some ten times as much.
+  static constexpr size_t max_blocks = 100000;
+
   Lexer lexer_;
+  size_t blocks_ = 0;
 };
 
 void write(const Message& message, int depth, std::string& text) {

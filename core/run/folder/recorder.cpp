@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
@@ -22,8 +24,20 @@ std::string header_of(int64_t task) {
                      fmt::join(metric_columns(task), ","));
 }
 
-size_t columns(const std::string& line) {
-  return 1 + size_t(std::count(line.begin(), line.end(), ','));
+// The step of a row that was written to its end; none of one that a loss of power has cut off or
+// emptied: each kind of row has certain cells. `columns`: of the table.
+std::optional<int64_t> step_of_row(const std::string& line, size_t columns) {
+  const std::vector<std::string> cells = split(line, ',');
+  int64_t step = 0;
+  if (cells.size() != columns || !parse_integer(cells[0], &step)) return {};
+  const size_t rate = columns - 5, speed = columns - 4, best = columns - 2, seconds = columns - 1;
+  std::vector<size_t> needed{1, 3, rate, speed};
+  if (cells[2] == "val") needed = {1, best};
+  if (cells[2] == "epoch") needed.push_back(seconds);
+  const auto is_empty = [&](size_t cell) { return cells[cell].empty(); };
+  const bool is_known = cells[2] == "train" || cells[2] == "epoch" || cells[2] == "val";
+  if (!is_known || std::any_of(needed.begin(), needed.end(), is_empty)) return {};
+  return step;
 }
 
 // The table of a new run, or that of a resumed one without the lines of later steps, to be
@@ -33,14 +47,19 @@ OutputFile open_metrics(const std::filesystem::path& path, int64_t task, int64_t
   const std::string header = header_of(task);
   std::string text = header + "\n";
   bool is_first = true, is_table = resumed_step == 0;
+  int broken = 0;
   if (resumed_step > 0 && path_status(path).exists()) {
     read_lines(path, [&](const std::string& line) {
       if (std::exchange(is_first, false)) is_table = line == header;
-      int64_t step = 0;
-      const bool is_row =
-          columns(line) == columns(header) && parse_integer(line.substr(0, line.find(',')), &step);
-      if (is_table && is_row && step <= resumed_step) text += line + "\n";
+      if (!is_table || line == header) return;
+      const std::optional<int64_t> step = step_of_row(line, split(header, ',').size());
+      if (!step) ++broken;
+      if (step && *step <= resumed_step) text += line + "\n";
     });
+  }
+  if (broken > 0) {
+    next.on_message(fmt::format("note: {} of the rows of '{}' were not whole and are left out",
+                                broken, path.string()));
   }
   if (!is_table) {
     next.on_message(fmt::format(

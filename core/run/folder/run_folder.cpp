@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <set>
@@ -71,7 +72,10 @@ bool holds_others(const fs::path& path) {
 
 }  // namespace
 
-RunFolder RunFolder::create(const fs::path& path) {
+RunFolder RunFolder::create(const fs::path& given) {
+  // "a/.." may be the current folder, once "a" was made.
+  const bool goes_up = std::find(given.begin(), given.end(), "..") != given.end();
+  const fs::path path = goes_up ? fs::weakly_canonical(absolute_path(given)) : given;
   require_no_run(path);
   const bool was_there = path_status(path).is_folder();
   if (was_there && holds_others(path)) {
