@@ -37,7 +37,7 @@ std::string channels_text(const std::map<int, int64_t>& channels) {
 
 std::string split_text(const SplitAudit& split) {
   std::string text = fmt::format("{}: {} images", split.name, split.samples);
-  if (!split.bad.empty()) text += fmt::format(", {} of them damaged", split.bad.size());
+  if (!split.bad.empty()) text += fmt::format(", {} of them left out", split.bad.size());
   if (split.without_label > 0) text += fmt::format(", {} without a label", split.without_label);
   if (split.bytes > 0) text += ", " + human_bytes(split.bytes);
   text += "\n";
@@ -55,7 +55,10 @@ std::string split_text(const SplitAudit& split) {
     if (!note.empty()) text += "  " + note + "\n";
   }
   for (const ReasonCount& one : by_reason(split.bad)) {
-    text += fmt::format("  damaged: {} x {} (as {})\n", one.count, one.reason, one.example);
+    text += fmt::format("  left out: {} x {} (as {})\n", one.count, one.reason, one.example);
+  }
+  for (const Remark& one : split.remarks) {
+    text += fmt::format("  used: {} x {} (as {})\n", one.count, one.text, one.example);
   }
   return text;
 }
@@ -190,12 +193,15 @@ nlohmann::json to_json(const Audit& audit, const std::string& source) {
     for (const BadSample& one : split.bad) {
       bad.push_back({{"image", one.name}, {"reason", one.reason}});
     }
+    nlohmann::json remarks = nlohmann::json::object();
+    for (const Remark& one : split.remarks) remarks[one.text] = one.count;
     tree["splits"].push_back(
         {{"name", split.name},
          {"images", split.samples},
          {"class_counts", split.class_counts},
          {"ranges", ranges_json(split)},
          {"damaged", bad},
+         {"remarks", remarks},
          {"formats", split.formats},
          {"bytes", split.bytes},
          {"shorter_side",

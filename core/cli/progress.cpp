@@ -44,7 +44,7 @@ std::string evaluation_text(const Evaluation& e) {
   for (const std::string& metric : metric_texts(e)) parts.push_back(metric);
   if (has_top5(e)) parts.push_back(fmt::format("top-5 {:.2f} %", 100 * e.top5));
   if (parts.empty()) parts.emplace_back(no_result);
-  if (e.skipped > 0) parts.push_back(fmt::format("{} damaged left out", e.skipped));
+  if (e.skipped > 0) parts.push_back(fmt::format("{} left out", e.skipped));
   return fmt::format("{} images: {}", e.samples, fmt::join(parts, ", "));
 }
 

@@ -261,8 +261,10 @@ class Auditor {
     const Dataset& dataset = *splits_[number].dataset;
     std::vector<int64_t> sides;
     SampleCounter counter(dataset, split);
+    Remarks remarks;
     for (size_t i = 0; i < seen.size(); ++i) {
       const auto index = static_cast<int64_t>(i);
+      for (const std::string& remark : seen[i].stored.remarks) remarks.add(remark, index);
       if (!seen[i].good) {
         split.bad.push_back({dataset.sample_name(index), seen[i].reason});
         continue;
@@ -275,6 +277,9 @@ class Auditor {
       if (stored.bytes > 0) samples_of_[stored.content].push_back({number, index});
     }
     set_sides(split, std::move(sides));
+    split.remarks = dataset.remarks();
+    for (Remark& one : remarks.list()) split.remarks.push_back(std::move(one));
+    for (Remark& one : split.remarks) one.example = dataset.sample_name(one.first);
   }
 
   Duplicate duplicate(const SampleId& a, const SampleId& b) const {
@@ -428,7 +433,8 @@ std::vector<std::string> suggestions(const Audit& audit) {
   const auto bad = static_cast<double>(train.bad.size());
   if (bad > std::max(1.0, 0.05 * static_cast<double>(train.samples))) {
     lines.push_back(
-        "more than 5 % of the training images are damaged, at which training stops: repair them, "
+        "more than 5 % of the training images cannot be used, at which training stops: repair "
+        "them, "
         "or allow more with --bad-limit");
   }
   if (train.median_side >= large_side && train.formats.count("JPEG") > 0) {

@@ -47,6 +47,7 @@ struct SplitAudit {
   std::vector<ValueRange> ranges;  // of numbers
   int64_t without_label = 0;       // samples that have none of several labels
   std::vector<BadSample> bad;
+  std::vector<Remark> remarks;             // of samples that are used all the same
   std::map<std::string, int64_t> formats;  // "JPEG" -> count
   std::map<int, int64_t> channels;         // as stored; 0: not known
   // Shorter sides in pixels; zeros: not known.

@@ -269,6 +269,19 @@ std::string Dataset::notes() const {
   return notes;
 }
 
+std::map<std::string, std::string> Dataset::chosen_parameters() const {
+  std::map<std::string, std::string> chosen;
+  for (const std::string& note : split(notes(), '\n')) {
+    for (uint32_t i = 0; i < type_->parameter_count; ++i) {
+      const std::string begin = std::string(type_->parameters[i]->name) + "=";
+      const size_t end = note.find(": ");
+      if (!note.starts_with(begin) || end == std::string::npos) continue;
+      chosen[type_->parameters[i]->name] = note.substr(begin.size(), end - begin.size());
+    }
+  }
+  return chosen;
+}
+
 std::optional<int64_t> Dataset::label(int64_t index) const {
   if (type_->label == nullptr) return std::nullopt;
   const int64_t label = type_->label(handle_, index);
@@ -311,12 +324,14 @@ std::optional<StoredSample> Dataset::describe(int64_t index, std::string* reason
     return std::nullopt;
   }
   if (status != TANDEM_OK) check(status, fmt::format("sample '{}'", sample_name(index)));
+  const std::string remarks = take_reason();
   return StoredSample{text_of(*type_, info.format, "describe", index),
                       info.channels,
                       info.width,
                       info.height,
                       info.bytes,
-                      info.content};
+                      info.content,
+                      remarks.empty() ? std::vector<std::string>() : split(remarks, '\n')};
 }
 
 SampleStatus Dataset::get(int64_t index, uint64_t seed, float* pixels, float* label,
@@ -341,6 +356,7 @@ SampleStatus Dataset::status_of(tandem_status status, int64_t index, float* labe
     return SampleStatus::skipped;
   }
   if (status != TANDEM_OK) check(status, fmt::format("sample '{}'", sample_name(index)));
+  if (const std::string remark = take_reason(); !remark.empty()) remarks_.add(remark, index);
   if (!(*label >= 0 && *label < static_cast<float>(class_count()))) {
     throw error("sample '{}': data set '{}' gave the class {}, but has classes 0 to {}",
                 sample_name(index), type_->name, *label, class_count() - 1);
@@ -418,7 +434,7 @@ std::vector<double> channel_means(const Dataset& dataset, int64_t limit) {
     }
   }
   if (good == 0)
-    throw error("all {} images read for the mean are damaged: {}", count, to_string(bad));
+    throw error("all {} images read for the mean cannot be used: {}", count, to_string(bad));
   for (double& mean : means) mean /= static_cast<double>(good);
   return means;
 }

@@ -11,6 +11,7 @@
 
 #include "core/base/numbers/shape.h"
 #include "core/data/pixels.h"
+#include "core/data/remarks.h"
 #include "core/plugin/attributes.h"
 #include "plugins/abi.h"
 
@@ -62,6 +63,7 @@ struct StoredSample {
   int64_t width = 0, height = 0;
   int64_t bytes = 0;
   uint64_t content = 0;  // a hash: equal for equal bytes
+  std::vector<std::string> remarks;  // "alpha is dropped"; in the same words for every sample
 };
 
 class Dataset {
@@ -88,6 +90,9 @@ class Dataset {
   [[nodiscard]] std::vector<std::string> class_names() const;
   [[nodiscard]] std::string sample_name(int64_t index) const;
   [[nodiscard]] std::string notes() const;
+  // Parameters that the data set chose by its samples, which a run keeps: notes that begin with
+  // "name=value: ".
+  [[nodiscard]] std::map<std::string, std::string> chosen_parameters() const;
   [[nodiscard]] std::string type_name() const { return type_->name; }  // "image_folder"
   // True if the seed decided which samples this split holds.
   [[nodiscard]] bool split_is_drawn() const { return info_.split_is_drawn != 0; }
@@ -100,6 +105,8 @@ class Dataset {
   // reason; its pixels are zeros and its label is -1. Throws Error for any other failure.
   SampleStatus get(int64_t index, uint64_t seed, float* pixels, float* label,
                    std::string* reason) const;
+  // What the data set said (explain()) of samples that it gave.
+  [[nodiscard]] std::vector<Remark> remarks() const { return remarks_.list(); }
   // Whether get_bytes() works; and if not, the reason as the end of a message.
   [[nodiscard]] bool has_bytes() const { return info_.has_bytes != 0; }
   [[nodiscard]] std::string why_no_bytes() const;
@@ -127,6 +134,7 @@ class Dataset {
   std::string no_bytes_;  // the plugin's reason
   std::vector<MoreInput> more_;
   TargetScale target_scale_;
+  mutable Remarks remarks_;
 };
 
 // "classes", "labels" or "values", as messages say it.

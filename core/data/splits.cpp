@@ -66,7 +66,10 @@ std::vector<NamedSplit> open_splits(Registry& registry, const std::string& sourc
     options.shape = shape;
     options.parameters = parameters;
     for (const char* name : {"mean", "scale", "resize", "color"}) options.parameters.erase(name);
-    if (!splits.empty()) options.class_names = splits[0].dataset->class_names();
+    if (!splits.empty()) {
+      options.class_names = splits[0].dataset->class_names();
+      options.parameters.merge(splits[0].dataset->chosen_parameters());
+    }
     return std::make_unique<Dataset>(registry, options);
   };
   splits.push_back({"train", open("train")});

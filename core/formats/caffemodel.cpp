@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace format = caffemodel;
 
 Error damaged(const fs::path& path, const std::string& why) {
-  return error("weight file '{}' cannot be used: {}", path.string(), why);
+  return error("file '{}' cannot be used: {}", path.string(), why);
 }
 
 std::vector<int64_t> shape_of(const format::Blob& blob) {
@@ -72,7 +72,7 @@ void collect(const std::string& name, const Blobs& blobs, const fs::path& path,
 // Files may be larger than what memory holds twice.
 class FileBytes : public google::protobuf::io::CopyingInputStream {
  public:
-  explicit FileBytes(const fs::path& path) : file_(path, "weight file") { file_.require_stored(); }
+  explicit FileBytes(const fs::path& path) : file_(path, "file") { file_.require_stored(); }
   int Read(void* buffer, int size) override {
     const size_t done = file_.read(offset_, buffer, size_t(size));
     offset_ += done;
@@ -113,6 +113,17 @@ std::vector<CaffeLayer> read_caffemodel(const fs::path& path) {
   }
   if (layers.empty()) throw damaged(path, "no layer in it has weights; is it a .caffemodel?");
   return layers;
+}
+
+CaffeBlob read_caffe_blob(const fs::path& path) {
+  FileBytes bytes(path);
+  google::protobuf::io::CopyingInputStreamAdaptor stream(&bytes);
+  google::protobuf::io::CodedInputStream coded(&stream);
+  format::Blob blob;
+  if (!blob.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage()) {
+    throw damaged(path, "it is truncated, damaged, or no .binaryproto");
+  }
+  return take(blob, path, "mean");
 }
 
 // Caffe itself refuses a file whose arrays have another rank than its layers'.

@@ -29,6 +29,9 @@ struct CaffeLayer {
 // damaged or no .caffemodel.
 [[nodiscard]] std::vector<CaffeLayer> read_caffemodel(const std::filesystem::path& path);
 
+// The array of a .binaryproto file, as the mean of images. Error as above.
+[[nodiscard]] CaffeBlob read_caffe_blob(const std::filesystem::path& path);
+
 // Every layer of the net with its weights. The net is built without a kind of device, so that no
 // Scale is joined with a BatchNorm; `values` is the net's whole weight array. A
 // BatchNormScale becomes a BatchNorm and a Scale, as Caffe has them. Written whole or not at all.

@@ -123,7 +123,7 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   for (const BadSample& sample : now.bad) bad_[sample.name] = sample.reason;
   if (chosen_.bad_share_limit <= 0 && !now.bad.empty()) {
     if (ranks_ != nullptr && ranks_->rank() > 0) let_root_report();
-    throw error("validation image '{}' is damaged, and none may be: {}", now.bad[0].name,
+    throw error("validation image '{}' cannot be used, and every one must be: {}", now.bad[0].name,
                 now.bad[0].reason);
   }
   now.step = done;

@@ -290,6 +290,12 @@ void TrainingRun::gather_bad_samples() {
 }
 
 void TrainingRun::list_bad_samples() {
+  const Dataset& data = *setup_.training_data;
+  for (const Remark& one : data.remarks()) {
+    recorder_.on_message(fmt::format("{} image{} used all the same: {} (the first: {})", one.count,
+                                     one.count == 1 ? " was" : "s were", one.text,
+                                     data.sample_name(one.first)));
+  }
   for (const BadSample& sample : loader_->bad_samples()) bad_[sample.name] = sample.reason;
   if (bad_.empty() || folder_ == nullptr) return;
   try {
@@ -297,10 +303,10 @@ void TrainingRun::list_bad_samples() {
   } catch (const Error& failure) {
     recorder_.on_message(failure.what());
   }
-  recorder_.on_message(
-      fmt::format("{} damaged image{} left out, listed in '{}' (the first: {}: {})", bad_.size(),
-                  bad_.size() == 1 ? " was" : "s were", folder_->skipped_file().string(),
-                  bad_.begin()->first, bad_.begin()->second));
+  recorder_.on_message(fmt::format("{} image{} left out, listed in '{}' (the first: {}: {})",
+                                   bad_.size(), bad_.size() == 1 ? " was" : "s were",
+                                   folder_->skipped_file().string(), bad_.begin()->first,
+                                   bad_.begin()->second));
 }
 
 // The extents of a built-in model's layers are not the user's.

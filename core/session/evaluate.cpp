@@ -230,7 +230,7 @@ Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOpti
     const Communicator* ranks = session.options().ranks;
     const bool knows_all = ranks == nullptr || ranks->rank() == 0;
     if (knows_all && result.samples == 0 && !result.bad.empty() && !options.allow_none) {
-      throw error("all {} images are damaged, none is left to test with (the first: {}: {})",
+      throw error("all {} images cannot be used, none is left to test with (the first: {}: {})",
                   samples, result.bad[0].name, result.bad[0].reason);
     }
     return result;

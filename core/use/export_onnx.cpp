@@ -31,6 +31,10 @@ float number_or(const std::string& text, double absent) {
 PictureSteps picture_steps(const RunRecord& record) {
   PictureSteps steps;
   steps.resize = std::llround(number_or(parameter(record, "resize"), 0));
+  steps.resize_width = std::llround(number_or(parameter(record, "resize_width"), 0));
+  const std::string fit = parameter(record, "fit");
+  if (fit == "squash") steps.fit = center_crop::Fit::squash;
+  if (fit == "pad") steps.fit = center_crop::Fit::pad;
   steps.scale = number_or(parameter(record, "scale"), 1);
   steps.is_rgb = parameter(record, "color") == "rgb";
   steps.is_cubic = parameter(record, "interpolation") == "bicubic";
@@ -48,6 +52,12 @@ PictureSteps picture_steps(const RunRecord& record) {
   if (steps.means.size() == 1) steps.means.assign(size_t(record.data.c), steps.means.front());
   // They are given as B,G,R.
   if (steps.is_rgb) std::reverse(steps.means.begin(), steps.means.end());
+  // Pixels that are bytes show the byte that is nearest to the mean.
+  if (record.options.pixels == "bytes") {
+    for (const float one : steps.means) {
+      steps.bars.push_back((std::nearbyint(one) - one) * steps.scale);
+    }
+  }
   return steps;
 }
 
@@ -122,9 +132,22 @@ const char* to_text(PictureSteps::Rounding rounding) {
   return "none";
 }
 
+const char* to_text(center_crop::Fit fit) {
+  switch (fit) {
+    case center_crop::Fit::squash:
+      return "squash";
+    case center_crop::Fit::pad:
+      return "pad";
+    case center_crop::Fit::crop:
+      break;
+  }
+  return "crop";
+}
+
 std::string steps_json(const PictureSteps& steps, const RunRecord& record, const Shape& input,
                        bool is_inside) {
   nlohmann::json tree = {{"in_model", is_inside},
+                         {"fit", to_text(steps.fit)},
                          {"shorter_side", steps.resize},
                          {"crop", {record.data.h, record.data.w}},
                          {"filter", steps.is_cubic ? "bicubic" : "triangle"},
@@ -134,6 +157,7 @@ std::string steps_json(const PictureSteps& steps, const RunRecord& record, const
                                                          : "bgr"},
                          {"mean", steps.means},
                          {"scale", steps.scale}};
+  if (steps.resize_width > 0) tree["resized_width"] = steps.resize_width;
   if (is_inside) {
     tree["channels_of_input"] = record.data.c == 1 ? "gray" : "rgb";
     tree["size_of_input"] = {input.h, input.w};

@@ -16,6 +16,7 @@
 #include "core/plugin/registry.h"
 #include "core/run/folder/checkpoint.h"
 #include "core/run/folder/run_folder.h"
+#include "core/run/setup/images_text.h"
 #include "core/run/setup/setup.h"
 #include "core/run/setup/setup_data.h"
 #include "core/run/weights/published.h"
@@ -97,7 +98,7 @@ std::optional<RunRecord> record_beside(const fs::path& net) {
 // `beside`: the run in whose folder the net is, if it is in one.
 RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
                     const std::optional<PublishedWeights>& published,
-                    const std::optional<RunRecord>& beside) {
+                    const std::optional<RunRecord>& beside, std::string* mean_note) {
   RunRecord record;
   record.options.net = published ? published->architecture : options.net;
   record.options.devices = default_kind;
@@ -119,38 +120,38 @@ RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
     record.data_parameters = preparation_of(*beside);
     if (record.data.h == 0) record.data = beside->data;
   } else {
-    record.data_parameters = image_parameters(transform_of(net));
+    TransformDefinition transform = transform_of(net);
+    *mean_note = read_mean_file(net, transform);
+    record.data_parameters = image_parameters(transform);
   }
   return record;
 }
 
 // How the run's images are prepared, and what says so.
-std::string preparation_text(const NetDefinition& net, const RunRecord& record, bool is_of_run) {
+std::string preparation_text(const RunRecord& record, const std::string& mean_note,
+                             const std::optional<PublishedWeights>& published, bool is_of_run,
+                             const NetDefinition& net) {
+  const std::string images = images_text(record);
+  if (published) return to_text(*published) + "\n" + images;
+  if (is_of_run) return images + " (of the run in whose folder the net is)";
+  if (!mean_note.empty()) return mean_note + "\n" + images;
   const TransformDefinition transform = transform_of(net);
-  std::vector<std::string> parts;
-  for (const auto& [name, value] : preparation_of(record)) {
-    parts.push_back(fmt::format("{} {}", name, value));
-  }
-  if (transform.crop_size > 0) parts.push_back(fmt::format("crop {}", transform.crop_size));
-  const std::string text = fmt::format("{}", fmt::join(parts, ", "));
-  if (is_of_run) {
-    return fmt::format("images: {} (of the run in whose folder the net is)",
-                       text.empty() ? "pixels as they are, from 0 to 255" : text);
-  }
-  if (transform.has_mean_file) {
+  if (!transform.mean_file.empty()) {
     return fmt::format(
-        "images: {}; the net's mean_file is not read: write its channel means as mean_value in the "
-        "prototxt file, or predictions are wrong",
-        text.empty() ? "no transform_param" : text);
+        "{}; the net's mean_file '{}' does not exist: give it, or write its channel means as "
+        "mean_value in the prototxt file, or predictions are wrong",
+        images, transform.mean_file);
   }
-  if (text.empty()) {
-    return "images: unknown preparation: the net has no transform_param, so pixels are taken as "
-           "they are, from 0 to 255";
-  }
-  return fmt::format("images: {} (the net's transform_param{})", text,
-                     record.data_parameters.contains("mean")
-                         ? ""
-                         : "; it has no mean_value, so no mean is subtracted");
+  const auto& parameters = record.data_parameters;
+  const std::string source =
+      parameters.empty()
+          ? "unknown preparation: the net has no transform_param, so pixels are taken "
+            "as they are, from 0 to 255"
+      : parameters.contains("mean")
+          ? "by the net's transform_param"
+          : "by the net's transform_param; it has no mean_value, so no mean "
+            "is subtracted";
+  return fmt::format("{} ({})", images, source);
 }
 
 void require_weights_and_net(const ImportOptions& options) {
@@ -217,7 +218,8 @@ ImportResult import_weights(const ImportOptions& options) {
     }
   }
   const std::optional<RunRecord> beside = published ? std::nullopt : record_beside(options.net);
-  RunRecord record = record_of(options, definition, published, beside);
+  std::string mean_note;
+  RunRecord record = record_of(options, definition, published, beside, &mean_note);
   record.class_names = names_of_classes(options, class_count(definition));
   const Registry registry = Registry::with_defaults();
   const Net net = build_for_weights(definition, registry, record.data);
@@ -237,7 +239,7 @@ ImportResult import_weights(const ImportOptions& options) {
     throw;
   }
   const std::string preparation =
-      published ? to_text(*published) : preparation_text(definition, record, beside.has_value());
+      preparation_text(record, mean_note, published, beside.has_value(), definition);
   return {folder.path(), preparation + outputs + "\n" +
                              to_text(report, published ? published->file : options.weights)};
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 
+#include "datasets/image_folder/other_formats.h"
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
 #include "plugins/sdk.h"
@@ -299,7 +300,9 @@ std::string text_of(const std::map<std::string, int64_t>& other_files) {
   std::string text;
   for (const auto& [extension, count] : other_files) {
     const bool is_plural = extension == broken_link && count > 1;
-    text += sdk::text(text.empty() ? "" : ", ", count, " ", extension, is_plural ? "s" : "");
+    const std::string other = other_format_of_extension(extension);
+    text += sdk::text(text.empty() ? "" : ", ", count, " ", extension, is_plural ? "s" : "",
+                      other.empty() ? "" : " (" + other + ")");
   }
   return text;
 }

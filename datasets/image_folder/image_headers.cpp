@@ -8,7 +8,9 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tandem::image_folder {
@@ -121,19 +123,41 @@ Extent heif_extent(Bytes file) {
   return extent;
 }
 
-const char* bmp_damage(Bytes file) {
-  if (little_endian(file, 14, 4) < 40 || little_endian(file, 30, 4) != 0) return nullptr;
+// Bytes that the file's rows take, and without the filling behind the last of them.
+std::pair<uint64_t, uint64_t> bmp_bytes(Bytes file) {
   const Extent extent = extent_of(file);
-  const uint64_t bits = little_endian(file, 28, 2);
-  const uint64_t row = (static_cast<uint64_t>(extent.width) * bits + 31) / 32 * 4;
-  const uint64_t begin = little_endian(file, 10, 4);
-  const bool whole = begin + row * static_cast<uint64_t>(extent.height) <= file.size();
-  return whole ? nullptr : "truncated BMP: its rows go beyond its end";
+  const uint64_t bits = static_cast<uint64_t>(extent.width) * little_endian(file, 28, 2);
+  const uint64_t begin = little_endian(file, 10, 4), row = (bits + 31) / 32 * 4;
+  const uint64_t all = begin + row * static_cast<uint64_t>(extent.height);
+  return {all, all - (row - (bits + 7) / 8)};
 }
 
-const char* webp_damage(Bytes file) {
-  const bool whole = little_endian(file, 4, 4) + 8 <= file.size();
-  return whole ? nullptr : "truncated WebP: it is shorter than it says";
+const char* bmp_damage(Bytes file, const char*& remark) {
+  if (little_endian(file, 14, 4) < 40 || little_endian(file, 30, 4) != 0) return nullptr;
+  const auto [all, needed] = bmp_bytes(file);
+  if (all <= file.size()) return nullptr;
+  if (needed > file.size()) return "truncated BMP: its rows go beyond its end";
+  remark = "no filling behind the last row (BMP)";
+  return nullptr;
+}
+
+// The offset behind the chunk with the pixels; 0: it is not whole.
+size_t end_of_webp_pixels(Bytes file) {
+  for (size_t at = 12; at + 8 <= file.size();) {
+    const uint64_t length = little_endian(file, at + 4, 4);
+    if (length > file.size() - at - 8) return 0;
+    at += 8 + length;
+    if (has(file, at - length - 8, "VP8", 3) && file[at - length - 5] != 'X') return at;
+    at += length % 2;
+  }
+  return 0;
+}
+
+const char* webp_damage(Bytes file, const char*& remark) {
+  if (little_endian(file, 4, 4) + 8 <= file.size()) return nullptr;
+  if (end_of_webp_pixels(file) == 0) return "truncated WebP: it is shorter than it says";
+  remark = "shorter than it says, behind its pixels (WebP)";
+  return nullptr;
 }
 
 const char* pnm_damage(Bytes file) {
@@ -190,7 +214,8 @@ const char* heif_name(Bytes file) {
 }
 
 bool is_jpeg(Bytes file) {
-  return has(file, 0, "\xff\xd8\xff", 3);
+  constexpr unsigned char of_jpeg_ls = 0xf7;
+  return has(file, 0, "\xff\xd8\xff", 3) && (file.size() == 3 || file[3] != of_jpeg_ls);
 }
 
 bool is_known_format(Bytes file) {
@@ -288,14 +313,32 @@ int bits_of(Bytes file) {
   return 8;
 }
 
-const char* damage_of(Bytes file) {
+int64_t white_of_pnm(Bytes file) {
+  return is_pnm(file) ? pnm_header(file).greatest : 0;
+}
+
+const char* damage_of(Bytes file, const char*& remark) {
   if (const char* damage = second_format(file)) return damage;
-  if (is_png(file)) return png_damage(file);
-  if (is_bmp(file)) return bmp_damage(file);
-  if (is_webp(file)) return webp_damage(file);
+  if (is_png(file)) return png_damage(file, remark);
+  if (is_bmp(file)) return bmp_damage(file, remark);
+  if (is_webp(file)) return webp_damage(file, remark);
   if (is_pnm(file)) return pnm_damage(file);
   if (is_tiff(file)) return tiff_damage(file);
   return nullptr;
+}
+
+Bytes mended(Bytes file, std::vector<unsigned char>& room) {
+  if (is_webp(file)) file = file.first(end_of_webp_pixels(file));
+  room.assign(file.begin(), file.end());
+  if (is_bmp(file)) room.resize(bmp_bytes(file).first, 0);
+  // The size is even; a byte fills an odd one.
+  if (is_webp(file)) {
+    room.resize(room.size() + room.size() % 2, 0);
+    for (size_t i = 0; i < 4; ++i) {
+      room[4 + i] = static_cast<unsigned char>((room.size() - 8) >> (8 * i));
+    }
+  }
+  return room;
 }
 
 Bytes without_notes(Bytes png, std::vector<unsigned char>& room) {
@@ -307,8 +350,11 @@ Bytes without_notes(Bytes png, std::vector<unsigned char>& room) {
                            has(png, at + 4, "eXIf", 4);
     const Bytes chunk = png.subspan(at, std::min(length, png.size() - at));
     if (is_needed) room.insert(room.end(), chunk.begin(), chunk.end());
+    if (has(png, at + 4, "IEND", 4)) return room;
     at += chunk.size();
   }
+  constexpr unsigned char end[] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
+  room.insert(room.end(), std::begin(end), std::end(end));
   return room;
 }
 
@@ -355,25 +401,6 @@ int webp_orientation(Bytes webp) {
   return 1;
 }
 
-// Calls function(marker, segment) for each segment before the compressed pixels, without its
-// marker and length, until it returns false.
-template <class Function>
-void for_each_segment(Bytes jpeg, const Function& function) {
-  size_t at = 2;
-  while (at + 4 <= jpeg.size() && jpeg[at] == 0xff) {
-    const unsigned char marker = jpeg[at + 1];
-    if (marker == 0xff) {  // a fill byte
-      ++at;
-      continue;
-    }
-    if (marker == 0xda || marker == 0xd9) return;
-    const size_t length = big_endian(jpeg, at + 2, 2);
-    if (length < 2 || at + 2 + length > jpeg.size()) return;
-    if (!function(marker, jpeg.subspan(at + 4, length - 2))) return;
-    at += 2 + length;
-  }
-}
-
 }  // namespace
 
 int exif_orientation(Bytes file) {
@@ -386,6 +413,40 @@ int exif_orientation(Bytes file) {
     return !found;
   });
   return orientation;
+}
+
+int orientation_of(Bytes file) {
+  if (is_tiff(file)) return tiff_orientation(file);
+  if (!is_png(file)) return exif_orientation(file);
+  constexpr size_t around = 12;  // length, name and check sum of a chunk
+  for (size_t at = 8; at + around <= file.size();) {
+    const uint64_t length = std::min<uint64_t>(big_endian(file, at, 4), file.size() - at - around);
+    if (has(file, at + 4, "eXIf", 4)) return tiff_orientation(file.subspan(at + 8, length));
+    at += length + around;
+  }
+  return 1;
+}
+
+// In compressed pixels a marker is a byte of 255 before any but 0, 255 and those of restarts.
+int64_t jpeg_scans(Bytes jpeg) {
+  int64_t scans = 0;
+  size_t at = 2;
+  while (true) {
+    at = for_each_segment(
+        jpeg, [](unsigned char, Bytes) { return true; }, at);
+    if (!has(jpeg, at, "\xff\xda", 2)) return scans;
+    ++scans;
+    at += 2;
+    const auto is_marker = [&](unsigned char c) {
+      return c != 0 && c != 0xff && (c < 0xd0 || c > 0xd7);
+    };
+    for (; at + 1 < jpeg.size(); ++at) {
+      const void* found = std::memchr(jpeg.data() + at, 0xff, jpeg.size() - at - 1);
+      if (found == nullptr) return scans;
+      at = static_cast<size_t>(static_cast<const unsigned char*>(found) - jpeg.data());
+      if (is_marker(jpeg[at + 1])) break;
+    }
+  }
 }
 
 JpegForm jpeg_form(Bytes jpeg) {

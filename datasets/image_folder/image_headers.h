@@ -33,6 +33,8 @@ struct Extent {
 
 // Bits of a channel of a PNG, BMP, WebP, TIFF or PNM file.
 [[nodiscard]] int bits_of(Bytes file);
+// The value that a PNM's header gives to white; 0 for other files.
+[[nodiscard]] int64_t white_of_pnm(Bytes file);
 
 // How the pixels of a TIFF are stored, by the tags of its first directory; any numbers in a hostile
 // file.
@@ -56,11 +58,16 @@ struct WebpForm {
 [[nodiscard]] Bytes heif_header(Bytes file);
 
 // Why a file of a format with lengths and check sums (PNG, BMP, WebP, PNM) cannot be whole, or why
-// OpenCV might read it as another format, at some of which it ends the process; or null.
-[[nodiscard]] const char* damage_of(Bytes file);
+// OpenCV might read it as another format, at some of which it ends the process; or null. `remark`
+// becomes what is wrong with it though all of its pixels are there.
+[[nodiscard]] const char* damage_of(Bytes file, const char*& remark);
 
-// A whole PNG (damage_of() is null) in `room`, without the chunks that do not change its pixels as
-// they are read here: libpng writes to stderr about color profiles and texts that it dislikes.
+// A BMP or WebP with a remark, mended in `room` so that its decoder takes it.
+[[nodiscard]] Bytes mended(Bytes file, std::vector<unsigned char>& room);
+
+// A PNG without damage (damage_of() is null) in `room`, without the chunks that do not change its
+// pixels as they are read here: libpng writes to stderr about color profiles and texts that it
+// dislikes.
 [[nodiscard]] Bytes without_notes(Bytes png, std::vector<unsigned char>& room);
 
 // Whether libtiff multiplies the colors of this TIFF by its alpha where OpenCV decodes it.
@@ -79,5 +86,29 @@ struct JpegForm {
 // The EXIF Orientation tag of a JPEG or WebP, 1 to 8; 1 if there is none or it is invalid, and for
 // other formats.
 [[nodiscard]] int exif_orientation(Bytes file);
+// The same of a TIFF's own tag and of a PNG, which OpenCV turns, too.
+[[nodiscard]] int orientation_of(Bytes file);
+
+// The scans of a JPEG, each of which a decoder may take through all of its blocks.
+[[nodiscard]] int64_t jpeg_scans(Bytes jpeg);
+
+// Calls function(marker, segment) for each segment of a JPEG before the compressed pixels, without
+// its marker and length, until it returns false. Returns the offset at which it stopped.
+template <class Function>
+size_t for_each_segment(Bytes jpeg, const Function& function, size_t at = 2) {
+  while (at + 4 <= jpeg.size() && jpeg[at] == 0xff) {
+    const unsigned char marker = jpeg[at + 1];
+    if (marker == 0xff) {  // a fill byte
+      ++at;
+      continue;
+    }
+    if (marker == 0xda || marker == 0xd9) break;
+    const size_t length = picture::big_endian(jpeg, at + 2, 2);
+    if (length < 2 || at + 2 + length > jpeg.size()) break;
+    if (!function(marker, jpeg.subspan(at + 4, length - 2))) break;
+    at += 2 + length;
+  }
+  return at;
+}
 
 }  // namespace tandem::image_folder

@@ -1,4 +1,5 @@
 #include "datasets/image_folder/image_pack.h"
+#include "datasets/image_folder/white.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,12 +23,21 @@ ImagePack::ImagePack(const tandem_dataset_request& request, const sdk::Attribute
   take_split(index, request, picture::HeldOut::of(attributes));
   adopt_classes(request.class_names);
   transform_ = picture::read_transform(request, attributes);
+  white_ = attributes.number("white");
+  if (white_ == 0 && std::string_view(request.split) == "train") {
+    const White found = find_white(size(), [&](int64_t i, Reader& reader) {
+      return this->read(pictures_[static_cast<size_t>(i)], reader);
+    });
+    white_ = found.value;
+    if (!found.note.empty()) notes_ += (notes_.empty() ? "" : "\n") + found.note;
+  }
   if (transform_.height == 0 || transform_.width == 0) read_size_of_first_picture();
 }
 
 std::vector<sdk::Parameter> ImagePack::parameters() {
   constexpr const char* block = "image_pack_param";
   std::vector<sdk::Parameter> parameters = picture::transform_parameters(block);
+  parameters.push_back(white_parameter(block));
   picture::HeldOut::add_parameters(block, parameters);
   return parameters;
 }
@@ -115,7 +125,7 @@ void ImagePack::adopt_targets(const std::vector<std::string>& model) {
 }
 
 void ImagePack::read_size_of_first_picture() {
-  const ThreadReader reader(transform_.channels == 1);
+  const ThreadReader reader(transform_, white_);
   const picture::Size first = reader->open(read(pictures_[0], *reader));
   if (transform_.height == 0) transform_.height = first.height;
   if (transform_.width == 0) transform_.width = first.width;
@@ -134,11 +144,12 @@ picture::Bytes ImagePack::read(const PackedPicture& one, Reader& reader) const {
 template <class Pixel>
 void ImagePack::read_to(int64_t index, uint64_t seed, Pixel* pixels, float* label) const {
   const PackedPicture& one = pictures_.at(static_cast<size_t>(index));
-  const ThreadReader reader(transform_.channels == 1);
+  const ThreadReader reader(transform_, white_);
   // Every picture was decoded to its end when it was packed, and its check sum is right.
   const picture::Size whole = reader->open(read(one, *reader), true);
   read_sample(*reader, whole, transform_, index, seed, pixels);
   *label = static_cast<float>(one.label);
+  if (*reader->remark() != '\0') sdk::host->explain(reader->remark());
 }
 
 void ImagePack::get(int64_t index, uint64_t seed, float* pixels, float* label) const {
@@ -151,14 +162,9 @@ void ImagePack::get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* 
 
 void ImagePack::describe(int64_t index, tandem_sample_info& info) const {
   const PackedPicture& one = pictures_.at(static_cast<size_t>(index));
-  const ThreadReader reader(transform_.channels == 1);
-  const StoredForm form = stored_form(read(one, *reader));
-  info.channels = form.channels;
-  info.width = form.size.width;
-  info.height = form.size.height;
-  info.bytes = one.bytes;
+  const ThreadReader reader(transform_, white_);
+  describe_picture(read(one, *reader), info);
   info.content = one.hash;
-  info.format = form.format;
 }
 
 bool ImagePack::recognizes(const std::string& source) {

@@ -66,6 +66,7 @@ class ImagePack : public sdk::DatasetType {
 
   picture::DataFile file_;
   picture::TransformOptions transform_;
+  double white_ = 0;
   std::vector<std::string> class_names_;
   std::vector<PackedPicture> pictures_;
   int64_t task_ = TANDEM_TASK_CLASSES;

@@ -1,4 +1,6 @@
 #include "datasets/image_folder/image_set.h"
+#include "datasets/image_folder/remarks.h"
+#include "datasets/image_folder/white.h"
 #include "datasets/picture/data_file.h"
 
 #include <filesystem>
@@ -12,6 +14,7 @@ namespace fs = std::filesystem;
 
 std::vector<sdk::Parameter> ImageSet::parameters_of(const char* block) {
   std::vector<sdk::Parameter> parameters = picture::transform_parameters(block);
+  parameters.push_back(white_parameter(block));
   picture::HeldOut::add_parameters(block, parameters);
   parameters.push_back(sdk::integer(block, "cache")
                            .by_default("0")
@@ -50,13 +53,22 @@ void ImageSet::begin(const tandem_dataset_request& request, const sdk::Attribute
   cache_ =
       std::make_unique<PictureCache>(listing_.images.size(), attributes.integer("cache") << 20);
   if (transform_.height == 0 || transform_.width == 0) read_size_of_first_image();
+  white_ = attributes.number("white");
+  if (white_ == 0 && std::string_view(request.split) == "train") {
+    const auto load = [&](int64_t i, Reader& reader) {
+      return may_have_deep_values(image(i).path) ? reader.load(image(i).path) : Bytes();
+    };
+    const White found = find_white(size(), load);
+    white_ = found.value;
+    if (!found.note.empty()) listing_.note(found.note);
+  }
   for (const std::string& note : listing_.notes) notes_ += (notes_.empty() ? "" : "\n") + note;
 }
 
 void ImageSet::read_size_of_first_image() {
   for (const Image& image : listing_.images) {
     try {
-      const ThreadReader reader(transform_.channels == 1);
+      const ThreadReader reader(transform_, white_);
       const picture::Size first = reader->open_file(image.path);
       (void)reader->decode_all();
       if (transform_.height == 0) transform_.height = first.height;
@@ -73,7 +85,7 @@ template <class Pixel>
 void ImageSet::read(int64_t index, uint64_t seed, Pixel* pixels, float* label) const {
   *label = static_cast<float>(image(index).label);
   if (get_kept(index, seed, pixels)) return;
-  const ThreadReader reader(transform_.channels == 1);
+  const ThreadReader reader(transform_, white_);
   const Bytes file = reader->load(image(index).path);
   // A file that was decoded to its end once is whole as long as its bytes are the same. Never 0.
   const uint64_t content = picture::hash_of(file) | 1U;
@@ -82,6 +94,7 @@ void ImageSet::read(int64_t index, uint64_t seed, Pixel* pixels, float* label) c
   const picture::Size whole = reader->open(file, known_whole);
   read_and_keep(*reader, whole, index, seed, pixels);
   whole_content.store(content, std::memory_order_relaxed);
+  if (*reader->remark() != '\0') sdk::host->explain(reader->remark());
 }
 
 template void ImageSet::read(int64_t, uint64_t, float*, float*) const;
@@ -120,15 +133,21 @@ void ImageSet::read_and_keep(Reader& reader, const picture::Size& whole, int64_t
 }
 
 void ImageSet::describe(int64_t index, tandem_sample_info& info) const {
-  const ThreadReader reader(transform_.channels == 1);
+  const ThreadReader reader(transform_, white_);
   const Bytes file = reader->load(image(index).path);
+  describe_picture(file, info);
+  info.content = picture::hash_of(file);
+}
+
+void describe_picture(Bytes file, tandem_sample_info& info) {
   const StoredForm form = stored_form(file);
   info.channels = form.channels;
   info.width = form.size.width;
   info.height = form.size.height;
   info.bytes = static_cast<int64_t>(file.size());
-  info.content = picture::hash_of(file);
   info.format = form.format;
+  const std::string remarks = remarks_of(file);
+  if (!remarks.empty()) sdk::host->explain(remarks.c_str());
 }
 
 Reader& ThreadReader::of_thread(bool gray) {

@@ -16,8 +16,10 @@
 namespace tandem::image_folder {
 namespace {
 
-// No program writes so many scans: such a file is made to keep a decoder busy.
-constexpr int scan_limit = 500;
+// Programs write up to some 12 scans. Each may go through all blocks, so a small file can keep a
+// decoder busy for long: beyond so many scans only small pictures are decoded, in some 0.2 s.
+constexpr int64_t usual_scans = 32;
+constexpr double visited_blocks = 25e6;
 
 // The library reports errors by longjmp, so no object with a destructor may live between setjmp and
 // it.
@@ -25,29 +27,54 @@ struct Trouble {
   jpeg_error_mgr manager{};  // first: libjpeg hands out a pointer to it
   std::jmp_buf way_out{};
   char text[JMSG_LENGTH_MAX] = "";
-  bool is_shortage = false;  // of memory, which says nothing about the file
+  bool is_shortage = false;     // of memory, which says nothing about the file
+  bool is_unsupported = false;  // by the library, whether the file is whole or not
+  const char* remark = "";
 };
 
 [[noreturn]] void leave(j_common_ptr info) {
   auto* trouble = reinterpret_cast<Trouble*>(info->err);
   (*info->err->format_message)(info, trouble->text);
-  trouble->is_shortage = info->err->msg_code == JERR_OUT_OF_MEMORY;
+  const int code = info->err->msg_code;
+  trouble->is_shortage = code == JERR_OUT_OF_MEMORY;
+  trouble->is_unsupported = code == JERR_SOF_UNSUPPORTED || code == JERR_BAD_PRECISION ||
+                            code == JERR_CONVERSION_NOTIMPL || code == JERR_ARITH_NOTIMPL ||
+                            code == JERR_COMPONENT_COUNT || code == JERR_FRACT_SAMPLE_NOTIMPL ||
+                            code == JERR_CCIR601_NOTIMPL;
   std::longjmp(trouble->way_out, 1);
+}
+
+// If every pixel is there all the same, what is to be said; else null.
+const char* remark_of(j_common_ptr info) {
+  const auto* decoder = reinterpret_cast<j_decompress_ptr>(info);
+  switch (info->err->msg_code) {
+    case JWRN_EXTRANEOUS_DATA:
+      return "bytes without meaning between its pixels and a marker (JPEG)";
+    case JWRN_ADOBE_XFORM:
+      return "an unknown mark of Adobe's (JPEG)";
+    case JWRN_NOT_SEQUENTIAL:
+      return "a scan with a header of another kind (JPEG)";
+    // With pixels missing, another warning follows. Of several scans one may be missing, and
+    // arithmetic codes may end anywhere.
+    case JWRN_JPEG_EOF: {
+      const bool has_one_scan = decoder->comps_in_scan > 0 &&
+                                decoder->comps_in_scan == decoder->num_components &&
+                                decoder->progressive_mode == 0 && decoder->arith_code == 0;
+      return has_one_scan ? "no end marker (JPEG)" : nullptr;
+    }
+    default:
+      return nullptr;
+  }
 }
 
 void take_message(j_common_ptr info, int level) {
-  if (level < 0) leave(info);  // a warning: the rest of the picture would be gray
+  if (level >= 0) return;
+  const char* remark = remark_of(info);
+  if (remark == nullptr) leave(info);  // the rest of the picture would be gray
+  reinterpret_cast<Trouble*>(info->err)->remark = remark;
 }
 
 void ignore_message(j_common_ptr) {}
-
-void limit_scans(j_common_ptr info) {
-  auto* decoder = reinterpret_cast<j_decompress_ptr>(info);
-  if (decoder->input_scan_number <= scan_limit) return;
-  auto* trouble = reinterpret_cast<Trouble*>(info->err);
-  std::snprintf(trouble->text, sizeof(trouble->text), "more than %d scans", scan_limit);
-  std::longjmp(trouble->way_out, 1);
-}
 
 // Programs write CMYK JPEGs inverted, as Adobe does: a byte is the light that an ink lets through.
 void mix_inks(const unsigned char* inks, int count, bool gray, unsigned char* pixels) {
@@ -69,12 +96,16 @@ void mix_inks(const unsigned char* inks, int count, bool gray, unsigned char* pi
 struct Jpeg::State {
   jpeg_decompress_struct decoder{};
   Trouble trouble;
-  jpeg_progress_mgr progress{};
   Bytes file;
   bool known_whole = false;
 
   [[noreturn]] void refuse() const {
     if (trouble.is_shortage) throw std::bad_alloc();
+    if (trouble.is_unsupported) {
+      throw sdk::skip("a form of JPEG that is not read here (",
+                      static_cast<const char*>(trouble.text),
+                      "); convert it: ffmpeg -i FILE FILE.png");
+    }
     throw sdk::skip("truncated or damaged JPEG: ", static_cast<const char*>(trouble.text));
   }
   bool read_header();
@@ -87,8 +118,6 @@ struct Jpeg::State {
 bool Jpeg::State::read_header() {
   if (setjmp(trouble.way_out) != 0) return false;
   jpeg_create_decompress(&decoder);
-  progress.progress_monitor = &limit_scans;
-  decoder.progress = &progress;
   jpeg_mem_src(&decoder, file.data(), file.size());
   jpeg_read_header(&decoder, TRUE);
   return true;
@@ -143,6 +172,13 @@ Jpeg::Jpeg(Bytes file, bool known_whole) : state_(std::make_unique<State>()) {
     jpeg_destroy_decompress(&s.decoder);
     s.refuse();
   }
+  const double blocks = buffered_bytes() / sizeof(JBLOCK);
+  if (blocks == 0) return;
+  const int64_t scans = jpeg_scans(file);
+  if (scans <= usual_scans || static_cast<double>(scans) * blocks <= visited_blocks) return;
+  jpeg_destroy_decompress(&s.decoder);
+  throw sdk::skip("too much work: ", scans, " scans of a picture of ", s.decoder.image_width, "x",
+                  s.decoder.image_height, ", and programs write up to ", usual_scans);
 }
 
 Jpeg::~Jpeg() {
@@ -156,6 +192,10 @@ picture::Size Jpeg::size() const {
 
 int Jpeg::channels() const {
   return state_->decoder.num_components;
+}
+
+const char* Jpeg::remark() const {
+  return state_->trouble.remark;
 }
 
 double Jpeg::buffered_bytes() const {

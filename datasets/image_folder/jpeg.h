@@ -1,7 +1,7 @@
 // One JPEG in memory, decoded by libjpeg-turbo: first its size, then the part of it that is needed.
-// A file that is truncated or damaged anywhere is refused: every row is read, and warnings of the
-// library count as damage. Only for a file that is known to be whole the rows after the part are
-// not read.
+// A file of which pixels are missing or damaged is refused: every row is read, and warnings of the
+// library count as damage, unless every pixel is there. Only for a file that is known to be whole
+// the rows after the part are not read.
 #pragma once
 
 #include <memory>
@@ -25,6 +25,8 @@ class Jpeg {
 
   [[nodiscard]] picture::Size size() const;  // as stored, before EXIF turns it
   [[nodiscard]] int channels() const;        // as stored: 1, 3 or 4
+  // What is wrong with the file though every pixel is there, as far as it was decoded; "".
+  [[nodiscard]] const char* remark() const;
   // Memory for the coefficients of the whole picture, as a progressive JPEG takes it; 0: only some
   // rows are in memory.
   [[nodiscard]] double buffered_bytes() const;

@@ -10,38 +10,12 @@
 
 #include "datasets/image_folder/gif_heif_formats.h"
 #include "datasets/image_folder/image_headers.h"
+#include "datasets/image_folder/other_formats.h"
 #include "datasets/image_folder/tiff_errors.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
 namespace {
-
-// Cameras and scanners store 12 bits in 16; scaled as 16 bits, such a picture would be nearly
-// black.
-cv::Mat to_8_bits(const cv::Mat& image) {
-  double scale = 1;
-  if (image.depth() == CV_16U) {
-    double greatest = 0;
-    cv::minMaxLoc(image.reshape(1), nullptr, &greatest);
-    scale = 255.0 / (greatest < 4096 ? 4095 : 65535);
-  } else if (image.depth() == CV_32F || image.depth() == CV_64F) {
-    scale = 255;  // 0 to 1
-  }
-  cv::Mat result;
-  image.convertTo(result, CV_8U, scale);
-  return result;
-}
-
-// Of a large picture of 12 bits in 16 the upper 8 have only 16 levels.
-void require_high_bits(const cv::Mat& image) {
-  double greatest = 0;
-  cv::minMaxLoc(image.reshape(1), nullptr, &greatest);
-  if (greatest == 0 || greatest > 4095 / 256) return;
-  throw sdk::skip(
-      "too large: its values of 16 bits are all below 4096, as if of 12 bits, and such a picture "
-      "is "
-      "read up to 32 megapixels; store it with 8 bits a channel");
-}
 
 thread_local int quiet_depth = 0;
 
@@ -112,9 +86,35 @@ class Quiet {
 
 }  // namespace
 
-cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
+double greatest_of(const cv::Mat& image) {
+  if (image.depth() == CV_8U) return 0;
+  double greatest = 0;
+  cv::minMaxLoc(image.reshape(1), nullptr, &greatest);
+  return greatest;
+}
+
+cv::Mat to_8_bits(const cv::Mat& image, Bytes file, double white) {
+  const bool is_float = image.depth() == CV_32F || image.depth() == CV_64F;
+  if (image.depth() == CV_8U) {
+    if (white > 0 && white < 65535 && drops_lower_bits(file)) {
+      throw sdk::skip("too large: a picture of 16 bits whose white is ", white,
+                      ", not 65535, is read up to 32 megapixels; store it with 8 bits a channel");
+    }
+    return image;
+  }
+  if (white <= 0) white = is_float ? 1 : 65535;
+  cv::Mat result;
+  image.convertTo(result, CV_8U, 255 / white);
+  return result;
+}
+
+cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels,
+                     const char*& remark) {
   const bool by_libheif = heif_name(file) != nullptr;
-  if (!is_known_format(file) && !is_gif(file) && !by_libheif) {
+  const bool is_known = is_known_format(file) || is_gif(file) || by_libheif;
+  const std::string other = !is_known || is_tiff(file) ? other_format(file) : "";
+  if (!other.empty()) throw sdk::skip("not an image that is read here: ", other);
+  if (!is_known) {
     throw sdk::skip(
         "not an image that is read here (JPEG, PNG, BMP, WebP, TIFF, PNM, GIF, AVIF, HEIC)");
   }
@@ -122,13 +122,19 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
   if (extent.width != 0 || extent.height != 0) check_extent(extent.width, extent.height);
   if (by_libheif) return decode_heif(file, gray, before_pixels);
   if (is_gif(file)) check_extent(extent.width, extent.height);
-  if (const char* damage = damage_of(file)) throw sdk::skip(damage);
+  if (const char* damage = damage_of(file, remark)) throw sdk::skip(damage);
   const double memory = decoding_bytes(file);
   before_pixels(memory, extent.width, extent.height);
   require_memory(memory);
   if (is_gif(file)) return decode_gif(file, gray);
   std::vector<unsigned char> room;
-  if (is_png(file)) file = without_notes(file, room);
+  if (is_png(file)) {
+    file = without_notes(file, room);
+  } else if (*remark != '\0') {
+    file = mended(file, room);
+  }
+  // The format itself says what is white.
+  const int64_t white = white_of_pnm(file);
   if (is_tiff(file) && is_multiplied(file)) file = with_colors_kept(file, room);
   const cv::Mat bytes(1, static_cast<int>(file.size()), CV_8U,
                       const_cast<unsigned char*>(file.data()));
@@ -151,8 +157,8 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels) {
   if (image.empty()) throw sdk::skip("damaged: OpenCV cannot decode it");
   if (is_broken) throw sdk::skip("damaged TIFF: not all of its pixels can be decompressed");
   check_extent(image.cols, image.rows);
-  if (drops_bits) require_high_bits(image);
-  return image.depth() == CV_8U ? image : to_8_bits(image);
+  if (image.depth() == CV_16U && white > 0) image.convertTo(image, CV_16U, 65535.0 / white);
+  return image;
 }
 
 }  // namespace tandem::image_folder

@@ -144,7 +144,7 @@ class Packer {
   Made make(const Place& place) const {
     const char* name = sets_[place.split]->sample_name(place.index);
     try {
-      const ThreadReader reader(false);
+      const ThreadReader reader(false, sets_[place.split]->white());
       return {packed(*reader, reader->load(name), request_.shorter_side, request_.quality), ""};
     } catch (const sdk::Refusal& damaged) {
       if (damaged.status() != TANDEM_SKIP) throw;

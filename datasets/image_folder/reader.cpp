@@ -121,7 +121,12 @@ picture::Size Reader::open(Bytes file, bool known_whole) {
     const auto before_pixels = [&](double bytes, int64_t width, int64_t height) {
       if (is_large_decoding(bytes, format, width, height)) take_turn();
     };
-    other_ = decode_other(file, gray_, before_pixels);
+    remark_ = "";
+    const cv::Mat stored = decode_other(file, gray_, before_pixels, remark_);
+    greatest_ = greatest_of(stored);
+    has_floats_ = stored.depth() > CV_32S;
+    other_ = to_8_bits(stored, file, white_);
+    if (white_ > 0 && greatest_ > white_) remark_ = "values above white (the option 'white')";
     orientation_ = exif_orientation(file);
     size_ = shown({other_.cols, other_.rows}, orientation_);
     return size_;
@@ -169,7 +174,8 @@ StoredForm stored_form(Bytes file) {
   }
   const Extent extent = extent_of(file);
   const picture::Size size{static_cast<int>(extent.width), static_cast<int>(extent.height)};
-  return {format_name(file), 0, shown(size, exif_orientation(file))};
+  return {format_name(file), 0, shown(size, exif_orientation(file)),
+          format_name(file) == std::string("unknown") ? 0 : bits_of(file)};
 }
 
 }  // namespace tandem::image_folder

@@ -22,6 +22,9 @@ class Reader {
  public:
   explicit Reader(bool gray) : gray_(gray) {}
 
+  // Of pictures of over 8 bits a channel, what becomes 255 (opencv_formats.h).
+  void set_white(double white) { white_ = white; }
+
   // The file's bytes, until the next call.
   [[nodiscard]] Bytes load(const std::string& path);
   // The same of a file with many pictures.
@@ -37,6 +40,12 @@ class Reader {
   [[nodiscard]] picture::View decode_all();
   // Whether it is a JPEG: only JPEGs can be decoded in part or shrunk.
   [[nodiscard]] bool can_shrink() const { return jpeg_ != nullptr; }
+  // What is wrong with the open file though every pixel is there, as far as it was decoded; "".
+  [[nodiscard]] const char* remark() const { return jpeg_ == nullptr ? remark_ : jpeg_->remark(); }
+  // The largest value of the open picture if it has over 8 bits a channel; else 0.
+  [[nodiscard]] double greatest() const { return jpeg_ == nullptr ? greatest_ : 0; }
+  // Whether its values are floats.
+  [[nodiscard]] bool has_floats() const { return has_floats_; }
   // Ends the use of the picture. Other threads may be waiting to open theirs.
   void close();
 
@@ -46,6 +55,9 @@ class Reader {
   void take_turn();
 
   bool gray_;
+  double white_ = 0, greatest_ = 0;
+  bool has_floats_ = false;
+  const char* remark_ = "";
   std::vector<unsigned char> bytes_, pixels_, turned_;
   std::unique_ptr<Jpeg> jpeg_;
   int orientation_ = 1;
@@ -59,6 +71,7 @@ struct StoredForm {
   const char* format = "";
   int channels = 0;
   picture::Size size;  // as it is shown; zeros: not known
+  int bits = 8;        // of a channel
 };
 [[nodiscard]] StoredForm stored_form(Bytes file);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
 
 #include "datasets/image_folder/tiff_tags.h"
@@ -42,28 +43,39 @@ bool is_possible_header(Bytes png) {
   return fits && png[26] == 0 && png[27] == 0 && png[28] <= 1;
 }
 
+// A chunk at `at` that libpng is not given: its name begins with a small letter.
+bool is_png_note(Bytes png, size_t at) {
+  return std::islower(png[at + 4]) != 0 && !has(png, at + 4, "tRNS", 4) &&
+         !has(png, at + 4, "eXIf", 4);
+}
+
 }  // namespace
 
-const char* png_damage(Bytes file) {
-  constexpr size_t with_header = 33;
+const char* png_damage(Bytes file, const char*& remark) {
+  constexpr size_t with_header = 33, around = 12;  // length, name and check sum of a chunk
   if (file.size() < with_header) return "truncated PNG: it ends before its end marker";
   if (big_endian(file, 8, 4) != 13 || !has(file, 12, "IHDR", 4)) {
     return "damaged PNG: it does not begin with its header";
   }
-  size_t at = 8;
-  while (true) {
-    if (file.size() < at + 12) return "truncated PNG: it ends before its end marker";
+  bool has_pixels = false;
+  for (size_t at = 8;;) {
+    if (file.size() < at + around) {
+      remark = "no end marker (PNG)";
+      return has_pixels ? nullptr : "truncated PNG: it ends before its end marker";
+    }
     const uint64_t length = big_endian(file, at, 4);
-    if (length > file.size() - at - 12) return "truncated PNG: a chunk goes beyond its end";
-    const Bytes covered = file.subspan(at + 4, length + 4);
-    if (crc_of(covered) != big_endian(file, at + 8 + length, 4)) {
-      return "damaged PNG: a check sum is wrong";
+    if (length > file.size() - at - around) return "truncated PNG: a chunk goes beyond its end";
+    const bool is_note = is_png_note(file, at);
+    if (crc_of(file.subspan(at + 4, length + 4)) != big_endian(file, at + 8 + length, 4)) {
+      if (!is_note) return "damaged PNG: a check sum is wrong";
+      remark = "a wrong check sum of what has no pixels (PNG)";
     }
     if (at == 8 && !is_possible_header(file)) {
       return "damaged PNG: its header names a form of pixels that there is not";
     }
+    if (has(file, at + 4, "IDAT", 4)) has_pixels = true;
     if (has(file, at + 4, "IEND", 4)) return nullptr;
-    at += length + 12;
+    at += length + around;
   }
 }
 

@@ -6,8 +6,8 @@
 namespace tandem::image_folder {
 
 // Why the file, a PNG or a TIFF by its first bytes, is damaged or truncated; null if that is not
-// seen.
-[[nodiscard]] const char* png_damage(picture::Bytes file);
+// seen. A PNG is not damaged by what has no pixels: `remark` then says what is wrong with it.
+[[nodiscard]] const char* png_damage(picture::Bytes file, const char*& remark);
 [[nodiscard]] const char* tiff_damage(picture::Bytes file);
 
 }  // namespace tandem::image_folder

@@ -10,6 +10,7 @@ namespace {
 
 // The option that adds pixels with the mean, or "".
 std::string_view what_shows_mean(const TransformOptions& options) {
+  if (options.fit == center_crop::Fit::pad) return "fit=pad";
   if (!options.random) return "";
   if (options.pad > 0) return "pad";
   if (options.rotation > 0) return "rotation";

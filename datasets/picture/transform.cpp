@@ -27,8 +27,7 @@ double place(double whole, double length, uint32_t bits) {
 // Of testing and prediction. Resizing the whole picture first would give the same pixels and waste
 // work.
 void take_middle(const Size& whole, const TransformOptions& options, Plan& plan) {
-  center_crop::Middle middle = center_crop::middle_of(whole.width, whole.height, options.width,
-                                                      options.height, options.resize);
+  center_crop::Middle middle = center_crop::middle_of(whole.width, whole.height, options.wanted());
   const auto move = [](center_crop::Part& part, int where) {
     if (where != 0) part.begin = where < 0 ? 0 : part.resized - part.count;
   };
@@ -37,12 +36,32 @@ void take_middle(const Size& whole, const TransformOptions& options, Plan& plan)
   plan.mirrored = options.mirrored;
   const auto& [across, down] = middle;
   plan.region = {across.first(), down.first(), across.length(), down.length()};
+  plan.size = {static_cast<int>(across.count), static_cast<int>(down.count)};
+  plan.left = static_cast<int>(across.place);
+  plan.top = static_cast<int>(down.place);
   if (options.in_bytes) plan.middle = middle;
 }
 
-// The region of the picture, of whole pixels, that becomes the crop.
+// The part of an axis that becomes the `crop` pixels of the input, in pixels of the picture: at
+// random within the picture and `pad` pixels around it, or all of it between bars.
+std::pair<double, double> fitted(const center_crop::Part& part, int64_t crop, int pad,
+                                 uint32_t bits) {
+  const double scale = static_cast<double>(part.resized) / static_cast<double>(part.whole);
+  const double length = static_cast<double>(crop) / scale, around = pad / scale;
+  const auto whole = static_cast<double>(part.whole);
+  if (length > whole + 2 * around) return {(whole - length) / 2, length};
+  return {place(whole + 2 * around, length, bits) - around, length};
+}
+
+// The region of the picture that becomes the crop; of whole pixels where it keeps its proportions.
 Region plain_region(const Size& whole, const TransformOptions& options, uint32_t across,
                     uint32_t down) {
+  if (options.fit != center_crop::Fit::crop) {
+    const auto middle = center_crop::middle_of(whole.width, whole.height, options.wanted());
+    const auto [x, w] = fitted(middle.across, options.width, options.pad, across);
+    const auto [y, h] = fitted(middle.down, options.height, options.pad, down);
+    return {x, y, w, h};
+  }
   const double columns = whole.width, rows = whole.height;
   const auto width = static_cast<double>(options.width);
   const auto height = static_cast<double>(options.height);
@@ -126,6 +145,31 @@ PlanesOf<Pixel> planes_of(const TransformOptions& options, Pixel* pixels) {
           static_cast<int>(options.width)};
 }
 
+// Where the plan fills a part of the result, draws that part, and around it `value(plane)`.
+template <class Pixel, class Value, class Draw>
+void draw_in_place(const Plan& plan, const PlanesOf<Pixel>& result, const Value& value,
+                   const Draw& draw) {
+  if (plan.size.width >= result.width && plan.size.height >= result.height) {
+    draw(result);
+    return;
+  }
+  thread_local std::vector<Pixel> inner;
+  const auto [width, height] = plan.size;
+  inner.resize(static_cast<size_t>(width) * static_cast<size_t>(height) *
+               static_cast<size_t>(result.channels));
+  const PlanesOf<Pixel> part{inner.data(), result.channels, height, width};
+  draw(part);
+  for (int c = 0; c < result.channels; ++c) {
+    std::fill_n(result.plane(c), static_cast<std::ptrdiff_t>(result.height) * result.width,
+                value(c));
+    for (int y = 0; y < height; ++y) {
+      std::copy_n(
+          part.plane(c) + static_cast<std::ptrdiff_t>(y) * width, width,
+          result.plane(c) + static_cast<std::ptrdiff_t>(plan.top + y) * result.width + plan.left);
+    }
+  }
+}
+
 // All steps except erasing.
 void draw(const View& view, const Size& whole, const Plan& plan, const TransformOptions& options,
           uint64_t index, uint64_t seed, const Planes& result) {
@@ -192,7 +236,9 @@ Part needed_part(const Size& whole, int shrunk, const Plan& plan) {
 void transform(const View& view, const Size& whole, const Plan& plan,
                const TransformOptions& options, uint64_t index, uint64_t seed, float* pixels) {
   const Planes result = planes_of(options, pixels);
-  draw(view, whole, plan, options, index, seed, result);
+  draw_in_place(
+      plan, result, [](int) { return 0.0F; },
+      [&](const Planes& part) { draw(view, whole, plan, options, index, seed, part); });
   erase_some(options, index, seed, result, [](int) { return 0.0F; });
 }
 
@@ -202,8 +248,11 @@ void transform(const View& view, const Size& whole, const Plan& plan,
   const BytePlanes result = planes_of(options, pixels);
   if (plan.affine.is_identity() && !(options.random && recolors(options))) {
     const Finish finish{options.mean, 1, options.rgb, plan.mirrored, plan.filter};
-    plan.middle ? resize(view, *plan.middle, finish, result)
-                : resample(view, whole, plan.region, finish, result);
+    const auto mean = [&](int plane) { return nearest_byte(mean_of_plane(options, plane)); };
+    draw_in_place(plan, result, mean, [&](const BytePlanes& part) {
+      plan.middle ? resize(view, *plan.middle, finish, part)
+                  : resample(view, whole, plan.region, finish, part);
+    });
   } else {
     thread_local std::vector<float> values;
     values.resize(static_cast<size_t>(options.channels * options.height * options.width));

@@ -52,6 +52,31 @@ void read_area(const sdk::Attributes& attributes, TransformOptions& t) {
   if (!area.empty() && t.pad > 0) throw sdk::invalid("crop_area and pad exclude each other");
 }
 
+void read_size(const tandem_dataset_request& request, const sdk::Attributes& attributes,
+               TransformOptions& t) {
+  const std::string_view fit = attributes.text("fit");
+  if (fit == "squash") t.fit = center_crop::Fit::squash;
+  if (fit == "pad") t.fit = center_crop::Fit::pad;
+  t.resize = attributes.integer("resize");
+  t.resize_width = attributes.integer("resize_width");
+  const int64_t other = t.resize_width > 0 ? t.resize_width : t.resize;
+  t.height = request.shape.h == 0 ? t.resize : request.shape.h;
+  t.width = request.shape.w == 0 ? other : request.shape.w;
+  if (t.resize_width > 0 && (fit != "squash" || t.resize == 0)) {
+    throw sdk::invalid("resize_width ", t.resize_width,
+                       " is the width of fit=squash, whose height is 'resize'; give both");
+  }
+  const int64_t least = t.resize_width > 0 ? t.height : std::max(t.height, t.width);
+  if (t.resize > 0 && t.resize < least) {
+    throw sdk::invalid("resize ", t.resize, " is below the crop of ", t.height, "x", t.width,
+                       "; give at least ", least);
+  }
+  if (t.resize_width > 0 && t.resize_width < t.width) {
+    throw sdk::invalid("resize_width ", t.resize_width, " is below the crop of ", t.height, "x",
+                       t.width, "; give at least ", t.width);
+  }
+}
+
 void read_jitter(const std::vector<double>& jitter, TransformOptions& t) {
   if (jitter.size() > 4) {
     throw sdk::invalid("jitter has ", jitter.size(),
@@ -83,11 +108,21 @@ void read_randaugment(const std::vector<double>& random, TransformOptions& t) {
 
 std::vector<sdk::Parameter> transform_parameters(const char* block) {
   return {
+      sdk::word(block, "fit")
+          .by_default("crop")
+          .one_of("crop|squash|pad")
+          .help("a picture of another form is cropped, or seen whole: squashed (stretched to the "
+                "form of the input), or padded (letterbox: between bars of the mean)"),
       sdk::integer(block, "resize")
           .by_default("0")
           .range(0, 16384)
           .help("shorter side in pixels before cropping; 0: crop the largest region of the crop's "
                 "form"),
+      sdk::integer(block, "resize_width")
+          .by_default("0")
+          .range(0, 16384)
+          .help("of fit=squash: the width before cropping, and 'resize' is the height; 0: in the "
+                "crop's form"),
       sdk::word(block, "interpolation")
           .by_default("bilinear")
           .one_of("bilinear|bicubic")
@@ -147,13 +182,7 @@ TransformOptions read_transform(const tandem_dataset_request& request,
   if (t.channels != 1 && t.channels != 3) {
     throw sdk::invalid("images have 1 or 3 channels, but the net expects ", t.channels);
   }
-  t.resize = attributes.integer("resize");
-  t.height = request.shape.h == 0 ? t.resize : request.shape.h;
-  t.width = request.shape.w == 0 ? t.resize : request.shape.w;
-  if (t.resize > 0 && t.resize < std::max(t.height, t.width)) {
-    throw sdk::invalid("resize ", t.resize, " is below the crop of ", t.height, "x", t.width,
-                       "; give at least ", std::max(t.height, t.width));
-  }
+  read_size(request, attributes, t);
   if (attributes.text("interpolation") == "bicubic") t.filter = Filter::cubic;
   t.in_bytes = attributes.text("resampling") == "pillow";
   const std::string_view view = attributes.text("view");

@@ -6,13 +6,15 @@
 #include <vector>
 
 #include "datasets/picture/axis.h"
+#include "plugins/center_crop.h"
 #include "plugins/sdk.h"
 
 namespace tandem::picture {
 
 struct TransformOptions {
   int64_t channels = 3, height = 0, width = 0;
-  int64_t resize = 0;  // the shorter side before cropping; 0: the largest region of the crop's form
+  center_crop::Fit fit = center_crop::Fit::crop;
+  int64_t resize = 0, resize_width = 0;  // as center_crop::Wanted's
   Filter filter = Filter::linear;
   bool in_bytes = false;  // where nothing is random, pictures are resized as by Pillow
   bool rgb = false;
@@ -32,6 +34,10 @@ struct TransformOptions {
   int random_operations = 0;       // RandAugment: how many of its operations,
   double magnitude = 0;            // and how strong, 0 to 30
   double erase = 0;                // share of the samples that lose a rectangle
+
+  [[nodiscard]] center_crop::Wanted wanted() const {
+    return {width, height, resize, resize_width, fit};
+  }
 };
 
 // The parameters that data sets of pictures declare.

@@ -36,7 +36,7 @@ TEST(DataCommand, ShowsClassesDamageLeaksAndSuggestions) {
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(outcome.errors, IsEmpty());
   EXPECT_THAT(outcome.output,
-              AllOf(HasSubstr("2 classes"), HasSubstr("train: 37 images, 1 of them damaged"),
+              AllOf(HasSubstr("2 classes"), HasSubstr("train: 37 images, 1 of them left out"),
                     HasSubstr("1 x not an image"), HasSubstr("1 image in two splits"),
                     HasSubstr("images/train/red/3.ppm (train, red) = "
                               "images/val/red/copy.ppm (val, red)"),
@@ -178,13 +178,13 @@ TEST(TrainingData, StrictEndsAtTheFirstDamagedImage) {
   const std::string train = "train --net tiny.prototxt --steps 8 --data images ";
   desk.write("images/train/red/torn.png", "no picture");
   EXPECT_THAT(desk.refusal(train + "--strict --out one"),
-              AllOf(HasSubstr("images/train/red/torn.png' is damaged, and none may be"),
+              AllOf(HasSubstr("images/train/red/torn.png' cannot be used, and every one must be"),
                     HasSubstr("not an image")));
   EXPECT_EQ(desk.tandem(train + "--out two").code, 0);
   std::filesystem::remove(desk / "images/train/red/torn.png");
   desk.write("images/val/red/torn.png", "no picture");
   EXPECT_THAT(desk.refusal(train + "--strict --out three"),
-              HasSubstr("validation image 'images/val/red/torn.png' is damaged"));
+              HasSubstr("validation image 'images/val/red/torn.png' cannot be used"));
   EXPECT_THAT(desk.refusal(train + "--bad-limit 101 --out four"), HasSubstr("--bad-limit 101"));
 }
 
@@ -196,11 +196,11 @@ TEST(TrainingData, HasALimitOfDamagedImages) {
   }
   const std::string train = "train --net tiny.prototxt --steps 8 --data images ";
   EXPECT_THAT(desk.refusal(train + "--bad-limit 10 --out one"),
-              AllOf(HasSubstr("of the 16 images, or more, are damaged ("),
+              AllOf(HasSubstr("of the 16 images, or more, cannot be used ("),
                     HasSubstr("the limit is 10.0 %: --bad-limit)"), HasSubstr("torn")));
   const Outcome all = desk.tandem(train + "--bad-limit 100 --out two");
   EXPECT_EQ(all.code, 0) << all.errors;
-  EXPECT_THAT(all.output, HasSubstr("4 damaged images were left out"));
+  EXPECT_THAT(all.output, HasSubstr("4 images were left out"));
 }
 
 TEST(TrainingData, MayBeBalancedAlsoAfterResuming) {

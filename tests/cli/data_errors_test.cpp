@@ -82,7 +82,7 @@ TEST(DataErrors, IfAllImagesAreDamagedTheFirstAreListedWithReasons) {
   for (const char* name : {"a/1.jpg", "a/2.jpg", "b/1.jpg", "b/2.jpg", "b/3.jpg"})
     desk.write(std::string("damaged/") + name, "this is no picture");
   EXPECT_THAT(refusal_of(desk, "damaged"),
-              AllOf(HasSubstr("all 4 images of batch 0 are damaged: damaged/"),
+              AllOf(HasSubstr("all 4 images of batch 0 cannot be used: damaged/"),
                     HasSubstr(".jpg: not an image")));
 }
 
@@ -93,7 +93,7 @@ TEST(DataErrors, ADamagedImageAmongGoodOnesIsLeftOutAndListed) {
   const test::Outcome outcome =
       desk.tandem("train --net tiny.prototxt --data images --steps 4 --out run");
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
-  EXPECT_THAT(outcome.output, HasSubstr("1 damaged image was left out"));
+  EXPECT_THAT(outcome.output, HasSubstr("1 image was left out"));
   EXPECT_THAT(desk.read("run/skipped.txt"), HasSubstr("images/train/red/broken.png: "));
 }
 

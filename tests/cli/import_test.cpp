@@ -187,7 +187,7 @@ TEST_F(PublishedWeights, OfATimmFolderGiveTheProbabilitiesOfItsPreparation) {
   EXPECT_THAT(outcome.output,
               AllOf(HasSubstr("dot of 'timm/model.safetensors', license apache-2.0"),
                     HasSubstr("mean 0.5 0.4 0.3, std 0.25 0.5 0.2"),
-                    HasSubstr("resized to 10 (bicubic) and cropped to 8"),
+                    HasSubstr("resized to 10 (bicubic as by Pillow) and cropped to 8"),
                     HasSubstr("run folder: run"), Not(HasSubstr("num_batches_tracked"))));
   const std::vector<double> right = expected(color, {0.5, 0.4, 0.3}, {0.25, 0.5, 0.2});
   const std::vector<double> found = probabilities();
@@ -202,7 +202,7 @@ TEST_F(PublishedWeights, OfAFileAloneHaveTheArchitectureNamedAndThePreparationOf
               AllOf(HasSubstr("'dots' is neither"), HasSubstr("did you mean 'dot'")));
   const Outcome outcome = tandem("import dot.safetensors --model dot --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
-  EXPECT_THAT(outcome.output, HasSubstr("resized to 9 (bilinear) and cropped to 8"));
+  EXPECT_THAT(outcome.output, HasSubstr("resized to 9 (bilinear as by Pillow) and cropped to 8"));
   const std::vector<double> right = expected(color, of_imagenet_mean, of_imagenet_std);
   const std::vector<double> found = probabilities();
   ASSERT_EQ(found.size(), 3U);
@@ -429,11 +429,12 @@ TEST_F(PublishedWeights, OfAFileAloneHaveThePreparationOfTheirArchitecture) {
   desk_.write("models/pretrained/dot.names", "resize 10\ninterpolation bicubic\n");
   const Outcome outcome = tandem("import dot.safetensors --model dot --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
-  EXPECT_THAT(outcome.output, HasSubstr("resized to 10 (bicubic) and cropped to 8"));
+  EXPECT_THAT(outcome.output, HasSubstr("resized to 10 (bicubic as by Pillow) and cropped to 8"));
   fs::remove_all(desk_ / "run");
   desk_.write("models/pretrained/dot.names", "resize 8\n");
   const Outcome whole = tandem("import dot.safetensors --model dot --out run");
-  EXPECT_THAT(whole.output, HasSubstr("resized to 8 (bilinear) and cropped to 8")) << whole.errors;
+  EXPECT_THAT(whole.output, HasSubstr("resized to 8 (bilinear as by Pillow) and cropped to 8"))
+      << whole.errors;
   fs::remove_all(desk_ / "run");
   desk_.write("models/pretrained/dot.names", "resize 7\n");
   EXPECT_THAT(refusal("import dot.safetensors --model dot --out run"),
@@ -451,7 +452,8 @@ TEST_F(PublishedWeights, OfARunAreFineTunedWithItsNetAndItsPreparation) {
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output,
               AllOf(HasSubstr("net 'dot' and weights of run 'imported'"),
-                    HasSubstr("resized to 10 and cropped to 8"), HasSubstr("layers are frozen")));
+                    HasSubstr("resized to 10 (bicubic as by Pillow) and cropped to 8"),
+                    HasSubstr("layers are frozen")));
   const json record = json::parse(desk_.read("run/run.json")).at("data_parameters");
   EXPECT_EQ(record.at("mean"), "76.5,102,127.5");
   EXPECT_EQ(record.at("resize"), "10");
@@ -479,7 +481,7 @@ TEST_F(PublishedWeights, WhoseConfigHasAFieldOutOfRangeAreRefusedByFieldAndValue
                                          {"input_size", "[3,8,12]"},
                                          {"input_size", "[3,8.9,8.9]"},
                                          {"input_size", "[1,8,8]"},
-                                         {"crop_mode", "\"squash\""},
+                                         {"crop_mode", "\"random\""},
                                          {"license", "\"a\\u001b[31m\""},
                                          {"num_classes", "-5"},
                                          {"num_classes", "2147483647"}}) {
@@ -546,7 +548,9 @@ TEST(CaffeWeights, AreImportedWithTheTransformOfTheirNet) {
   ASSERT_EQ(desk.tandem("export --run base base.caffemodel").code, 0);
   const Outcome outcome = desk.tandem("import base.caffemodel --net tiny.prototxt --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
-  EXPECT_THAT(outcome.output, HasSubstr("images: mean 128, resize 9, scale 0.01, crop 8"));
+  EXPECT_THAT(outcome.output,
+              HasSubstr("images: b,g,r, resized to 9 (bilinear) and cropped to 8, mean 128 "
+                        "(b,g,r), scale 0.01"));
   const json record = json::parse(desk.read("run/run.json")).at("data_parameters");
   EXPECT_EQ(record.at("mean"), "128");
   EXPECT_EQ(record.at("scale"), "0.01");
@@ -565,8 +569,8 @@ TEST(CaffeWeights, AreImportedAsTheRunInWhoseFolderTheNetIsPreparesImages) {
   const Outcome outcome = desk.tandem("import base.caffemodel --net base/net.prototxt --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output,
-              HasSubstr("images: color rgb, mean 90,100,110, resize 12, scale 0.01, crop 8 (of the "
-                        "run in whose folder the net is)"));
+              HasSubstr("images: r,g,b, resized to 12 (bilinear) and cropped to 8, mean 90,100,110 "
+                        "(b,g,r), scale 0.01 (of the run in whose folder the net is)"));
   EXPECT_EQ(class_probabilities(desk, "run"), class_probabilities(desk, "base"));
 }
 

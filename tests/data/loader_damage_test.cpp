@@ -63,7 +63,7 @@ TEST(Loader, TheLimitHoldsForSmallSetsButOneDamagedSampleNeverEndsARun) {
   (void)take(loader);
   EXPECT_THAT(
       message_of([&] { (void)loader.next(); }),
-      AllOf(HasSubstr("2 of the 8 images, or more, are damaged (25.0 %, the limit is 5.0 %"),
+      AllOf(HasSubstr("2 of the 8 images, or more, cannot be used (25.0 %, the limit is 5.0 %"),
             HasSubstr("sample-2: is listed as damaged; sample-5")));
 }
 
@@ -72,7 +72,7 @@ TEST(Loader, ABatchWithoutAGoodSampleIsAnErrorThatNamesTheFirstFiles) {
   Loader loader(data, in_file_order(8), host_memory());
   (void)take(loader);
   const std::string message = message_of([&] { (void)loader.next(); });
-  EXPECT_THAT(message, AllOf(HasSubstr("all 8 images of batch 1 are damaged"),
+  EXPECT_THAT(message, AllOf(HasSubstr("all 8 images of batch 1 cannot be used"),
                              HasSubstr("sample-8: is listed as damaged; sample-9"),
                              HasSubstr("and 3 more")));
   EXPECT_EQ(message_of([&] { (void)loader.next(); }), message)

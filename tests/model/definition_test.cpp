@@ -77,10 +77,10 @@ TEST(Definition, ReadsTheOldFormAsTheCurrentOne) {
   EXPECT_EQ(net.layers[1].weight_rules[1].decay_multiplier(), 0);
   EXPECT_EQ(net.batch_size(TANDEM_TRAIN), 9);
   const TransformDefinition transform = net.transform(TANDEM_TRAIN).value();
-  EXPECT_EQ(transform.crop_size, 5);
+  EXPECT_EQ(transform.crop_height, 5);
   EXPECT_TRUE(transform.mirror);
   EXPECT_EQ(transform.scale, 0.5);
-  EXPECT_TRUE(transform.has_mean_file);
+  EXPECT_EQ(transform.mean_file, "m");
 }
 
 TEST(Definition, ATransformBelongsToItsPhase) {

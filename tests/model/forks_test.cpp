@@ -72,7 +72,7 @@ const Block blocks[] = {
     {"HDF5Data", "hdf5_data_param", "source: 'x'; batch_size: 1; shuffle: true"},
     {"HingeLoss", "hinge_loss_param", "norm: L2"},
     {"ImageData", "image_data_param",
-     "source: 'x'; batch_size: 1; rand_skip: 1; shuffle: true; new_height: 1; new_width: 1; "
+     "source: 'x'; batch_size: 1; rand_skip: 1; shuffle: true; new_height: 1 new_width: 1; "
      "is_color: true; scale: 1; mean_file: 'x'; crop_size: 1; mirror: true; root_folder: 'x'; "
      "short_side: 1; threads: 1; cache: true; precache: true; dataset_share_per_node: true"},
     {"InnerProduct", "inner_product_param", "num_output: 1; bias_term: true; axis: 1",
@@ -113,7 +113,8 @@ const Block blocks[] = {
      "vertical_stretch_upper: 1; horizontal_stretch_lower: 1; horizontal_stretch_upper: 1; "
      "interpolation_algo_down: INTER_AREA; interpolation_algo_up: INTER_CUBIC; allow_upscale: "
      "true; forward_packing: NCHW; crop_h: 1; crop_w: 1; use_gpu_transform: true; random_seed: 1; "
-     "display: true; num_labels: 1; resize_param { }; noise_param { }; distort_param { }; "
+     "display: true; num_labels: 1; resize_param { height: 1 width: 1 }; noise_param { }; "
+     "distort_param { }; "
      "expand_param { }; emit_constraint { }"},
 };
 

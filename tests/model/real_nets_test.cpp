@@ -121,8 +121,8 @@ TEST_F(RealNets, CaffesAlexNetLoadsUnmodified) {
   const NetDefinition net = read_net(caffe() / "models/bvlc_alexnet/train_val.prototxt");
   expect_alexnet(net);
   EXPECT_EQ(net.batch_size(TANDEM_TRAIN), 256);
-  EXPECT_TRUE(net.transform(TANDEM_TRAIN)->has_mean_file);
-  EXPECT_EQ(net.transform(TANDEM_TEST)->crop_size, 227);
+  EXPECT_NE(net.transform(TANDEM_TRAIN)->mean_file, "");
+  EXPECT_EQ(net.transform(TANDEM_TEST)->crop_height, 227);
   const SolverDefinition solver = read_solver(caffe() / "models/bvlc_alexnet/solver.prototxt");
   EXPECT_EQ(solver.rate_policy, "step");
   EXPECT_EQ(learning_rate(solver, 100000), 0.01 * 0.1);

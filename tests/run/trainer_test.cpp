@@ -251,7 +251,7 @@ TEST_F(Training, ValidationImagesThatAreAllDamagedAreAnError) {
   TrainOptions o = options(4);
   o.data = own.path().string();
   o.adapt_classes = true;
-  EXPECT_THAT(failure_of(o), HasSubstr("all 2 images are damaged"));
+  EXPECT_THAT(failure_of(o), HasSubstr("all 2 images cannot be used"));
   EXPECT_TRUE(std::filesystem::exists(o.out / "last.safetensors")) << "the steps done are kept";
 }
 

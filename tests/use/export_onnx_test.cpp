@@ -374,7 +374,8 @@ std::vector<float> validation_rows(LoadedRun& run, const RunRecord& record, bool
 std::vector<float> validation_pictures(LoadedRun& run, const Shape& size) {
   RunRecord plain = run.record;
   plain.data = size;
-  for (const char* name : {"mean", "scale", "resize", "interpolation", "resampling"}) {
+  for (const char* name :
+       {"mean", "scale", "fit", "resize", "resize_width", "interpolation", "resampling"}) {
     plain.data_parameters.erase(name);
   }
   plain.data_parameters["color"] = "rgb";
@@ -507,6 +508,24 @@ INSTANTIATE_TEST_SUITE_P(
                     "floats",
                     40,
                     40},
+        PictureCase{"Squashed", {{"fit", "squash"}, {"scale", "0.02"}, {"mean", "80"}}},
+        PictureCase{
+            "SquashedAndCropped",
+            {{"fit", "squash"}, {"resize", "22"}, {"resize_width", "27"}, {"scale", "0.02"}}},
+        PictureCase{"SquashedAsByPillow",
+                    {{"fit", "squash"}, {"resampling", "pillow"}, {"scale", "0.02"}}},
+        PictureCase{"BetweenBars", {{"fit", "pad"}, {"scale", "0.02"}, {"mean", "104,117,123"}}},
+        PictureCase{"BetweenBarsOfATallOne",
+                    {{"fit", "pad"}, {"scale", "0.02"}, {"mean", "80"}},
+                    "floats",
+                    50,
+                    17},
+        PictureCase{
+            "BetweenBarsAsByPillow",
+            {{"fit", "pad"}, {"resize", "22"}, {"resampling", "pillow"}, {"scale", "0.02"}}},
+        PictureCase{"BetweenBarsOfBytes",
+                    {{"fit", "pad"}, {"scale", "0.02"}, {"mean", "104.4,117.3,123.7"}},
+                    "bytes"},
         PictureCase{"OfTheNetsOwnSize", {{"scale", "0.02"}}, "floats", 20, 20}),
     [](const auto& info) { return info.param.name; });
 

@@ -94,6 +94,9 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
   if (arguments.as_json) return;  // the JSON is all of the output
   print_names("{} images as net '{}' receives them: {}\n", count, setup.record.net_name,
               arguments.preview);
+  for (const std::string& line : setup.messages) {
+    if (line.starts_with("images: ")) print_names("{}\n", line);
+  }
 }
 
 int run_data(DataArguments& arguments) {

@@ -230,7 +230,7 @@ void add_training_options(Command& command, TrainArguments& a) {
       {"--devices DEVICES", &o.devices, "Devices to train on, e.g. cpu:2 (default: cpu)"},
       ranks_option(o.ranks),
       precision_option(o.precision, "float32; with --resume the run's"),
-      {"--strict", &a.strict, "End at the first damaged image"},
+      {"--strict", &a.strict, "End at the first image that cannot be used"},
   });
 }
 
@@ -254,7 +254,7 @@ void add_less_usual_options(Command& command, TrainArguments& a) {
   command.experts_group("Reading data");
   command.add({
       {"--bad-limit PERCENT", &a.bad_percent,
-       "End when more than this share of the images is damaged", show_default},
+       "End when more than this share of the images cannot be used", show_default},
       decode_threads_option(o.decode_threads),
       {"--prefetch N", &o.prefetch,
        "Batches in memory: a slow read may take as long as the steps of all but one (default: 3)",

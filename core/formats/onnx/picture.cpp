@@ -120,6 +120,33 @@ class Resizing {
   const PictureSteps& steps_;
 };
 
+// The input of the net from the part of it that the picture fills. What a bar is for the net, for
+// each channel, is added to zeros around that part.
+std::string between_bars(OnnxGraph& graph, const std::string& value, const Shape& crop,
+                         const center_crop::Middle& middle, const std::vector<float>& bars) {
+  const auto& [across, down] = middle;
+  if (across.count == crop.w && down.count == crop.h) return value;
+  const auto name = &Resizing::name;
+  const std::string padded = graph.add(
+      "Pad", name("bars"),
+      {value, graph.integers(name("sides_of_bars"), {0, 0, down.place, across.place, 0, 0,
+                                                     crop.h - down.place - down.count,
+                                                     crop.w - across.place - across.count})});
+  if (bars.empty()) return padded;
+  std::vector<float> around;
+  for (const float bar : bars) {
+    for (int64_t y = 0; y < crop.h; ++y) {
+      for (int64_t x = 0; x < crop.w; ++x) {
+        const bool is_inside = x >= across.place && x < across.place + across.count &&
+                               y >= down.place && y < down.place + down.count;
+        around.push_back(is_inside ? 0 : bar);
+      }
+    }
+  }
+  return graph.add("Add", name("with_bars"),
+                   {padded, graph.constant(name("of_bars"), {1, crop.c, crop.h, crop.w}, around)});
+}
+
 }  // namespace
 }  // namespace onnx_picture
 
@@ -129,8 +156,8 @@ std::string add_picture_steps(OnnxGraph& graph, const std::string& picture, cons
   const auto name = &Resizing::name;
   const bool is_in_passes = steps.rounding == PictureSteps::Rounding::each_pass;
   const auto filter = steps.is_cubic ? resampling::Filter::cubic : resampling::Filter::linear;
-  const center_crop::Middle middle =
-      center_crop::middle_of(size.w, size.h, crop.w, crop.h, steps.resize);
+  const center_crop::Middle middle = center_crop::middle_of(
+      size.w, size.h, {crop.w, crop.h, steps.resize, steps.resize_width, steps.fit});
   const auto rows = onnx_picture::shares_of(middle.down, filter);
   const auto columns = onnx_picture::shares_of(middle.across, filter);
   std::string value = graph.add(
@@ -154,10 +181,11 @@ std::string add_picture_steps(OnnxGraph& graph, const std::string& picture, cons
     matrix[to * channels + (steps.is_rgb ? to : channels - 1 - to)] = steps.scale;
     if (!steps.means.empty()) biases[to] = -steps.means.at(to) * steps.scale;
   }
-  return graph.add("Conv", name("normalize"),
-                   {value, graph.constant(name("factors"), {crop.c, crop.c, 1, 1}, matrix),
-                    graph.constant(name("shifts"), {crop.c}, biases)},
-                   {{"kernel_shape", std::vector<int64_t>{1, 1}}});
+  value = graph.add("Conv", name("normalize"),
+                    {value, graph.constant(name("factors"), {crop.c, crop.c, 1, 1}, matrix),
+                     graph.constant(name("shifts"), {crop.c}, biases)},
+                    {{"kernel_shape", std::vector<int64_t>{1, 1}}});
+  return onnx_picture::between_bars(graph, value, crop, middle, steps.bars);
 }
 
 }  // namespace tandem

@@ -8,6 +8,7 @@
 
 #include "core/base/numbers/shape.h"
 #include "core/formats/onnx/graph.h"
+#include "plugins/center_crop.h"
 
 namespace tandem {
 
@@ -16,7 +17,10 @@ struct PictureSteps {
   // Which resampled pixels become whole numbers: none, those of the result, or those of each of two
   // passes, as by Pillow.
   enum class Rounding { none, once, each_pass };
-  int64_t resize = 0;        // shorter side before the crop; 0: the largest part of the crop's form
+  // As center_crop::Wanted's.
+  center_crop::Fit fit = center_crop::Fit::crop;
+  int64_t resize = 0, resize_width = 0;
+  std::vector<float> bars;   // what bars around the picture are for the net; empty: 0
   std::vector<float> means;  // of the net's channels, in their order
   float scale = 1;           // (pixel - mean) * scale
   bool is_rgb = false;       // order of the net's channels; else B,G,R

@@ -29,8 +29,34 @@ bool set_shape(LayerDefinition& layer, int64_t size) {
   return false;
 }
 
+// The size to which images are stretched before a crop of `crop`, for one of `size`; 0: no crop.
+void set_stretched(LayerDefinition& layer, int64_t crop, int64_t size) {
+  for (Field& field : layer.body.fields) {
+    if (!field.message) continue;
+    const bool has_resize = field.message->find("resize_param") != nullptr;
+    if (has_resize)
+      std::erase_if(own_block(field).fields,
+                    [](const Field& f) { return f.name == "resize_param"; });
+    for (const char* name : {"new_height", "new_width"}) {
+      const Field* old = field.message->find(name);
+      if (old == nullptr) continue;
+      const int64_t value = positive_of(*old, layer.title());
+      const auto scaled = crop == 0 ? size : std::max(size, (value * size + crop / 2) / crop);
+      for (Field& f : own_block(field).fields) {
+        if (f.name == name) f.text = fmt::format("{}", scaled);
+      }
+    }
+  }
+}
+
 // `crop_size` may be in the layer's own block, as in old files.
 void set_crop(LayerDefinition& layer, int64_t size) {
+  int64_t crop = 0;
+  for (const Field& field : layer.body.fields) {
+    const Field* old = field.message ? field.message->find("crop_size") : nullptr;
+    if (old != nullptr) crop = integer_of(*old, layer.title());
+  }
+  set_stretched(layer, crop, size);
   for (Field& field : layer.body.fields) {
     if (!field.message || field.message->find("crop_size") == nullptr) continue;
     std::erase_if(own_block(field).fields, [](const Field& f) { return f.name == "crop_size"; });

@@ -45,14 +45,18 @@ struct LayerDefinition {
   [[nodiscard]] std::string title() const;
 };
 
-// Caffe's TransformationParameter of a data layer, for the data set that replaces it.
+// How a data layer prepares images, for the data set that replaces it: Caffe's
+// TransformationParameter, new_height and new_width of ImageData, and SSD's resize_param.
 struct TransformDefinition {
   double scale = 1;
   bool mirror = false;
-  bool gray = false;  // force_gray: one channel
-  int64_t crop_size = 0;
+  bool gray = false;                            // force_gray, or ImageData's is_color: false
+  int64_t crop_height = 0, crop_width = 0;      // 0: none
+  int64_t resize_height = 0, resize_width = 0;  // before the crop; 0: as they are
+  // squash: stretched to that size; pad: all of it between bars; crop: its shorter side.
+  std::string fit = "crop";
   std::vector<double> mean_values;
-  bool has_mean_file = false;  // the mean is then computed from the training data
+  std::string mean_file;
 };
 
 // An input of a net in one phase.

@@ -71,20 +71,91 @@ int64_t positive_or_zero(const LayerDefinition& layer, const std::string& name, 
   return field == nullptr ? 0 : positive_of(*field, layer.title());
 }
 
+// SSD's resize_param.
+void read_resize(const Field& field, const std::string& owner, TransformDefinition& transform) {
+  const Message& block = block_of(field, owner);
+  const auto size = [&](const char* name) {
+    const Field* given = block.find(name);
+    if (given != nullptr) return positive_of(*given, owner);
+    throw error("{}: resize_param has no {}{}", owner, name, in_file(field.location));
+  };
+  for (const Field& other : block.fields) {
+    if (is_among({"height", "width", "resize_mode"}, other.name)) continue;
+    if (other.name == "prob" && number_of(other, owner) == 1) continue;
+    throw error(
+        "{}: {} of resize_param is not supported: images are resized each time, with "
+        "--data-option interpolation, and bars are the mean; leave it out{}",
+        owner, other.name, in_file(other.location));
+  }
+  transform.resize_height = size("height");
+  transform.resize_width = size("width");
+  const Field* mode = block.find("resize_mode");
+  const std::string word =
+      mode == nullptr ? "WARP"
+                      : word_of(*mode, owner, {"WARP", "FIT_SMALL_SIZE", "FIT_LARGE_SIZE_AND_PAD"});
+  transform.fit = word == "WARP" ? "squash" : word == "FIT_SMALL_SIZE" ? "crop" : "pad";
+}
+
+// ImageData stretches pictures to new_height x new_width; NVIDIA's resizes their short_side.
+void read_image_data(const LayerDefinition& layer, TransformDefinition& transform) {
+  const Message block = merged(layer.body.all("image_data_param"), layer.title());
+  const Field *height = block.find("new_height"), *width = block.find("new_width");
+  const Field* color = block.find("is_color");
+  if (color != nullptr && !boolean_of(*color, layer.title())) transform.gray = true;
+  const int64_t h = height == nullptr ? 0 : integer_of(*height, layer.title());
+  const int64_t w = width == nullptr ? 0 : integer_of(*width, layer.title());
+  if (const Field* side = block.find("short_side")) {
+    transform.resize_height = transform.resize_width = integer_of(*side, layer.title());
+    if (transform.resize_height < 0) throw wrong_value(*side, layer.title(), not_negative.right);
+  }
+  if (h == 0 && w == 0) return;
+  if (h <= 0 || w <= 0) {
+    throw error("{}: new_height is {} and new_width {}; give both, above 0{}", layer.title(), h, w,
+                in_file((height != nullptr ? height : width)->location));
+  }
+  transform.resize_height = h;
+  transform.resize_width = w;
+  transform.fit = "squash";
+}
+
+void require_crop_within(const LayerDefinition& layer, const TransformDefinition& t) {
+  const int64_t least = std::min(t.resize_height, t.resize_width);
+  const bool is_shorter_side = t.fit == "crop";
+  const int64_t h = is_shorter_side ? least : t.resize_height;
+  const int64_t w = is_shorter_side ? least : t.resize_width;
+  if (t.resize_height == 0 || (t.crop_height <= h && t.crop_width <= w)) return;
+  throw error("{}: its images become {}x{}, less than the crop of {}x{}{}", layer.title(), h, w,
+              t.crop_height, t.crop_width, in_file(layer.location));
+}
+
 TransformDefinition read_transform(const LayerDefinition& layer) {
   using T = TransformDefinition;
   static const MemberFields<T> fields{
       member("scale", &T::scale),
       member("mirror", &T::mirror),
-      member("crop_size", &T::crop_size, not_negative),
-      {"mean_file", [](const Field&, const std::string&, T& t) { t.has_mean_file = true; }},
+      {"crop_size",
+       [](const Field& field, const std::string& owner, T& t) {
+         const int64_t size = integer_of(field, owner);
+         if (size < 0) throw wrong_value(field, owner, not_negative.right);
+         t.crop_height = t.crop_width = size;
+       }},
+      member("crop_h", &T::crop_height, not_negative),
+      member("crop_w", &T::crop_width, not_negative),
+      member("mean_file", &T::mean_file),
       member("mean_value", &T::mean_values),
+      {"resize_param", read_resize},
       {"force_color", [](const Field&, const std::string&, T&) {}},
       member("force_gray", &T::gray),
   };
   TransformDefinition transform;
   read_fields(merged(layer.body.all("transform_param"), layer.title()), "field of transform_param",
               layer.title(), fields, transform);
+  if (!transform.mean_file.empty() && !transform.mean_values.empty()) {
+    throw error("{}: transform_param has mean_file and mean_value; give one of them{}",
+                layer.title(), in_file(layer.location));
+  }
+  read_image_data(layer, transform);
+  require_crop_within(layer, transform);
   return transform;
 }
 
@@ -119,7 +190,12 @@ Shape declared_shape(const LayerDefinition& layer, size_t top) {
 Shape expected_shape(const LayerDefinition& layer) {
   Shape shape = declared_shape(layer, 0);
   const TransformDefinition transform = read_transform(layer);
-  if (transform.crop_size > 0) shape.h = shape.w = transform.crop_size;
+  if (transform.resize_height > 0 && transform.fit != "crop") {
+    shape.h = transform.resize_height;
+    shape.w = transform.resize_width;
+  }
+  if (transform.crop_height > 0) shape.h = transform.crop_height;
+  if (transform.crop_width > 0) shape.w = transform.crop_width;
   if (transform.mean_values.size() > 1 && shape.c == 0) {
     shape.c = static_cast<int64_t>(transform.mean_values.size());
   }

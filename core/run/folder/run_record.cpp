@@ -197,7 +197,8 @@ std::string parameter(const RunRecord& record, const std::string& name) {
 
 std::map<std::string, std::string> preparation_of(const RunRecord& record) {
   std::map<std::string, std::string> preparation;
-  for (const char* name : {"mean", "scale", "color", "resize", "interpolation", "resampling"}) {
+  for (const char* name :
+       {"mean", "scale", "color", "fit", "resize", "resize_width", "interpolation", "resampling"}) {
     const auto found = record.data_parameters.find(name);
     if (found != record.data_parameters.end()) preparation.insert(*found);
   }

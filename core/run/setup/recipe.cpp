@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -28,32 +30,6 @@ bool has_batch_norm(const NetDefinition& net) {
                      [](const LayerDefinition& layer) { return is_batch_norm(layer.type); });
 }
 
-struct ImageSizes {
-  int64_t shorter_side = 0;  // the median
-  int64_t channels = 0;
-};
-
-// Some samples are enough for a median. A data set that does not tell the sizes of its images has
-// images of one size.
-ImageSizes find_sizes(Registry& registry, const TrainSetup& setup) {
-  constexpr int64_t max_described = 200;
-  RunRecord record = setup.record;
-  record.data = {1, setup.net.input_shape().c, 0, 0};
-  const auto dataset = open_dataset(registry, setup.net, record, "", "train", TANDEM_TEST);
-  const Shape shape = dataset->shape();
-  std::vector<int64_t> sides;
-  const int64_t count = std::min(max_described, dataset->size());
-  for (int64_t i = 0; i < count; ++i) {
-    std::string reason;
-    const auto stored = dataset->describe(i * dataset->size() / count, &reason);
-    if (stored && stored->width > 0) sides.push_back(std::min(stored->width, stored->height));
-  }
-  if (sides.empty()) return {std::min(shape.h, shape.w), shape.c};
-  const auto middle = sides.begin() + static_cast<std::ptrdiff_t>(sides.size() / 2);
-  std::nth_element(sides.begin(), middle, sides.end());
-  return {*middle, shape.c};
-}
-
 // As torchvision: a crop of 224 from a shorter side of 256.
 int64_t size_for(int64_t shorter_side) {
   constexpr int64_t min_size = 24, step = 32;
@@ -63,6 +39,29 @@ int64_t size_for(int64_t shorter_side) {
 }
 
 }  // namespace
+
+ImageSizes find_sizes(Registry& registry, const TrainSetup& setup) {
+  constexpr int64_t max_described = 200;
+  RunRecord record = setup.record;
+  record.data = {1, setup.net.input_shape().c, 0, 0};
+  record.data_parameters.erase("resize_width");
+  const auto dataset = open_dataset(registry, setup.net, record, "", "train", TANDEM_TEST);
+  const Shape shape = dataset->shape();
+  std::vector<int64_t> sides;
+  std::set<std::pair<int64_t, int64_t>> sizes;
+  const int64_t count = std::min(max_described, dataset->size());
+  for (int64_t i = 0; i < count; ++i) {
+    std::string reason;
+    const auto stored = dataset->describe(i * dataset->size() / count, &reason);
+    if (!stored || stored->width <= 0) continue;
+    sides.push_back(std::min(stored->width, stored->height));
+    sizes.emplace(stored->width, stored->height);
+  }
+  if (sides.empty()) return {std::min(shape.h, shape.w), shape.c, true};
+  const auto middle = sides.begin() + static_cast<std::ptrdiff_t>(sides.size() / 2);
+  std::nth_element(sides.begin(), middle, sides.end());
+  return {*middle, shape.c, sizes.size() == 1};
+}
 
 void choose_recipe(const TrainOptions& options, const std::string& model, TrainSetup& setup) {
   TrainOptions& chosen = setup.record.options;

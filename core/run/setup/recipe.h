@@ -23,6 +23,15 @@ void choose_recipe(const TrainOptions& options, const std::string& model, TrainS
 // of the images; before the net's input is used.
 void choose_image_size(Registry& registry, const TrainOptions& options, TrainSetup& setup);
 
+struct ImageSizes {
+  int64_t shorter_side = 0;  // the median
+  int64_t channels = 0;
+  bool is_one_size = false;
+};
+// Of some of the training images. A data set that does not tell the sizes of its images has images
+// of one size.
+[[nodiscard]] ImageSizes find_sizes(Registry& registry, const TrainSetup& setup);
+
 // The data set's parameters of --augment: none, light, photos, strong; nothing for "".
 // `mirrors`: false for digits and the like.
 [[nodiscard]] std::map<std::string, std::string> augmentation(const std::string& word,

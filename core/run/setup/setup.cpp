@@ -11,6 +11,7 @@
 #include "core/model/file/target_losses.h"
 #include "core/model/net/net.h"
 #include "core/model/passes/build_net.h"
+#include "core/run/setup/images_text.h"
 #include "core/run/setup/program_options.h"
 #include "core/run/setup/recipe.h"
 #include "core/run/setup/setup_data.h"
@@ -50,7 +51,7 @@ void report_missing_parameters(const TransformDefinition& transform, const std::
   if (transform.scale != 1) want("scale", "scale " + image_parameters(transform)["scale"]);
   if (!transform.mean_values.empty()) {
     want("mean", "mean_value " + image_parameters(transform)["mean"]);
-  } else if (transform.has_mean_file) {
+  } else if (!transform.mean_file.empty()) {
     want("mean", "mean_file");
   }
   if (!missing.empty()) {
@@ -88,12 +89,38 @@ void add_published_preparation(const TrainSetup& setup,
   }
 }
 
+// Images that have about the size of the crop already, all the same one, are cropped as they are,
+// as Caffe does.
+void keep_size(Registry& registry, const TransformDefinition& transform, TrainSetup& setup,
+               std::map<std::string, std::string>& parameters) {
+  const int64_t crop = std::max(transform.crop_height, transform.crop_width);
+  const auto& given = setup.record.options.data_parameters;
+  if (crop == 0 || transform.resize_height > 0) return;
+  if (given.contains("resize") || given.contains("fit")) return;
+  double resize = 0;
+  if (!parse_number(parameters["resize"], &resize)) return;
+  const ImageSizes sizes = find_sizes(registry, setup);
+  if (!sizes.is_one_size || sizes.shorter_side < crop ||
+      static_cast<double>(sizes.shorter_side) > resize) {
+    return;
+  }
+  parameters["resize"] = fmt::format("{}", sizes.shorter_side);
+}
+
+// What is given of the size counts alone.
+void leave_out_other_sizes(const std::map<std::string, std::string>& given,
+                           std::map<std::string, std::string>& parameters) {
+  const auto fit = given.find("fit");
+  if (fit != given.end() && fit->second != "crop") parameters.erase("resize");
+  if (fit != given.end() || given.contains("resize")) parameters.erase("resize_width");
+}
+
 // The net's own transform_param as parameters of the data set; the user's come last.
 std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetup& setup,
                                                    bool synthetic, bool is_model,
                                                    bool* measure_mean) {
-  const TransformDefinition transform =
-      setup.net.transform(TANDEM_TRAIN).value_or(TransformDefinition{});
+  TransformDefinition transform = setup.net.transform(TANDEM_TRAIN).value_or(TransformDefinition{});
+  const std::string mean_note = synthetic ? "" : read_mean_file(setup.net, transform);
   const auto& given = setup.record.options.data_parameters;
   std::map<std::string, std::string> parameters;
   if (synthetic) {
@@ -102,11 +129,13 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
         fmt::format("{}", has_classes(setup.net) ? class_count(setup.net) : pair_classes);
   } else {
     parameters = image_parameters(transform);
-    for (const auto& [name, value] :
-         augmentation(setup.record.options.augment, setup.net.input_shape().h, setup.mirrors)) {
-      parameters[name] = value;
-    }
+    const auto augmented =
+        augmentation(setup.record.options.augment, setup.net.input_shape().h, setup.mirrors);
+    if (augmented.contains("resize")) parameters.erase("resize_width");
+    for (const auto& [name, value] : augmented) parameters[name] = value;
+    if (augmented.empty() && !setup.published) keep_size(registry, transform, setup, parameters);
     if (setup.published) add_published_preparation(setup, parameters);
+    leave_out_other_sizes(given, parameters);
     // They exclude each other, and what is given counts.
     if (given.contains("crop_area")) parameters.erase("pad");
     if (given.contains("pad")) parameters.erase("crop_area");
@@ -123,12 +152,19 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
   }
   if (!task.empty()) parameters["task"] = task;
   report_missing_parameters(transform, source, declared, is_model, setup);
+  if (!mean_note.empty() && !given.contains("mean")) setup.messages.push_back(mean_note);
   std::erase_if(parameters, [&](const auto& each) { return !declared.contains(each.first); });
   for (const auto& [name, value] : given) parameters[name] = value;
   // Weights of a run were trained with its mean, or without one.
   const bool is_known = parameters.contains("mean") || (setup.published && setup.published->is_run);
-  *measure_mean =
-      !synthetic && declared.contains("mean") && !is_known && (transform.has_mean_file || is_model);
+  *measure_mean = !synthetic && declared.contains("mean") && !is_known &&
+                  (!transform.mean_file.empty() || is_model);
+  if (*measure_mean && !transform.mean_file.empty()) {
+    setup.note(
+        "mean_file '{}' does not exist: the channel means of the training data are subtracted "
+        "instead (--data-option mean=B,G,R)",
+        transform.mean_file);
+  }
   return parameters;
 }
 
@@ -270,6 +306,16 @@ bool are_worth_bytes(const Registry& registry, const TrainSetup& setup) {
          (!validates || setup.validation_data->has_bytes());
 }
 
+void say_how_images_are_seen(Registry& registry, TrainSetup& setup) {
+  const std::string other = other_preparation_text(setup.net);
+  if (!other.empty()) setup.messages.push_back(other);
+  const DeclaredParameters declared =
+      declared_parameters(registry, data_source(registry, setup.record));
+  if (declared.contains("mean") && declared.contains("fit")) {
+    setup.messages.push_back(images_text(setup.record));
+  }
+}
+
 // Names are written to JSON files, which hold UTF-8 only.
 void require_utf8(const TrainSetup& setup) {
   for (const std::string& name : setup.record.class_names) {
@@ -338,6 +384,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
     setup.note("channel means of the training data: {}", means);
   }
   open_datasets(registry, setup);
+  say_how_images_are_seen(registry, setup);
   record.class_names = setup.training_data->class_names();
   require_utf8(setup);
   record.training_samples = setup.training_data->size();

@@ -21,7 +21,8 @@ void require_amounts(const TrainOptions& options) {
     throw error("--batch {}: too large; at most {}", options.batch, max_batch_images);
   }
   if (!(options.bad_share_limit >= 0 && options.bad_share_limit <= 1)) {
-    throw error("a share of {} damaged images: it must be from 0 to 1", options.bad_share_limit);
+    throw error("a share of {} of images that cannot be used: it must be from 0 to 1",
+                options.bad_share_limit);
   }
   if (options.steps < 0) throw error("--steps {}: there must be at least 1 step", options.steps);
   if (options.epochs < 0) {

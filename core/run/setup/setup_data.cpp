@@ -9,6 +9,7 @@
 #include "core/base/text/strings.h"
 #include "core/data/loader.h"
 #include "core/data/splits.h"
+#include "core/formats/caffemodel.h"
 #include "core/model/file/classes.h"
 
 namespace tandem {
@@ -45,10 +46,18 @@ std::map<std::string, std::string> image_parameters(const TransformDefinition& t
   std::map<std::string, std::string> parameters;
   if (transform.scale != 1) parameters["scale"] = fmt::format("{:.9g}", transform.scale);
   if (transform.mirror) parameters["mirror"] = "true";
-  if (transform.crop_size > 0) {
+  const int64_t crop = std::max(transform.crop_height, transform.crop_width);
+  const int64_t height = transform.resize_height, width = transform.resize_width;
+  if (height > 0) {
+    if (transform.fit != "crop") parameters["fit"] = transform.fit;
+    if (crop > 0 || transform.fit == "crop") {
+      const bool is_squashed = transform.fit == "squash";
+      parameters["resize"] = fmt::format("{}", is_squashed ? height : std::min(height, width));
+      if (is_squashed) parameters["resize_width"] = fmt::format("{}", width);
+    }
+  } else if (crop > 0) {
     // Caffe's data were made with a shorter side of 256 for a crop of 227.
-    parameters["resize"] =
-        fmt::format("{}", std::lround(static_cast<double>(transform.crop_size) * 256 / 227));
+    parameters["resize"] = fmt::format("{}", std::lround(static_cast<double>(crop) * 256 / 227));
   }
   if (!transform.mean_values.empty()) {
     parameters["mean"] = fmt::format("{:.9g}", fmt::join(transform.mean_values, ","));
@@ -68,8 +77,38 @@ void take_task(TrainSetup& setup) {
   training.set_target_scale(record.target_scale);
 }
 
+std::string read_mean_file(const NetDefinition& net, TransformDefinition& transform) {
+  if (transform.mean_file.empty() || !transform.mean_values.empty()) return "";
+  // As Caffe, from where it was started; else from the net's folder.
+  const fs::path beside = fs::path(net.file).parent_path() / transform.mean_file;
+  const bool is_here = path_status(transform.mean_file).exists();
+  if (!is_here && !path_status(beside).exists()) return "";
+  const fs::path file = is_here ? fs::path(transform.mean_file) : beside;
+  const CaffeBlob mean = read_caffe_blob(file);
+  const size_t axes = mean.shape.size();
+  const int64_t channels = axes < 3 ? 0 : mean.shape[axes - 3];
+  if (mean.values.empty() || (channels != 1 && channels != 3)) {
+    throw error("mean_file '{}' has the shape {}; a mean of images has 1 or 3 channels",
+                file.string(), fmt::join(mean.shape, "x"));
+  }
+  const size_t plane = mean.values.size() / size_t(channels);
+  for (size_t c = 0; c < size_t(channels); ++c) {
+    double sum = 0;
+    for (size_t i = 0; i < plane; ++i) sum += mean.values[c * plane + i];
+    const double value = sum / static_cast<double>(plane);
+    if (!std::isfinite(value)) {
+      throw error("mean_file '{}' has values that are not finite", file.string());
+    }
+    transform.mean_values.push_back(value);
+  }
+  return fmt::format(
+      "mean_file '{}': its mean of each channel is subtracted, {:.6g}, not that of each pixel",
+      file.string(), fmt::join(transform.mean_values, ","));
+}
+
 void open_datasets(Registry& registry, TrainSetup& setup) {
   setup.training_data = open_dataset(registry, setup.net, setup.record, "", "train", TANDEM_TRAIN);
+  setup.record.data_parameters.merge(setup.training_data->chosen_parameters());
   take_task(setup);
   // Both splits have the image size of the training data, even if validation images differ.
   setup.record.data = setup.training_data->shape();

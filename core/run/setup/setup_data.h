@@ -25,7 +25,12 @@ namespace tandem {
 [[nodiscard]] std::string leave_out_undeclared(Registry& registry, const std::string& source,
                                                RunRecord& record);
 
-// The net's own transform_param as parameters of a data set of images: mean, scale, mirror, resize.
+// Makes the mean of each channel of the transform's mean_file its mean_values, and says so; "" if
+// there is none, or it does not exist. Error for a file that is no mean of images.
+[[nodiscard]] std::string read_mean_file(const NetDefinition& net, TransformDefinition& transform);
+
+// The net's own transform_param as parameters of a data set of images: mean, scale, mirror, fit,
+// resize.
 [[nodiscard]] std::map<std::string, std::string> image_parameters(
     const TransformDefinition& transform);
 

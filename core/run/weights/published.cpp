@@ -134,8 +134,10 @@ void read_preparation(const TimmFields& fields, PublishedWeights& published) {
   if (license != nullptr && !license->is_null()) fields.read_line("license", published.license);
   std::string crop_mode = "center";
   fields.read_line("crop_mode", crop_mode);
-  fields.require("crop_mode", crop_mode == "center",
-                 "\"center\": other ways to crop are not supported");
+  static const std::map<std::string, std::string> fits{
+      {"center", "crop"}, {"squash", "squash"}, {"border", "pad"}};
+  fields.require("crop_mode", fits.contains(crop_mode), "center, squash or border");
+  if (fields.find("crop_mode") != nullptr) published.fit = fits.at(crop_mode);
 }
 
 // What would make another net of the architecture. Its arrays may have the same names and shapes,
@@ -302,6 +304,7 @@ std::map<std::string, std::string> PublishedWeights::data_parameters() const {
       {"scale", fmt::format("{:.9g}", 1.0 / 255)},
       {"color", "rgb"},
       {"resampling", "pillow"}};
+  if (fit != "crop") parameters["fit"] = fit;
   if (interpolation == "bicubic") parameters["interpolation"] = interpolation;
   return parameters;
 }
@@ -488,24 +491,17 @@ std::string to_text(const PublishedWeights& published) {
     return text;
   }
   if (published.is_run) {
-    const int64_t h = published.image_size, w = published.image_width;
-    const std::string resized =
-        published.resizes ? fmt::format("resized to {} and ", published.resize_for(std::min(h, w)))
-                          : "";
-    return fmt::format("net '{}' and weights of run '{}', its images {}cropped to {}",
-                       published.architecture, published.file.parent_path().string(), resized,
-                       h == w ? fmt::format("{}", h) : fmt::format("{}x{}", h, w));
+    return fmt::format("net '{}' and weights of run '{}'", published.architecture,
+                       published.file.parent_path().string());
   }
   std::string text = fmt::format(
-      "{} of '{}'{}: mean {:.4g}, std {:.4g}, color rgb, resized to {} ({}) and cropped to {}",
-      published.architecture, published.file.string(),
+      "{} of '{}'{}: mean {:.4g}, std {:.4g}", published.architecture, published.file.string(),
       published.license.empty() ? "" : fmt::format(", license {}", published.license),
-      fmt::join(published.mean, " "), fmt::join(published.std, " "),
-      published.resize_for(published.image_size),
-      published.interpolation == "bicubic" ? "bicubic" : "bilinear", published.image_size);
+      fmt::join(published.mean, " "), fmt::join(published.std, " "));
   if (published.interpolation != "bilinear" && published.interpolation != "bicubic") {
-    text += fmt::format("; the weights were trained with {} resizing, which is not supported",
-                        published.interpolation);
+    text += fmt::format(
+        "; the weights were trained with {} resizing, which is not supported: bilinear is used",
+        published.interpolation);
   }
   return text;
 }

@@ -28,7 +28,7 @@ struct PublishedWeights {
   double crop_side = 0.875, resized_side = 1;  // of the crop and of the resized image; any unit
   int64_t image_size = 224, classes = 0;       // 0: those of the net
   int64_t image_width = 0;                     // of a run, whose images need not be square
-  std::string interpolation = "bilinear", license;
+  std::string interpolation = "bilinear", license, fit = "crop";
   // Of a run folder: its data set's parameters for preparing images; else empty.
   bool is_run = false;
   bool resizes = true;  // whether its images were resized before they were cropped
@@ -40,8 +40,8 @@ struct PublishedWeights {
 
   // The shorter side of the resized image for a crop of this size.
   [[nodiscard]] int64_t resize_for(int64_t crop) const;
-  // "mean", "scale", "color", "interpolation", "resampling" for the data set; the net divides by
-  // `std`.
+  // "mean", "scale", "color", "fit", "interpolation", "resampling" for the data set; the net
+  // divides by `std`.
   [[nodiscard]] std::map<std::string, std::string> data_parameters() const;
 };
 

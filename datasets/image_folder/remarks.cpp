@@ -1,0 +1,102 @@
+#include "datasets/image_folder/remarks.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "datasets/image_folder/image_headers.h"
+#include "datasets/image_folder/tiff_tags.h"
+
+namespace tandem::image_folder {
+namespace {
+
+using namespace std::string_view_literals;
+using picture::big_endian;
+using picture::Bytes;
+using picture::has;
+using picture::little_endian;
+
+struct Facts {
+  bool alpha = false, profile = false, inks = false;
+};
+
+// Most profiles only say what is true without them.
+bool is_other_profile(Bytes profile) {
+  const std::string_view text(reinterpret_cast<const char*>(profile.data()), profile.size());
+  return text.find("sRGB"sv) == std::string_view::npos &&
+         text.find("s\0R\0G\0B"sv) == std::string_view::npos;
+}
+
+Facts facts_of_jpeg(Bytes jpeg) {
+  Facts facts;
+  facts.inks = jpeg_form(jpeg).channels == 4;
+  for_each_segment(jpeg, [&](unsigned char marker, Bytes segment) {
+    const bool has_profile = marker == 0xe2 && has(segment, 0, "ICC_PROFILE", 12);
+    if (has_profile) facts.profile = is_other_profile(segment);
+    return !has_profile;
+  });
+  return facts;
+}
+
+Facts facts_of_png(Bytes png) {
+  Facts facts;
+  facts.alpha = png[25] == 4 || png[25] == 6;
+  for (size_t at = 8; at + 12 <= png.size() && !has(png, at + 4, "IDAT", 4);) {
+    const uint64_t length = std::min<uint64_t>(big_endian(png, at, 4), png.size() - at - 12);
+    if (has(png, at + 4, "tRNS", 4)) facts.alpha = true;
+    // The profile is compressed; its name is not.
+    if (has(png, at + 4, "iCCP", 4)) facts.profile = is_other_profile(png.subspan(at + 8, length));
+    at += length + 12;
+  }
+  return facts;
+}
+
+Facts facts_of_webp(Bytes webp) {
+  Facts facts;
+  facts.alpha = webp_form(webp).alpha;
+  for (size_t at = 12; at + 8 <= webp.size();) {
+    const uint64_t length =
+        std::min<uint64_t>(little_endian(webp, at + 4, 4), webp.size() - at - 8);
+    if (has(webp, at, "ICCP", 4)) facts.profile = is_other_profile(webp.subspan(at + 8, length));
+    at += 8 + length + length % 2;
+  }
+  return facts;
+}
+
+Facts facts_of_tiff(Bytes tiff) {
+  constexpr uint64_t photometric = 0x0106, extra_samples = 0x0152, icc = 0x8773, separated = 5;
+  Facts facts;
+  for_each_tag(tiff, [&](const auto& read, uint64_t tag, size_t at) {
+    if (tag == extra_samples) facts.alpha = true;
+    if (tag == photometric) facts.inks = tag_value(read, at) == separated;
+    if (tag != icc) return;
+    const uint64_t length = read(at + 4, 4), begin = read(at + 8, 4);
+    if (begin > tiff.size() || length > tiff.size() - begin) return;
+    facts.profile = is_other_profile(tiff.subspan(begin, length));
+  });
+  return facts;
+}
+
+}  // namespace
+
+std::string remarks_of(Bytes file) {
+  const Facts facts = is_jpeg(file)   ? facts_of_jpeg(file)
+                      : is_png(file)  ? facts_of_png(file)
+                      : is_webp(file) ? facts_of_webp(file)
+                      : is_tiff(file) ? facts_of_tiff(file)
+                                      : Facts{};
+  std::string text;
+  const auto add = [&](bool is_so, const char* remark) {
+    if (is_so) text += (text.empty() ? "" : "\n") + std::string(remark);
+  };
+  add(orientation_of(file) != 1, "turned upright, as its EXIF data or its tag say");
+  add(facts.alpha, "alpha is dropped; colors stay as they are stored");
+  add(facts.profile, "a color profile other than sRGB is not applied");
+  add(facts.inks, "four inks (CMYK) become three colors");
+  if (!is_jpeg(file) && bits_of(file) > 8) {
+    add(true, bits_of(file) > 16 ? "over 16 bits a channel become 8 (white: the option 'white')"
+                                 : "16 bits a channel become 8 (white: the option 'white')");
+  }
+  return text;
+}
+
+}  // namespace tandem::image_folder
