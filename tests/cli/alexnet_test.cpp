@@ -84,7 +84,7 @@ TEST(AlexNetApp, RefusesBadInputInOneLine) {
   EXPECT_THAT(app_refusal(small + "--strategy two_phases"), HasSubstr("did you mean 'two_phase'?"));
   EXPECT_THAT(app_refusal(small + "--paced nowhere.csv"), HasSubstr("nowhere.csv"));
   EXPECT_THAT(app_refusal("--strategy fc_parallel --bucket 1MiB"),
-              HasSubstr("--bucket is an option of strategy 'layerwise'"));
+              HasSubstr("--bucket is an option of strategies 'layerwise' and 'mixed'"));
   EXPECT_THAT(app_refusal("--quota 2"), HasSubstr("strategy 'two_phase' has none of that name"));
   EXPECT_THAT(app_refusal("--size 5"), AllOf(HasSubstr("layer '"), HasSubstr("alexnet.prototxt:")));
 }

@@ -49,6 +49,7 @@ inline std::vector<Job> jobs_of_every_strategy(const std::string& hybrid = "",
           {2, 2, "--strategy hybrid " + hybrid},
           {4, 1, "--strategy asymmetric " + asymmetric},
           {2, 1, "--strategy fc_parallel"},
+          {2, 2, "--strategy mixed --divide all=2"},
           {2, 2, "--strategy two_phase --solver-type LARS --mixup 0.4"}};
 }
 

@@ -137,7 +137,8 @@ TEST_F(SeveralLabels, EveryStrategyAndRanksTrainThem) {
   };
   for (const std::string name : {"labels", "numbers"}) {
     for (const std::string strategy :
-         {"sequential", "two_phase", "layerwise", "hybrid", "asymmetric", "fc_parallel"}) {
+         {"sequential", "two_phase", "layerwise", "hybrid", "asymmetric", "fc_parallel",
+          "mixed"}) {
       const Outcome outcome =
           desk_.tandem(command(name, strategy) + " --devices cpu:2 --strategy " + strategy);
       EXPECT_EQ(outcome.code, 0) << strategy << outcome.errors;

@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, TrainingOnBytes, testing::Values("cpu", "cuda"
 
 TEST_P(TrainingOnBytes, GivesTheWeightsOfTrainingOnFloatsWithEveryStrategy) {
   for (const char* strategy :
-       {"sequential", "two_phase", "layerwise", "hybrid", "asymmetric", "fc_parallel"}) {
+       {"sequential", "two_phase", "layerwise", "hybrid", "asymmetric", "fc_parallel", "mixed"}) {
     const Weights floats = run(options(devices(2), "floats", strategy));
     EXPECT_TRUE(run(options(devices(2), "bytes", strategy)) == floats) << strategy;
   }

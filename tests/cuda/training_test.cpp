@@ -179,12 +179,12 @@ std::vector<Case> cases() {
     for (const char* reduce : {"serial", "tree", "ring"}) {
       result.push_back({"cuda", "layerwise", devices, reduce});
     }
-    for (const char* strategy : {"hybrid", "asymmetric", "fc_parallel"}) {
+    for (const char* strategy : {"hybrid", "asymmetric", "fc_parallel", "mixed"}) {
       if (devices > 1) result.push_back({"cuda", strategy, devices});
     }
   }
   for (const char* strategy :
-       {"sequential", "two_phase", "layerwise", "hybrid", "asymmetric", "fc_parallel"}) {
+       {"sequential", "two_phase", "layerwise", "hybrid", "asymmetric", "fc_parallel", "mixed"}) {
     result.push_back({"two_gpus", strategy, 2});
   }
   return result;

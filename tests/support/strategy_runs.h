@@ -259,6 +259,14 @@ inline std::vector<StrategyCase> strategy_cases() {
   cases.push_back({"fc_parallel", 2, eager(1), "mlp"});
   cases.push_back({"fc_parallel", 3, eager(2), "speech"});
   cases.push_back({"fc_parallel", 4, eager(2), "mlp", {{"clip_gradients", "0.3"}}, 2});
+  const auto divided = [](const std::string& divide) {
+    return StrategyOptions{{"divide", divide}};
+  };
+  for (const char* net : {"mlp", "speech", "norm"}) {
+    cases.push_back({"mixed", 4, divided("all=2"), net});
+  }
+  cases.push_back({"mixed", 4, divided("all=2"), "small", {{"clip_gradients", "0.3"}}, 2});
+  cases.push_back({"mixed", 4, divided("all=2"), "mlp", lars});
   for (const char* net : {"join_first", "join_last_convolution", "join_dense"}) {
     for (const Strategy& strategy : built_in_strategies()) {
       cases.push_back({strategy.name, 3, strategy.lossless_cases(3).front(), net});
@@ -278,6 +286,7 @@ inline std::vector<StrategyCase> resume_cases() {
   return {{"hybrid", 3, conv_and_fc(2, 1)},
           {"asymmetric", 4, in_groups("E=0,2/W=1,3"), "mlp"},
           {"fc_parallel", 3, with_quota(2), "small"},
+          {"mixed", 4, {{"divide", std::string("all=2")}}, "small"},
           {"hybrid", 3, extended(2, 1)}};
 }
 

@@ -62,7 +62,7 @@ class Strategies {
   std::vector<KnownOption> options_;
 };
 
-// sequential, two_phase, layerwise, hybrid, asymmetric, fc_parallel
+// sequential, two_phase, layerwise, hybrid, asymmetric, fc_parallel, mixed
 [[nodiscard]] const Strategies& built_in_strategies();
 
 // "--quota 2 --eager": the strategy's options as on a command line.
