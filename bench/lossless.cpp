@@ -19,7 +19,7 @@
 #include "bench/lossless_tolerance.h"
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/model/file/models.h"
+#include "core/model/adapted/models.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "core/base/text/strings.h"
-#include "core/model/file/models.h"
+#include "core/model/adapted/models.h"
 #include "core/model/passes/build_net.h"
 #include "core/schedule/cost/bounds.h"
 #include "core/session/forecast.h"

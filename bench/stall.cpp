@@ -11,7 +11,7 @@
 
 #include "bench/paced_frame.h"
 #include "core/data/dataset.h"
-#include "core/model/file/models.h"
+#include "core/model/adapted/models.h"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "core/base/error.h"
 #include "core/base/numbers/random.h"
 #include "core/formats/safetensors.h"
-#include "core/model/file/models.h"
+#include "core/model/adapted/models.h"
 #include "core/model/net/initial_weights.h"
 #include "core/model/passes/build_net.h"
 #include "core/ranks/rank_links.h"

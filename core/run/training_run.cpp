@@ -4,9 +4,9 @@
 
 #include "core/base/error.h"
 #include "core/base/running_note.h"
-#include "core/model/file/adapted.h"
+#include "core/model/adapted/adapted.h"
+#include "core/model/adapted/models.h"
 #include "core/model/file/learning_rate.h"
-#include "core/model/file/models.h"
 #include "core/model/file/solver_definition.h"
 #include "core/model/passes/results.h"
 #include "core/ranks/agreement.h"

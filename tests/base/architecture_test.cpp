@@ -67,6 +67,7 @@ const std::vector<std::string> folders_of_core{
     "core/plugin",
     "core/device",
     "core/model/file",
+    "core/model/adapted",
     "core/model/net",
     "core/model/passes",
     "core/formats",

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/model/file/classes.h"
+#include "core/model/adapted/classes.h"
 #include "core/run/folder/run_folder.h"
 #include "include/tandem/evaluate.h"
 #include "include/tandem/predict.h"

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/numbers/shape.h"
-#include "core/model/file/classes.h"
-#include "core/model/file/models.h"
+#include "core/model/adapted/classes.h"
+#include "core/model/adapted/models.h"
 #include "core/model/passes/build_net.h"
 #include "core/run/folder/run_folder.h"
 #include "core/session/choose_strategy.h"

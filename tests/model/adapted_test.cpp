@@ -1,4 +1,4 @@
-#include "core/model/file/adapted.h"
+#include "core/model/adapted/adapted.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Nets whose losses read a target for each class in place of a label.
-#include "core/model/file/classes.h"
+#include "core/model/adapted/classes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/model/file/classes.h"
-#include "core/model/file/models.h"
+#include "core/model/adapted/classes.h"
+#include "core/model/adapted/models.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 

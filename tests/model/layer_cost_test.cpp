@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/model/file/models.h"
+#include "core/model/adapted/models.h"
 #include "core/model/net/layer_calls.h"
 #include "core/model/net/net.h"
 #include "core/model/passes/build_net.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/model/file/models.h"
+#include "core/model/adapted/models.h"
 #include "core/model/net/frozen.h"
 #include "core/model/net/initial_weights.h"
 #include "core/model/net/learning.h"

@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/model/file/classes.h"
+#include "core/model/adapted/classes.h"
+#include "core/model/adapted/models.h"
 #include "core/model/file/learning_rate.h"
-#include "core/model/file/models.h"
 #include "core/model/file/net_phases.h"
 #include "core/model/file/solver_definition.h"
 #include "core/model/net/initial_weights.h"

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
+#include "core/model/adapted/models.h"
 #include "core/model/file/definition.h"
 #include "core/model/file/learning_rate.h"
-#include "core/model/file/models.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 

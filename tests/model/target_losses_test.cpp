@@ -1,11 +1,11 @@
 // Nets of classes that learn several labels or numbers: the loss is exchanged, what is of classes
 // is left out.
-#include "core/model/file/target_losses.h"
+#include "core/model/adapted/target_losses.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/model/file/classes.h"
+#include "core/model/adapted/classes.h"
 #include "tests/model/net_test.h"
 
 namespace tandem {

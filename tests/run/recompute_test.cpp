@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/model/file/models.h"
+#include "core/model/adapted/models.h"
 #include "core/run/folder/run_folder.h"
 #include "core/session/session.h"
 #include "include/tandem/net.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/file/classes.h"
+#include "core/model/adapted/classes.h"
 #include "core/model/file/definition.h"
 #include "core/plugin/registry.h"
 #include "core/run/trainer.h"

@@ -11,7 +11,7 @@
 
 #include "tests/support/run_support.h"
 
-#include "core/model/file/classes.h"
+#include "core/model/adapted/classes.h"
 #include "core/model/net/frozen.h"
 #include "core/model/net/net.h"
 #include "core/model/passes/build_net.h"

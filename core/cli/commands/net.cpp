@@ -8,7 +8,7 @@
 #include "core/cli/commands.h"
 #include "core/device/parse.h"
 #include "core/formats/safetensors.h"
-#include "core/model/file/models.h"
+#include "core/model/adapted/models.h"
 #include "core/model/net/learning.h"
 #include "core/model/net/net_report.h"
 #include "core/model/passes/build_net.h"

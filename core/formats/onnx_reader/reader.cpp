@@ -7,7 +7,7 @@
 #include "core/formats/onnx_reader/file.h"
 #include "core/formats/onnx_reader/mapper.h"
 #include "core/formats/onnx_reader/patterns.h"
-#include "core/model/file/models.h"
+#include "core/model/adapted/models.h"
 
 namespace tandem {
 namespace {

@@ -28,7 +28,7 @@ struct OnnxImport {
 [[nodiscard]] OnnxImport import_onnx(const std::filesystem::path& path,
                                      const std::array<double, 3>& std);
 
-// As read_model() (core/model/file/models.h), and of an ONNX file.
+// As read_model() (core/model/adapted/models.h), and of an ONNX file.
 [[nodiscard]] NetDefinition read_net_file(const std::string& name_or_path);
 
 }  // namespace tandem

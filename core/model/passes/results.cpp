@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/model/file/classes.h"
+#include "core/model/adapted/classes.h"
 
 namespace tandem {
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/model/file/classes.h"
+#include "core/model/adapted/classes.h"
 #include "core/model/net/frozen.h"
 #include "core/model/net/initial_weights.h"
 #include "core/model/net/net.h"

@@ -2,8 +2,8 @@
 
 #include "core/base/error.h"
 #include "core/formats/onnx_reader/reader.h"
-#include "core/model/file/classes.h"
-#include "core/model/file/models.h"
+#include "core/model/adapted/classes.h"
+#include "core/model/adapted/models.h"
 #include "core/model/file/net_phases.h"
 #include "core/schedule/cost/topology_file.h"
 

@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/model/file/adapted.h"
+#include "core/model/adapted/adapted.h"
 #include "core/model/file/batch_norm.h"
 #include "core/run/setup/setup_data.h"
 

@@ -10,7 +10,7 @@
 #include "core/data/loader.h"
 #include "core/data/splits.h"
 #include "core/formats/caffemodel.h"
-#include "core/model/file/classes.h"
+#include "core/model/adapted/classes.h"
 
 namespace tandem {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/device/parse.h"
-#include "core/model/file/classes.h"
+#include "core/model/adapted/classes.h"
 #include "core/model/net/learning.h"
 #include "core/model/passes/build_net.h"
 
@@ -35,9 +35,9 @@ void check_values(TrainSetup& setup) {
     if (!differs[k]) equal.push_back(fmt::format("{} {:g}", setup.record.class_names[k], first[k]));
   }
   if (equal.empty()) return;
-  const std::string what = fmt::format(
-      "data '{}': all {} training images have the same {} ({})", setup.record.options.data,
-      training.size(), task_text(training.task()), fmt::join(equal, ", "));
+  const std::string what = fmt::format("data '{}': all {} training images have the same {} ({})",
+                                       setup.record.options.data, training.size(),
+                                       task_text(training.task()), fmt::join(equal, ", "));
   if (equal.size() == differs.size()) {
     throw error("{}: there is nothing to tell apart; give images with different ones", what);
   }

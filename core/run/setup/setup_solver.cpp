@@ -8,8 +8,8 @@
 #include "core/base/text/strings.h"
 #include "core/formats/onnx_reader/file.h"
 #include "core/formats/onnx_reader/reader.h"
-#include "core/model/file/adapted.h"
-#include "core/model/file/models.h"
+#include "core/model/adapted/adapted.h"
+#include "core/model/adapted/models.h"
 #include "core/model/file/net_phases.h"
 #include "core/run/setup/recipe.h"
 

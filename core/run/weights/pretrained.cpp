@@ -13,8 +13,8 @@
 #include "core/base/files/files.h"
 #include "core/formats/caffemodel.h"
 #include "core/formats/open_arrays.h"
+#include "core/model/adapted/models.h"
 #include "core/model/file/batch_norm.h"
-#include "core/model/file/models.h"
 #include "core/plugin/registry.h"
 #include "core/run/folder/checkpoint.h"
 

@@ -10,9 +10,9 @@
 #include "core/formats/json_text.h"
 #include "core/formats/onnx_reader/file.h"
 #include "core/formats/open_arrays.h"
-#include "core/model/file/adapted.h"
+#include "core/model/adapted/adapted.h"
+#include "core/model/adapted/models.h"
 #include "core/model/file/definition.h"
-#include "core/model/file/models.h"
 #include "core/model/file/name_rules.h"
 #include "core/run/folder/checkpoint.h"
 #include "core/run/folder/run_folder.h"
@@ -324,10 +324,11 @@ std::map<std::string, std::string> parameters_of_export(const std::string& text,
   double scale = 1;
   int64_t resize = 0;
   std::string channels, filter, rounding;
-  fields.read("scale", scale, [](const json& v) { return v.is_number(); }, "a number");
-  fields.read("shorter_side", resize,
-              [](const json& v) { return is_integer_within(v, 0, max_image_side); },
-              "a number of pixels");
+  fields.read(
+      "scale", scale, [](const json& v) { return v.is_number(); }, "a number");
+  fields.read(
+      "shorter_side", resize, [](const json& v) { return is_integer_within(v, 0, max_image_side); },
+      "a number of pixels");
   fields.read_line("channels", channels);
   fields.read_line("filter", filter);
   fields.read_line("rounding", rounding);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/model/file/models.h"
+#include "core/model/adapted/models.h"
 
 namespace tandem {
 namespace {

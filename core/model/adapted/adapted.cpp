@@ -1,11 +1,11 @@
-#include "core/model/file/adapted.h"
+#include "core/model/adapted/adapted.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "core/model/adapted/classes.h"
 #include "core/model/file/batch_norm.h"
-#include "core/model/file/classes.h"
 #include "core/model/file/fields.h"
 #include "core/model/file/net_phases.h"
 

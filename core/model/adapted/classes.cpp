@@ -1,4 +1,4 @@
-#include "core/model/file/classes.h"
+#include "core/model/adapted/classes.h"
 
 #include <algorithm>
 #include <set>

@@ -1,10 +1,10 @@
-#include "core/model/file/target_losses.h"
+#include "core/model/adapted/target_losses.h"
 
 #include <algorithm>
 #include <array>
 #include <set>
 
-#include "core/model/file/classes.h"
+#include "core/model/adapted/classes.h"
 #include "core/model/file/fields.h"
 
 namespace tandem {

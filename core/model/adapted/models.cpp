@@ -1,4 +1,4 @@
-#include "core/model/file/models.h"
+#include "core/model/adapted/models.h"
 #include "core/base/files/files.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/model/file/adapted.h"
+#include "core/model/adapted/adapted.h"
 #include "core/model/file/name_rules.h"
 #include "core/model/file/text_format.h"
 
