@@ -128,8 +128,8 @@ class Tree final : public ToRoot {
 // in place of the weights, and every device updates everything, with the same bits.
 class Ring final : public Collective {
  public:
-  Ring(PlanBuilder& builder, const std::vector<int>& devices)
-      : builder_(builder), group_(builder, device_order(builder.inputs(), devices)) {}
+  Ring(PlanBuilder& builder, const std::vector<int>& devices, int pieces)
+      : builder_(builder), group_(builder, device_order(builder.inputs(), devices), pieces) {}
 
   void emit_reduction(const Bucket& bucket) override {
     const RingGroup::Label label{bucket.name, bucket.layer, stages::reduce_gradients,
@@ -152,12 +152,12 @@ class Ring final : public Collective {
                              device, bucket.weights, StreamKind::update);
         continue;
       }
-      for (int half = 0; half < group_.halves(bucket.range); ++half) {
+      for (int piece = 0; piece < group_.pieces(bucket.range); ++piece) {
         const std::vector<WeightSlice> parts =
-            slices_in(builder_.net(), bucket.weights, group_.slice(bucket.range, place, half));
+            slices_in(builder_.net(), bucket.weights, group_.slice(bucket.range, place, piece));
         if (parts.empty()) continue;
         builder_.emit_update(
-            fmt::format("update {} {} @{}", bucket.name, RingGroup::part_name(place, half), device),
+            fmt::format("update {} {} @{}", bucket.name, RingGroup::part_name(place, piece), device),
             stages::update, device, parts, StreamKind::update);
       }
     }
@@ -191,17 +191,18 @@ class Ring final : public Collective {
 
 }  // namespace
 
-std::unique_ptr<Collective> Collective::make(const std::string& reduction, PlanBuilder& builder) {
+std::unique_ptr<Collective> Collective::make(const std::string& reduction, PlanBuilder& builder,
+                                             int pieces) {
   if (reduction == "serial") return std::make_unique<Serial>(builder);
   if (reduction == "tree") return std::make_unique<Tree>(builder);
-  if (reduction == "ring") return make_ring(builder, builder.inputs().all_devices());
+  if (reduction == "ring") return make_ring(builder, builder.inputs().all_devices(), pieces);
   throw error("--reduce {}: unknown reduction{}; there are: serial, tree, ring", reduction,
               did_you_mean(reduction, {"serial", "tree", "ring"}));
 }
 
 std::unique_ptr<Collective> Collective::make_ring(PlanBuilder& builder,
-                                                  const std::vector<int>& devices) {
-  return std::make_unique<Ring>(builder, devices);
+                                                  const std::vector<int>& devices, int pieces) {
+  return std::make_unique<Ring>(builder, devices, pieces);
 }
 
 std::vector<int> device_order(const StrategyInputs& inputs) {

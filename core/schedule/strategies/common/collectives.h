@@ -30,10 +30,11 @@ class Collective {
  public:
   // Error for an unknown reduction ("serial", "tree", "ring"). `builder` outlives it.
   [[nodiscard]] static std::unique_ptr<Collective> make(const std::string& reduction,
-                                                        PlanBuilder& builder);
-  // A ring of some of the devices.
+                                                        PlanBuilder& builder, int pieces = 2);
+  // A ring of some of the devices. `pieces`: as in RingGroup.
   [[nodiscard]] static std::unique_ptr<Collective> make_ring(PlanBuilder& builder,
-                                                             const std::vector<int>& devices);
+                                                             const std::vector<int>& devices,
+                                                             int pieces);
   virtual ~Collective() = default;
 
   // Appends the tasks that add up the bucket's gradients, and those of the norms that the rule

@@ -3,8 +3,8 @@
 // a part travels around the ring and every device adds its own, until it reaches its owner; then
 // the parts travel around once more. 2 (N - 1) / N x bytes pass through every link, all at once. A
 // device receives on its communication stream, sends on its send stream and adds on its update
-// stream; a part is two halves that follow each other, so that one travels while the other is
-// added.
+// stream; a part is at least two pieces that follow each other, so that one travels while the
+// other is added; between more of them other copies can pass.
 #pragma once
 
 #include <string>
@@ -23,8 +23,9 @@ class RingGroup {
     Stage stage, adding{};  // of copies, and of the additions of a reduction
   };
 
-  // The members in the order of the ring. `builder` outlives it.
-  RingGroup(PlanBuilder& builder, std::vector<int> members);
+  // The members in the order of the ring. `builder` outlives it. `pieces`: at most, of a part; they
+  // change no sum.
+  RingGroup(PlanBuilder& builder, std::vector<int> members, int pieces = 2);
 
   // Then every member has the sum of its own part of the range.
   void emit_reduce_scatter(const Label& label, Interval range);
@@ -36,16 +37,17 @@ class RingGroup {
   [[nodiscard]] int size() const { return static_cast<int>(members_.size()); }
   [[nodiscard]] int member(int number) const { return members_[size_t(number % size())]; }
   // Of each part of the range: 1 where latency counts more than bytes.
-  [[nodiscard]] int halves(Interval range) const;
+  [[nodiscard]] int pieces(Interval range) const;
   // Of member number `part`.
-  [[nodiscard]] Interval slice(Interval range, int part, int half) const;
-  [[nodiscard]] static std::string part_name(int part, int half);
+  [[nodiscard]] Interval slice(Interval range, int part, int piece) const;
+  [[nodiscard]] static std::string part_name(int part, int piece);
 
  private:
-  void emit_ring_step(const Label& label, Interval range, int part, int half, int from);
+  void emit_ring_step(const Label& label, Interval range, int part, int piece, int from);
 
   PlanBuilder& builder_;
   std::vector<int> members_;
+  int pieces_;
 };
 
 }  // namespace tandem

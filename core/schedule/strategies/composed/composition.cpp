@@ -106,7 +106,7 @@ class Composer {
       divided.insert(one.chain.linear.begin(), one.chain.linear.end());
     }
     buckets_ = make_buckets(net_, composition.bucket, divided);
-    collective_ = Collective::make(composition.reduce, builder_);
+    collective_ = Collective::make(composition.reduce, builder_, composition.pieces);
     transfers_ = transfers_of(inputs, buckets_, *collective_);
   }
 
@@ -259,7 +259,7 @@ class Composer {
       return;
     }
     if (devices.size() == 1) return emit_own_update(*chain.groups.front(), layer, devices.front());
-    const auto sum = Collective::make_ring(builder_, devices);
+    const auto sum = Collective::make_ring(builder_, devices, composition_.pieces);
     for (const WeightSlice& slice : mine) {
       const Bucket bucket{fmt::format("{} slice {}", net_.weight(slice.weight).name, place),
                           layer,

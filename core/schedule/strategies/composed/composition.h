@@ -26,6 +26,7 @@ struct Composition {
   std::string strategy;
   std::string reduce = "ring";  // of data-parallel gradients: serial, tree or ring
   int64_t bucket = 1;           // the least bytes of a bucket of them
+  int pieces = 2;               // of a part of a ring, at most
   // In the order of the net.
   std::vector<DividedChain> divided{};
   FcParallelOptions rounds{};  // of chains that all devices divide

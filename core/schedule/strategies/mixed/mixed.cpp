@@ -140,26 +140,30 @@ class MixedSearch {
     GroupSizes sizes;
     std::string reduce = "ring";
     int64_t bucket = 0;
+    int pieces = 2;
   };
 
   [[nodiscard]] Composition composition_of(const Choice& choice) const {
-    return {"mixed", choice.reduce, choice.bucket, divided_chains(chains_, choice.sizes)};
+    return {"mixed", choice.reduce, choice.bucket, choice.pieces,
+            divided_chains(chains_, choice.sizes)};
   }
 
   Choice find() {
     Choice start;
     if (!given_.reduce.empty()) start.reduce = given_.reduce;
     start.bucket = given_.bucket > 0 ? given_.bucket : default_bucket(inputs_, start.reduce);
+    start.pieces = given_.pieces > 0 ? given_.pieces : std::clamp(16 / inputs_.devices, 2, 8);
     if (!given_.divide.empty()) start.sizes = parse_sizes(inputs_, chains_, given_.divide);
     best_ = start;
     if (inputs_.devices == 1) return best_;
     const bool decides =
-        given_.divide.empty() || given_.reduce.empty() || given_.bucket == 0;
+        given_.divide.empty() || given_.reduce.empty() || given_.bucket == 0 || given_.pieces == 0;
     if (!decides) return best_;
     seconds_ = seconds_of(best_);
     if (given_.divide.empty()) find_sizes();
     if (given_.reduce.empty() && inputs_.devices == 2) try_other([](Choice& c) { c.reduce = "serial"; });
     if (given_.bucket == 0) find_bucket();
+    if (given_.pieces == 0) (void)try_other([](Choice& choice) { choice.pieces = 2; });
     return best_;
   }
   [[nodiscard]] double seconds() const { return seconds_; }
@@ -279,6 +283,7 @@ Plan build_mixed(const StrategyInputs& inputs) {
   options.divide = to_text(*inputs.net, choice.sizes);
   options.reduce = choice.reduce;
   options.bucket = choice.bucket;
+  options.pieces = choice.pieces;
   plan.options = mixed_options().write(options);
   note_choices(inputs, choice, plan);
   return plan;
@@ -307,6 +312,10 @@ const OptionTable<MixedOptions>& mixed_options() {
     divide.fits_devices = true;
     return OptionTable<MixedOptions>()
         .add(std::move(divide), &MixedOptions::divide)
+        .add(count_option("--pieces",
+                          "pieces of a part of a ring at most, between which other copies pass "
+                          "(default: the fastest on sim)"),
+             &MixedOptions::pieces)
         .include(layerwise_options());
   }();
   return table;

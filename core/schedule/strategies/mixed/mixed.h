@@ -15,6 +15,7 @@ namespace tandem {
 struct MixedOptions : LayerwiseOptions {
   // "fc6=4,fc7=4": sizes of groups; "all=4"; "none"; "": chosen.
   std::string divide;
+  int pieces = 0;  // of a part of a ring, at most; 0: chosen
 };
 [[nodiscard]] const OptionTable<MixedOptions>& mixed_options();
 
