@@ -18,13 +18,6 @@ namespace {
 
 constexpr int64_t small_image = 64, usual_image = 224;
 
-void require_word(const char* option, const std::string& word,
-                  const std::vector<std::string>& known) {
-  if (word.empty() || std::find(known.begin(), known.end(), word) != known.end()) return;
-  throw error("{} {}: there are {}{}", option, word, fmt::join(known, ", "),
-              did_you_mean(word, known));
-}
-
 bool has_batch_norm(const NetDefinition& net) {
   return std::any_of(net.layers.begin(), net.layers.end(),
                      [](const LayerDefinition& layer) { return is_batch_norm(layer.type); });
@@ -44,6 +37,15 @@ ImageSizes find_sizes(Registry& registry, const TrainSetup& setup) {
   constexpr int64_t max_described = 200;
   RunRecord record = setup.record;
   record.data = {1, setup.net.input_shape().c, 0, 0};
+  // What the user gives may be needed to read the data: where files are, what labels are.
+  for (const auto& [name, value] : record.options.data_parameters) {
+    record.data_parameters.emplace(name, value);
+  }
+  const std::string& task = record.options.task;
+  const std::string source = data_source(registry, record);
+  if (!task.empty() && declared_parameters(registry, source).contains("task")) {
+    record.data_parameters.emplace("task", task);
+  }
   record.data_parameters.erase("resize_width");
   const auto dataset = open_dataset(registry, setup.net, record, "", "train", TANDEM_TEST);
   const Shape shape = dataset->shape();
@@ -61,6 +63,13 @@ ImageSizes find_sizes(Registry& registry, const TrainSetup& setup) {
   const auto middle = sides.begin() + static_cast<std::ptrdiff_t>(sides.size() / 2);
   std::nth_element(sides.begin(), middle, sides.end());
   return {*middle, shape.c, sizes.size() == 1};
+}
+
+void require_word(const char* option, const std::string& word,
+                  const std::vector<std::string>& known) {
+  if (word.empty() || std::find(known.begin(), known.end(), word) != known.end()) return;
+  throw error("{} {}: there are {}{}", option, word, fmt::join(known, ", "),
+              did_you_mean(word, known));
 }
 
 void choose_recipe(const TrainOptions& options, const std::string& model, TrainSetup& setup) {

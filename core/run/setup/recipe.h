@@ -10,10 +10,15 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/run/setup/train_setup.h"
 
 namespace tandem {
+
+// Throws Error for a word of an option that is none of the known ones; "" is not given.
+void require_word(const char* option, const std::string& word,
+                  const std::vector<std::string>& known);
 
 // The recipe and the augmentation that the options name or imply. `model`: the built-in model that
 // the net is, or "". Throws Error for an unknown name, and for one that contradicts a solver file.

@@ -144,6 +144,8 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
   const std::string source = data_source(registry, setup.record);
   const DeclaredParameters declared = declared_parameters(registry, source);
   const std::string& task = setup.record.options.task;
+  require_word("--task", task, {"labels", "multilabel", "regression"});
+  require_word("--loss", setup.record.options.loss, {"euclidean", "huber"});
   if (!task.empty() && !declared.contains("task") && task != task_word(TANDEM_TASK_CLASSES)) {
     throw error(
         "--task {}: data '{}' have one class for each image; several labels or numbers are in a "
