@@ -10,16 +10,28 @@
 #include "core/run/folder/run_folder.h"
 #include "core/use/export_onnx.h"
 #include "include/tandem/predict.h"
+#include "plugins/text.h"
 
 namespace tandem {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// ".onnx", in lower case.
+std::string ending_of(const fs::path& path) {
+  std::string ending = path.extension().string();
+  for (char& c : ending) c = characters::lower(c);
+  return ending;
+}
+
+}  // namespace
+
 void write_weights(const fs::path& path, const Net& net, const std::vector<float>& values) {
   if (path_status(path).exists()) {
     throw error("'{}' exists already: choose another name for the weights", path.string());
   }
-  const std::string ending = path.extension().string();
+  const std::string ending = ending_of(path);
   if (ending == ".caffemodel") {
     write_caffemodel(path, net, values);
   } else if (ending == ".safetensors") {
@@ -36,7 +48,7 @@ void write_weights(const fs::path& path, const Net& net, const std::vector<float
 }
 
 ExportResult export_run(const ExportOptions& options) {
-  if (options.onnx || options.file.extension() == ".onnx") return export_onnx(options);
+  if (options.onnx || ending_of(options.file) == ".onnx") return export_onnx(options);
   if (options.softmax || options.fold_batch_norm || options.picture_height > 0) {
     throw error(
         "'{}' holds weights only: --softmax, --fold-batch-norm and --preprocess are for ONNX files "
