@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <initializer_list>
+#include <set>
 #include <utility>
 
 #include "datasets/picture/data_file.h"
@@ -166,6 +167,8 @@ constexpr size_t none = std::string::npos;
 
 struct Columns {
   size_t path = 0, split = none;
+  // Of a column of 1 and 0, as fastai's is_valid: the splits of these. "": it holds names.
+  std::string split_of_one, split_of_zero;
   bool heading = false;
   size_t count = 2;
   std::vector<size_t> labels;
@@ -178,19 +181,71 @@ size_t image_column(const std::vector<std::string>& fields) {
   return found == fields.end() ? none : static_cast<size_t>(found - fields.begin());
 }
 
-bool is_split(const std::string& text);
+size_t label_heading(const std::vector<std::string>& headings) {
+  return find_heading(headings, {"label", "labels", "class", "classname", "classes", "category",
+                                 "categories", "tags", "tag", "findinglabels", "target"});
+}
 
 using Rows = std::vector<std::pair<int64_t, std::vector<std::string>>>;  // line and fields
+
+// How many rows have the first one's text in a column.
+size_t like_first(const Rows& rows, size_t column) {
+  return static_cast<size_t>(std::count_if(rows.begin(), rows.end(), [&](const auto& row) {
+    return column < row.second.size() && row.second[column] == rows[0].second[column];
+  }));
+}
+
+bool are_splits(const Rows& rows, size_t first, size_t column) {
+  return rows.size() > first &&
+         std::all_of(rows.begin() + static_cast<ptrdiff_t>(first), rows.end(),
+                     [&](const auto& row) {
+                       return column >= row.second.size() ||
+                              !picture::split_of_name(row.second[column]).empty();
+                     });
+}
+
+// The column of splits below a heading: by its name, or because it holds names of splits alone.
+void find_splits(const Rows& rows, Columns& columns) {
+  const std::vector<std::string>& headings = rows[0].second;
+  columns.split = find_heading(headings, {"split", "set", "subset", "usage", "partition", "phase"});
+  struct Flag {
+    const char *name, *one, *zero;
+  };
+  for (const Flag& flag : {Flag{"isvalid", "val", "train"}, Flag{"isval", "val", "train"},
+                           Flag{"istrain", "train", "val"}, Flag{"istest", "test", "train"}}) {
+    if (columns.split != none) return;
+    columns.split = find_heading(headings, {flag.name});
+    if (columns.split == none) continue;
+    columns.split_of_one = flag.one;
+    columns.split_of_zero = flag.zero;
+  }
+  for (size_t i = 0; i < columns.count && columns.split == none; ++i) {
+    if (i == columns.path || i == label_heading(headings) || !are_splits(rows, 1, i)) continue;
+    columns.split = i;
+  }
+}
+
+// A heading without a known name, above names without extensions, looks as an image does.
+void refuse_doubt(const Rows& rows, const std::string& file) {
+  const size_t last = rows[0].second.size() - 1;
+  std::set<std::string> labels;
+  for (const auto& [line, fields] : rows) {
+    if (image_column(fields) != none) return;
+    if (last < fields.size()) labels.insert(fields[last]);
+  }
+  const bool some_repeat = labels.size() < rows.size();
+  if (last == 0 || !some_repeat || like_first(rows, last) > 1) return;
+  throw wrong({file, rows[0].first}, "'", beginning_of(rows[0].second[0]), ",",
+              beginning_of(rows[0].second[last]),
+              "' is a heading or an image: if it is a heading, call the columns path and label; "
+              "else write a line path,label before it");
+}
 
 // The label columns that are named, those called so, or all that are left.
 void choose_labels(const std::vector<std::string>& headings, const std::string& named,
                    const std::string& file, Columns& columns, ListFile& list) {
   const auto is_taken = [&](size_t i) { return i == columns.path || i == columns.split; };
-  const size_t label =
-      !columns.heading
-          ? none
-          : find_heading(headings, {"label", "labels", "class", "classname", "classes", "category",
-                                    "categories", "tags", "tag", "findinglabels", "target"});
+  const size_t label = !columns.heading ? none : label_heading(headings);
   if (!named.empty()) {
     for (size_t at = 0; at <= named.size();) {
       const size_t end = std::min(named.find(',', at), named.size());
@@ -250,19 +305,19 @@ Columns columns_of(const Rows& rows, const std::string& file) {
   for (size_t i = 0; i < first.size(); ++i) is_above_numbers |= stands_above_numbers(i);
   const size_t below = rows.size() > 1 ? image_column(rows[1].second) : none;
   const bool is_image_below = below < first.size() && rows[1].second.size() == first.size();
-  if (!names_image && (path != none || is_image_below || is_above_numbers)) {
+  // The name of a column of labels, which is no label below.
+  const size_t label = label_heading(first);
+  const bool names_label = label != none && like_first(rows, label) == 1 && first.size() > 1;
+  if (!names_image && (path != none || names_label || is_image_below || is_above_numbers)) {
     columns.heading = true;
-    columns.path = path == none ? 0 : path;
+    columns.path = path == none ? label == 0 ? 1 : 0 : path;
     if (is_image_below && !picture::is_image(rows[1].second[columns.path])) columns.path = below;
-    columns.split = find_heading(first, {"split", "set", "subset"});
+    find_splits(rows, columns);
   } else {
+    if (!names_image) refuse_doubt(rows, file);
     columns.path = names_image ? image_column(first) : 0;
-    const auto all_splits = [&](size_t column) {
-      return std::all_of(rows.begin(), rows.end(), [&](const auto& row) {
-        return column >= row.second.size() || is_split(row.second[column]);
-      });
-    };
-    if (columns.count > 2 && all_splits(columns.count - 1)) columns.split = columns.count - 1;
+    const size_t last = columns.count - 1;
+    if (columns.count > 2 && are_splits(rows, 0, last)) columns.split = last;
   }
   if (columns.count < 2) {
     throw wrong({file, rows[0].first}, "'", beginning_of(first[0]),
@@ -271,14 +326,17 @@ Columns columns_of(const Rows& rows, const std::string& file) {
   return columns;
 }
 
-std::string split_of(const std::string& text, const Line& place) {
-  const std::string split = picture::split_of_name(text);
+std::string split_of(const std::string& text, const Columns& columns, const Line& place) {
+  std::string split = picture::split_of_name(text);
+  if (!columns.split_of_one.empty()) {
+    const std::string small = lower_case(text);
+    const bool one = small == "true" || small == "1" || small == "yes";
+    const bool zero = small == "false" || small == "0" || small == "no";
+    split = one ? columns.split_of_one : zero ? columns.split_of_zero : "";
+    if (split.empty()) throw wrong(place, "'", beginning_of(text), "' is not True or False");
+  }
   if (!split.empty()) return split;
   throw wrong(place, "the split '", beginning_of(text), "' is not one of train, val, test");
-}
-
-bool is_split(const std::string& text) {
-  return !picture::split_of_name(text).empty();
 }
 
 void read_csv(const Rows& rows, const std::string& labels, ListFile& list) {
@@ -289,6 +347,16 @@ void read_csv(const Rows& rows, const std::string& labels, ListFile& list) {
     throw wrong({list.file, rows[0].first}, "has no column of labels");
   }
   list.has_splits = columns.split != none;
+  if (columns.heading) {
+    const auto heading = [&](size_t i) { return as_utf8(rows[0].second[i]); };
+    const std::string split =
+        list.has_splits ? sdk::text(", the split from '", heading(columns.split), "'") : "";
+    const bool is_plain = plain(rows[0].second[columns.path]) == "path";
+    if (!is_plain || (list.has_splits && plain(rows[0].second[columns.split]) != "split")) {
+      list.notes.push_back(sdk::text("'", list.file, "': the path is read from the column '",
+                                     heading(columns.path), "'", split));
+    }
+  }
   for (size_t i = columns.heading ? 1 : 0; i < rows.size(); ++i) {
     const auto& [line, fields] = rows[i];
     const Line place{list.file, line};
@@ -298,7 +366,7 @@ void read_csv(const Rows& rows, const std::string& labels, ListFile& list) {
     }
     ListEntry entry{fields[columns.path], {}, "", line};
     if (entry.path.empty()) throw wrong(place, "names no file");
-    if (list.has_splits) entry.split = split_of(fields[columns.split], place);
+    if (list.has_splits) entry.split = split_of(fields[columns.split], columns, place);
     for (const size_t column : columns.labels) entry.labels.push_back(as_utf8(fields[column]));
     list.entries.push_back(std::move(entry));
   }

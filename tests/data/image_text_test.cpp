@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+
 #include "core/run/setup/setup.h"
 #include "tests/data/image_data.h"
 
@@ -125,7 +127,9 @@ TEST(ImageText, FilesAreFoundWhereAListSpellsThemOtherwise) {
     EXPECT_EQ(test::get(data, 0).status, SampleStatus::good) << text;
     EXPECT_EQ(test::get(data, 1).status, SampleStatus::good) << text;
     const bool differs = !text.starts_with("A/b\xc2\xa0");
-    if (differs) EXPECT_THAT(data.notes(), HasSubstr("spelled otherwise on the disk: '")) << text;
+    if (differs) {
+      EXPECT_THAT(data.notes(), HasSubstr("spelled otherwise on the disk: '")) << text;
+    }
   }
 }
 
@@ -175,6 +179,53 @@ TEST(ImageText, SplitsInAColumnAreKnownByTheirUsualNames) {
     EXPECT_EQ(open_images(image_options(list.string())).size(), 2) << train;
     EXPECT_EQ(open_images(image_options(list.string(), "val")).size(), 1) << val;
   }
+}
+
+// Of 1 to 4.jpg the first three are for training, in whatever columns.
+TEST(ImageText, ColumnsOfSplitsAreKnownByNameContentOrTruth) {
+  const TempFolder folder;
+  fill_class(folder, "p", 4);
+  const std::vector<std::array<std::string, 3>> columns = {{"Usage", "Training", "PublicTest"},
+                                                           {"partition", "train", "val"},
+                                                           {"part of", "Train", "Dev"},
+                                                           {"is_valid", "False", "True"},
+                                                           {"is_train", "1", "0"}};
+  for (const auto& [name, train, val] : columns) {
+    const auto list = folder.write(
+        "all.csv", fmt::format("{0},image name,Label\n{1},p/1.jpg,a\n{1},p/2.jpg,b\n{1},p/3.jpg,a\n"
+                               "{2},p/4.jpg,b\n",
+                               name, train, val));
+    const Dataset data = open_images(image_options(list.string()));
+    EXPECT_EQ(data.size(), 3) << name;
+    EXPECT_THAT(data.class_names(), ElementsAre("a", "b")) << name;
+    EXPECT_THAT(data.notes(), AllOf(HasSubstr("the path is read from the column 'image name'"),
+                                    HasSubstr("the split from '" + name + "'")));
+    EXPECT_EQ(open_images(image_options(list.string(), "val")).size(), 1) << name;
+  }
+}
+
+TEST(ImageText, AHeadingIsNeitherAnImageNorAClass) {
+  const TempFolder folder;
+  const std::string png = test::encoded(".png", test::gradient(9, 9));
+  for (const char* name : {"A17", "B2", "C9", "D4"})
+    (void)folder.write(name + std::string(".png"), png);
+  for (const char* heading :
+       {"Specimen,label", "label,Specimen", "id,Species", "image_id;Art", "Specimen,Class"}) {
+    const bool turned = std::string(heading).starts_with("label");
+    const char gap = std::string(heading).find(';') == std::string::npos ? ',' : ';';
+    std::string text = std::string(heading) + "\n";
+    for (const auto& [name, species] :
+         {std::pair{"A17", "iris"}, {"B2", "lily"}, {"C9", "iris"}, {"D4", "lily"}}) {
+      text += fmt::format("{}{}{}\n", turned ? species : name, gap, turned ? name : species);
+    }
+    const Dataset data = all_of(folder.write("all.csv", text));
+    EXPECT_THAT(data.class_names(), ElementsAre("iris", "lily")) << heading;
+    EXPECT_EQ(data.size(), 4) << heading;
+    EXPECT_EQ(test::get(data, 0).status, SampleStatus::good) << "found without its extension";
+  }
+  const auto doubtful = folder.write("all.csv", "Specimen,Species\nA17,iris\nB2,lily\nC9,iris\n");
+  EXPECT_THAT(test::refusal(image_options(doubtful.string())),
+              HasSubstr("'Specimen,Species' is a heading or an image"));
 }
 
 TEST(ImageText, WeightsOfClassesAreFoundByTheirNamesInAnyForm) {
