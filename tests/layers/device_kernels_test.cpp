@@ -104,6 +104,10 @@ std::vector<LayerSetup> device_kernel_setups() {
     result.push_back({.type = "Pad",
                       .parameters = {{"bottom", "2"}, {"left", "1"}, {"mode", "REFLECT"}},
                       .inputs = {x}});
+    result.push_back({.type = "Upsample", .inputs = {x}});
+    result.push_back({.type = "Upsample",
+                      .parameters = {{"mode", "BILINEAR"}, {"scale_h", "1.7"}},
+                      .inputs = {x}});
     result.push_back({.type = "MatMul",
                       .parameters = {{"transpose_b", "true"}},
                       .inputs = {x, random_tensor(x.shape, 7)}});

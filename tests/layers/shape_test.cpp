@@ -53,6 +53,9 @@ TEST(Permute, AgreesWithTheReferenceInEveryLayout) {
 TEST(Pad, AgreesWithTheReferenceInEveryLayout) {
   expect_reference("pad", "Pad", 1e-6);
 }
+TEST(Upsample, AgreesWithTheReferenceInEveryLayout) {
+  expect_reference("upsample", "Upsample", 2e-6);
+}
 TEST(MatMul, AgreesWithTheReference) {
   expect_reference("matmul", "MatMul", 2e-6);
 }
@@ -85,6 +88,9 @@ TEST(ShapeLayers, GradientsMatchDifferences) {
          .inputs = {x, random_tensor({2, 3, 2, 1}, 3)}});
   check({.type = "Pad",
          .parameters = {{"top", "2"}, {"right", "1"}, {"mode", "REFLECT"}},
+         .inputs = {y}});
+  check({.type = "Upsample",
+         .parameters = {{"mode", "BILINEAR"}, {"scale_w", "1.5"}},
          .inputs = {y}});
   check_gradients({.type = "MatMul",
                    .parameters = {{"transpose_b", "true"}},

@@ -147,6 +147,26 @@ def pad(writer):
                    inputs_of("pad", name, shape))
 
 
+def upsample(writer):
+    for name, shape, scales, mode, aligns in [
+        ("nearest", (2, 16, 2, 3), (2, 2), "nearest", False),
+        ("nearest_odd", (1, 3, 3, 2), (1.5, 3), "nearest", False),
+        ("bilinear", (2, 8, 3, 4), (2, 2), "bilinear", False),
+        ("bilinear_less", (1, 5, 6, 4), (0.5, 1.5), "bilinear", False),
+        ("corners", (2, 3, 3, 2), (2, 3), "bilinear", True), ("one_pixel", (1, 8, 1, 1), (3, 2), "bilinear", False),
+    ]:
+        size = [math.floor(extent * scale) for extent, scale in zip(shape[2:], scales)]
+        parameters = {"upsample_param.scale_h": float(scales[0]), "upsample_param.scale_w": float(scales[1])}
+        if mode == "bilinear":
+            parameters["upsample_param.mode"] = "BILINEAR"
+        if aligns:
+            parameters["upsample_param.align_corners"] = True
+        options = {"align_corners": aligns} if mode == "bilinear" else {}
+        write_case(writer, name, parameters,
+                   lambda x, _: [functional.interpolate(x[0], size=size, mode=mode, **options)],
+                   inputs_of("upsample", name, shape))
+
+
 def matmul(writer):
     for name, a, b, first, second in [
         ("plain", (2, 3, 4, 5), (2, 3, 5, 2), False, False), ("first", (2, 1, 5, 4), (2, 1, 5, 3), True, False),
@@ -389,7 +409,7 @@ def convolution_dilated_depthwise(writer):
 
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent
-    for layer in (concat, slice_, tile, permute, pad, matmul, softmax_axes, average_pooling_inside, crop, flatten,
+    for layer in (concat, slice_, tile, permute, pad, upsample, matmul, softmax_axes, average_pooling_inside, crop, flatten,
                   reshape, reduction, argmax, mvn, layer_norm, lrn_within_channel, embed, deconvolution,
                   convolution_dilated_depthwise):
         writer = Writer(folder / f"{layer.__name__.rstrip('_')}.txt")

@@ -263,6 +263,9 @@ INSTANTIATE_TEST_SUITE_P(
         LayerCase{"PadMirrored",
                   net_of_layer("Pad", "pad_param { left: 1 bottom: 2 mode: REFLECT }")},
         LayerCase{"SoftmaxOfWidth", net_of_layer("Softmax", "softmax_param { axis: 3 }")},
+        LayerCase{"UpsampleNearest", net_of_layer("Upsample")},
+        LayerCase{"UpsampleBilinear",
+                  net_of_layer("Upsample", "upsample_param { mode: BILINEAR }")},
         LayerCase{"Permute",
                   net_of_layer("Permute",
                                "permute_param { dim: 3 dim: 13 dim: 11 order: 0 order: 2 order: 3 "

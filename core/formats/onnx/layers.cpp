@@ -278,6 +278,21 @@ void pad(OnnxLayer& l) {
          false});
 }
 
+void upsample(OnnxLayer& l) {
+  const bool is_linear = l.text("mode") == "BILINEAR";
+  const std::string places = !is_linear                        ? "asymmetric"
+                             : l.integer("align_corners") != 0 ? "align_corners"
+                                                               : "half_pixel";
+  const std::string none = l.graph.constant(l.part("region"), {0}, {});
+  const std::string scales = l.graph.constant(
+      l.part("scales"), {4}, {1, 1, float(l.number("scale_h")), float(l.number("scale_w"))});
+  l.set({l.add("Resize", {l.image(), none, scales},
+               {{"mode", std::string(is_linear ? "linear" : "nearest")},
+                {"coordinate_transformation_mode", places},
+                {"nearest_mode", std::string("floor")}}),
+         false});
+}
+
 void softmax(OnnxLayer& l) {
   const int64_t axis = l.integer("axis");
   if (axis == 1) return simple(l, "Softmax", {{"axis", axis}});
@@ -427,6 +442,7 @@ constexpr NamedForm forms[] = {
     {"Swish", [](OnnxLayer& l) { sigmoid_times(l, l.number("beta")); }},
     {"TanH", [](OnnxLayer& l) { simple(l, "Tanh"); }},
     {"Tile", tile},
+    {"Upsample", upsample},
 };
 
 }  // namespace

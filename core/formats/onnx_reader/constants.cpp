@@ -317,6 +317,22 @@ OnnxConstant product(const OnnxNode& node, const OnnxTensor& x) {
   return result;
 }
 
+// Where the slice begins that row `row` of the indices names.
+int64_t place_of(const OnnxNode& node, const OnnxTensor& x, const OnnxTensor& indices, size_t row,
+                 const Extents& strides) {
+  const auto depth = size_t(indices.shape.back());
+  int64_t at = 0;
+  for (size_t axis = 0; axis < depth; ++axis) {
+    const auto written = static_cast<int64_t>(indices.at(row * depth + axis));
+    const int64_t index = written < 0 ? written + x.shape[axis] : written;
+    if (index < 0 || index >= x.shape[axis]) {
+      throw error("{}: index {} is outside the extent {}", node.title(), written, x.shape[axis]);
+    }
+    at += index * strides[axis];
+  }
+  return at;
+}
+
 // x with slices replaced: the last axis of the indices has an index for each of the first axes.
 OnnxConstant scattered(const OnnxNode& node, const Inputs& inputs) {
   const OnnxTensor &x = input(node, inputs, 0), &indices = input(node, inputs, 1),
@@ -333,18 +349,44 @@ OnnxConstant scattered(const OnnxNode& node, const Inputs& inputs) {
   }
   auto result = std::make_shared<OnnxTensor>(x);
   for (int64_t row = 0; row < rows; ++row) {
-    int64_t at = 0;
-    for (size_t axis = 0; axis < depth; ++axis) {
-      const auto written = static_cast<int64_t>(indices.at(size_t(row) * depth + axis));
-      const int64_t index = written < 0 ? written + x.shape[axis] : written;
-      if (index < 0 || index >= x.shape[axis]) {
-        throw error("{}: index {} is outside the extent {}", node.title(), written, x.shape[axis]);
-      }
-      at += index * strides[axis];
-    }
+    const int64_t at = place_of(node, x, indices, size_t(row), strides);
     for (int64_t i = 0; i < each; ++i) {
       copy(updates, size_t(row * each + i), *result, size_t(at + i));
     }
+  }
+  return result;
+}
+
+// The slices of x that the last axis of the indices names.
+OnnxConstant gathered(const OnnxNode& node, const Inputs& inputs) {
+  const OnnxTensor &x = input(node, inputs, 0), &indices = input(node, inputs, 1);
+  const size_t depth = indices.shape.empty() ? 0 : size_t(indices.shape.back());
+  if (depth == 0 || depth > x.shape.size() || node.integer("batch_dims", 0) != 0) return nullptr;
+  const Extents strides = strides_of(x.shape);
+  const int64_t each = strides[depth - 1];
+  Extents shape(indices.shape.begin(), indices.shape.end() - 1);
+  shape.insert(shape.end(), x.shape.begin() + int64_t(depth), x.shape.end());
+  auto result = make(node, shape, x.is_integer);
+  for (size_t row = 0; row < indices.count() / depth; ++row) {
+    const int64_t at = place_of(node, x, indices, row, strides);
+    for (int64_t i = 0; i < each; ++i) {
+      copy(x, size_t(at + i), *result, row * size_t(each) + size_t(i));
+    }
+  }
+  return result;
+}
+
+OnnxConstant summed_up(const OnnxNode& node, const Inputs& inputs) {
+  const OnnxTensor &x = input(node, inputs, 0), &axes = input(node, inputs, 1);
+  const bool is_plain = node.integer("exclusive", 0) == 0 && node.integer("reverse", 0) == 0;
+  if (axes.count() != 1 || !is_plain) return nullptr;
+  const size_t axis = axis_of(node, static_cast<int64_t>(axes.at(0)), x.shape.size());
+  const auto step = size_t(strides_of(x.shape)[axis]);
+  const auto extent = size_t(x.shape[axis]);
+  auto result = make(node, x.shape, x.is_integer);
+  for (size_t i = 0; i < x.count(); ++i) {
+    const bool is_first = i / step % extent == 0;
+    set(*result, i, x.at(i) + (is_first ? 0 : result->at(i - step)));
   }
   return result;
 }
@@ -386,6 +428,7 @@ struct NamedUnary {
 constexpr NamedUnary unaries[] = {
     {"Abs", [](double x) { return std::abs(x); }},
     {"Ceil", [](double x) { return std::ceil(x); }},
+    {"Cos", [](double x) { return std::cos(x); }},
     {"Exp", [](double x) { return std::exp(x); }},
     {"Floor", [](double x) { return std::floor(x); }},
     {"Identity", [](double x) { return x; }},
@@ -396,6 +439,7 @@ constexpr NamedUnary unaries[] = {
     {"Relu", [](double x) { return std::max(0.0, x); }},
     {"Round", [](double x) { return std::nearbyint(x); }},
     {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {"Sin", [](double x) { return std::sin(x); }},
     {"Softplus", [](double x) { return std::log1p(std::exp(x)); }},
     {"Sign", [](double x) { return double(x > 0) - double(x < 0); }},
     {"Sqrt", [](double x) { return std::sqrt(x); }},
@@ -435,12 +479,14 @@ constexpr NamedEvaluation evaluations[] = {
     {"Constant", [](const OnnxNode& n, const Inputs&) { return constant(n); }},
     {"ConstantOfShape",
      [](const OnnxNode& n, const Inputs& in) { return filled(n, integers_of(input(n, in, 0))); }},
+    {"CumSum", summed_up},
     {"Expand",
      [](const OnnxNode& n, const Inputs& in) {
        const OnnxTensor& x = input(n, in, 0);
        return spread(n, x, broadcast(n, x.shape, integers_of(input(n, in, 1))));
      }},
     {"Gather", gather},
+    {"GatherND", gathered},
     {"MatMul", multiplied},
     {"Range", counted},
     {"ReduceProd", [](const OnnxNode& n, const Inputs& in) { return product(n, input(n, in, 0)); }},

@@ -135,6 +135,7 @@ void with_values(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, const Onn
   }
   if (extents.size() != x.axes.size()) throw error("a constant has more axes than its operand");
   const bool is_own = !values.parameter.empty();
+  if (covered.empty()) throw error("a constant of {} with one value", fmt::join(extents, "x"));
   OnnxMapper::Exposed at = m.exposed(x, x.factors_of(covered));
   const std::vector<size_t> factors = at.value.factors_of(covered);
   std::vector<int64_t> dims;
@@ -286,6 +287,31 @@ void with_fewer(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, OnnxNetValu
   m.set(node, std::move(at.value));
 }
 
+// The value repeated along axes where it has extent 1, so that its extents are these.
+OnnxNetValue repeated(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x,
+                      const std::vector<int64_t>& extents) {
+  int64_t times = 1;
+  std::vector<int64_t> more;
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    if (x.extent(axis) == extents[axis]) continue;
+    times *= extents[axis];
+    more.push_back(extents[axis]);
+  }
+  std::vector<size_t> same(x.factors.size());
+  std::iota(same.begin(), same.end(), 0);
+  x = m.arranged(x, same, {1, x.count(), 1});
+  size_t next = 0;
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    const bool is_new = x.axes[axis].empty() && extents[axis] > 1;
+    for (size_t& factor : x.axes[axis]) factor += more.size();
+    if (is_new) x.axes[axis] = {next++};
+  }
+  x.factors.insert(x.factors.begin(), more.begin(), more.end());
+  x.net[0] = times;
+  apply(m, node, x, "Tile", "tile_param", {{"axis", "1"}, {"tiles", fmt::format("{}", times)}});
+  return x;
+}
+
 void binary(OnnxMapper& m, const OnnxNode& node) {
   if (node.inputs.size() == 1) return same(m, node);
   if (node.inputs.size() != 2) throw error("it has {} inputs; 2 are read", node.inputs.size());
@@ -301,12 +327,33 @@ void binary(OnnxMapper& m, const OnnxNode& node) {
     apply(m, node, x, "ReLU");
     return m.set(node, std::move(x));
   }
-  OnnxNetValue a = m.value(node, 0), b = m.value(node, 1);
+  OnnxNetValue a = m.operand(node, 0), b = m.operand(node, 1);
+  for (const OnnxNetValue* one : {&a, &b}) {
+    const std::vector<int64_t> other = (one == &a ? b : a).extents();
+    if (one->expanded.empty() || one->expanded == other) continue;
+    throw error("it combines a value that is expanded to {} with one of {}",
+                fmt::join(one->expanded, "x"), fmt::join(other, "x"));
+  }
+  a.expanded.clear();
+  b.expanded.clear();
   const size_t rank = std::max(a.axes.size(), b.axes.size());
   pad_axes(a, rank);
   pad_axes(b, rank);
   if (node.operation == "Pow") throw error("its exponent must be one constant number");
   if (a.extents() == b.extents()) return equal_shapes(m, node, std::move(a), std::move(b));
+  std::vector<int64_t> extents = a.extents();
+  bool covers_a = true, covers_b = true;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    extents[axis] = std::max(extents[axis], b.extent(axis));
+    for (const int64_t own : {a.extent(axis), b.extent(axis)}) {
+      if (own == 1 || own == extents[axis]) continue;
+      throw error("values of {} and {} do not fit each other", fmt::join(a.extents(), "x"),
+                  fmt::join(b.extents(), "x"));
+    }
+    covers_a = covers_a && a.extent(axis) == extents[axis];
+    covers_b = covers_b && b.extent(axis) == extents[axis];
+  }
+  if (!covers_a && !covers_b) a = repeated(m, node, std::move(a), extents);
   if (a.count() >= b.count()) return with_fewer(m, node, std::move(a), std::move(b), false);
   with_fewer(m, node, std::move(b), std::move(a), true);
 }

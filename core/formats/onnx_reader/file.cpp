@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace format = onnx_format;
 
 constexpr int64_t first_opset = 9;
-constexpr int64_t max_values = int64_t{1} << 31;  // of a tensor
+constexpr int64_t max_of_tensor = int64_t{1} << 31;  // of a tensor
 
 Error damaged(const fs::path& path, const std::string& why) {
   return error("ONNX file '{}' cannot be used: {}", path.string(), why);
@@ -196,7 +196,7 @@ OnnxConstant take_tensor(const fs::path& path, const format::Tensor& from) {
   OnnxTensor tensor;
   tensor.shape.assign(from.dims().begin(), from.dims().end());
   tensor.is_integer = type != float32 && type != float64 && type != float16 && type != bfloat16;
-  const int64_t count = count_of(tensor.shape, max_values);
+  const int64_t count = count_of(tensor.shape, max_of_tensor);
   if (count < 0 || from.dims_size() > max_axes) {
     throw damaged(path,
                   fmt::format("'{}' is said to be {}", from.name(), fmt::join(tensor.shape, "x")));

@@ -61,6 +61,13 @@ bool OnnxMapper::is_constant(const OnnxNode& node, size_t input) const {
 }
 
 OnnxNetValue OnnxMapper::value(const OnnxNode& node, size_t input) const {
+  OnnxNetValue found = operand(node, input);
+  if (found.expanded.empty()) return found;
+  throw error("it reads a value of {} that is expanded to {}", fmt::join(found.extents(), "x"),
+              fmt::join(found.expanded, "x"));
+}
+
+OnnxNetValue OnnxMapper::operand(const OnnxNode& node, size_t input) const {
   const auto found = node.has_input(input) ? values_.find(node.inputs[input]) : values_.end();
   if (found == values_.end()) throw error("input {} must be computed, not constant", input);
   return found->second;

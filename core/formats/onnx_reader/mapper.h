@@ -39,6 +39,8 @@ class OnnxMapper {
   [[nodiscard]] bool is_constant(const OnnxNode& node, size_t input) const;
   // Error for an input that is a constant or missing; the other way round.
   [[nodiscard]] OnnxNetValue value(const OnnxNode& node, size_t input) const;
+  // The same, also of a value that is to be expanded.
+  [[nodiscard]] OnnxNetValue operand(const OnnxNode& node, size_t input) const;
   [[nodiscard]] OnnxConstant required(const OnnxNode& node, size_t input) const;
   // The integers of an optional constant.
   [[nodiscard]] std::vector<int64_t> integers(const OnnxNode& node, size_t input) const;

@@ -171,13 +171,14 @@ void slice(OnnxMapper& m, const OnnxNode& node) {
       x = range(m, node, x, axis, taken.start, taken.count);
       continue;
     }
-    // What it takes is the first of each `step` indices: an axis of its own.
+    // What it takes is one of each `step` indices: an axis of its own.
     const int64_t all = taken.count * taken.step;
-    if (taken.step < 1 || taken.start + all > extent) {
+    const int64_t begin = std::min(taken.start, extent - all), offset = taken.start - begin;
+    if (taken.step < 1 || begin < 0 || offset >= taken.step) {
       throw error("of an axis of {} it takes {} from {} on in steps of {}, beyond whole steps",
                   extent, taken.count, taken.start, taken.step);
     }
-    x = range(m, node, x, axis, taken.start, all);
+    x = range(m, node, x, axis, begin, all);
     std::vector<int64_t> divided = x.extents();
     divided[axis] = taken.count;
     divided.insert(divided.begin() + int64_t(axis) + 1, taken.step);
@@ -185,7 +186,7 @@ void slice(OnnxMapper& m, const OnnxNode& node) {
       x = m.plain(x, {x.count(), 1, 1});
       x.set_plain(divided);
     }
-    x = range(m, node, x, axis + 1, 0, 1);
+    x = range(m, node, x, axis + 1, offset, 1);
     x.axes.erase(x.axes.begin() + int64_t(axis) + 1);
   }
   m.set(node, std::move(x));
@@ -357,16 +358,23 @@ void concat(OnnxMapper& m, const OnnxNode& node) {
 
 void expand(OnnxMapper& m, const OnnxNode& node) {
   const OnnxNetValue x = m.value(node, 0);
-  const std::vector<int64_t> wanted = m.integers(node, 1);
+  std::vector<int64_t> wanted = m.integers(node, 1);
   std::vector<int64_t> extents = x.extents();
-  if (wanted.size() < extents.size()) return m.set(node, x);
-  extents.insert(extents.begin(), wanted.size() - extents.size(), 1);
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i] != 1 && wanted[i] != extents[i]) {
-      throw error("{} cannot become {}", fmt::join(extents, "x"), fmt::join(wanted, "x"));
-    }
+  const size_t rank = std::max(wanted.size(), extents.size());
+  extents.insert(extents.begin(), rank - extents.size(), 1);
+  wanted.insert(wanted.begin(), rank - wanted.size(), 1);
+  bool grows = false;
+  for (size_t i = 0; i < rank; ++i) {
+    if (wanted[i] == 1) wanted[i] = extents[i];
+    if (wanted[i] == extents[i]) continue;
+    grows = true;
+    if (extents[i] == 1 && wanted[i] > 1) continue;
+    throw error("{} cannot become {}", fmt::join(extents, "x"), fmt::join(wanted, "x"));
   }
-  set_reshaped(m, node, x, extents);
+  OnnxNetValue result = x;
+  result.axes.insert(result.axes.begin(), rank - result.axes.size(), {});
+  if (grows) result.expanded = wanted;
+  m.set(node, std::move(result));
 }
 
 // ---- reduced

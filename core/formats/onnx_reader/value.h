@@ -21,6 +21,9 @@ struct OnnxNetValue {
   NetExtents net{1, 1, 1};
   std::vector<int64_t> factors;
   std::vector<std::vector<size_t>> axes;  // indices of factors
+  // Extents that an Expand has promised: axes of extent 1 stand for more. Sums and products with
+  // another value keep the promise; nothing else reads such a value.
+  std::vector<int64_t> expanded;
 
   [[nodiscard]] int64_t extent(size_t axis) const;
   [[nodiscard]] std::vector<int64_t> extents() const;

@@ -354,6 +354,36 @@ void normalize(OnnxMapper& m, const OnnxNode& node, size_t axis, double eps, siz
   m.set(node, std::move(x));
 }
 
+// Each channel of an image alone: a normalization over all that follows the channels.
+void instance_norm(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  if (x.axes.size() < 3) throw error("its input is no image");
+  const int64_t channels = x.extent(1);
+  const std::vector<float> factors = channel_values(m, node, 1, channels);
+  const std::vector<float> biases = channel_values(m, node, 2, channels);
+  std::vector<size_t> pixels(x.axes.size() - 2);
+  std::iota(pixels.begin(), pixels.end(), 2);
+  x = m.exposed(x, x.factors_of(pixels), true).value;
+  apply(m, node, x, "LayerNorm", "layer_norm_param",
+        {{"eps", onnx_operators::text_of(node.number("epsilon", 1e-5F))}, {"affine", "false"}});
+  const bool is_plain =
+      std::all_of(factors.begin(), factors.end(), [](float v) { return v == 1; }) &&
+      std::all_of(biases.begin(), biases.end(), [](float v) { return v == 0; });
+  if (!is_plain) {
+    const OnnxMapper::Exposed at = m.exposed(x, x.axes[1]);
+    Message& layer = m.add(m.layer_name(node, 1), "Scale", {at.value.top});
+    m.weight(layer, "weight", {channels}, factors, true, 0);
+    m.weight(layer, "bias", {channels}, biases, true, 0);
+    add_fields(
+        layer, "scale_param",
+        {{"axis", text_of(at.axis)}, {"num_axes", text_of(at.count)}, {"bias_term", "true"}});
+    x = at.value;
+    x.top = layer.find("top")->text;
+  }
+  m.count_convolution(true);
+  m.set(node, std::move(x));
+}
+
 void layer_norm(OnnxMapper& m, const OnnxNode& node) {
   const size_t rank = m.value(node, 0).axes.size();
   const size_t axis = axis_of(node, node.integer("axis", -1), rank);
@@ -381,6 +411,7 @@ const std::vector<NamedOnnxOperator>& weighted() {
       {"", "ConvTranspose", convolution},
       {"", "Einsum", einsum},
       {"", "Gemm", gemm},
+      {"", "InstanceNormalization", instance_norm},
       {"", "LayerNormalization", layer_norm},
       {"", "MatMul", matmul},
       {"tandem", "LayerNorm", layer_norm_parts},

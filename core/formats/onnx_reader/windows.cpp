@@ -1,5 +1,6 @@
 // Operators of windows: pooling, padding, normalization across channels.
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/error.h"
 #include "core/formats/onnx_reader/constants.h"
@@ -252,6 +253,65 @@ void pad(OnnxMapper& m, const OnnxNode& node) {
   m.set(node, std::move(x));
 }
 
+// The factors of all axes: those that are written, or of sizes that are.
+std::vector<double> scales_of(const OnnxMapper& m, const OnnxNode& node, const OnnxNetValue& x) {
+  const bool is_old = node.operation == "Upsample" || node.inputs.size() == 2;
+  const size_t at = is_old ? 1 : 2;
+  std::vector<double> scales;
+  if (node.has_input(at) && m.required(node, at)->count() > 0) {
+    const OnnxConstant written = m.required(node, at);
+    for (size_t i = 0; i < written->count(); ++i) scales.push_back(written->at(i));
+  } else {
+    const std::vector<int64_t> sizes = m.integers(node, 3);
+    for (size_t axis = 0; axis < sizes.size() && axis < x.axes.size(); ++axis) {
+      scales.push_back(double(sizes[axis]) / double(x.extent(axis)));
+    }
+  }
+  if (scales.size() != 4 || x.axes.size() != 4 || !node.integers("axes").empty()) {
+    throw error("only images of four axes are resized");
+  }
+  return scales;
+}
+
+void resize(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  const std::vector<double> scales = scales_of(m, node, x);
+  const bool is_last = scales[1] != 1 && scales[3] == 1;  // N, H, W, C
+  const std::vector<size_t> order =
+      is_last ? std::vector<size_t>{3, 1, 2} : std::vector<size_t>{1, 2, 3};
+  const double scale_h = scales[order[1]], scale_w = scales[order[2]];
+  if (scales[0] != 1 || scales[order[0]] != 1) throw error("only height and width are resized");
+  const std::string mode = node.text("mode", "nearest");
+  const bool is_old = node.operation == "Upsample";
+  const std::string places =
+      node.text("coordinate_transformation_mode", is_old ? "asymmetric" : "half_pixel");
+  const bool is_linear = mode == "linear", aligns = places == "align_corners";
+  const bool is_whole = scale_h >= 1 && scale_w >= 1 && scale_h == std::floor(scale_h) &&
+                        scale_w == std::floor(scale_w);
+  const bool is_floor =
+      places == "asymmetric" && (is_old || node.text("nearest_mode", "") == "floor");
+  const bool fits = is_linear ? aligns || places.ends_with("half_pixel") : is_floor || is_whole;
+  if ((!is_linear && mode != "nearest") || !fits) {
+    throw error("{} with the places of {} is not read", mode, places);
+  }
+  const NetExtents net{x.extent(order[0]), x.extent(order[1]), x.extent(order[2])};
+  x = m.arranged(x, x.factors_of(order), net);
+  Fields fields{{"scale_h", text_of(scale_h)}, {"scale_w", text_of(scale_w)}};
+  if (is_linear) fields.emplace_back("mode", "BILINEAR");
+  if (is_linear && aligns) fields.emplace_back("align_corners", "true");
+  apply(m, node, x, "Upsample", "upsample_param", fields);
+  constexpr double rounding = 1e-6, largest = 1e6;
+  const double rows = std::floor(double(net[1]) * scale_h + rounding);
+  const double columns = std::floor(double(net[2]) * scale_w + rounding);
+  if (!(rows >= 1 && rows <= largest && columns >= 1 && columns <= largest)) {
+    throw error("it makes {}x{} pixels", rows, columns);
+  }
+  x.net = {net[0], int64_t(rows), int64_t(columns)};
+  x.set_plain({1, x.net[0], x.net[1], x.net[2]});
+  if (is_last) x.axes = {x.axes[0], x.axes[2], x.axes[3], x.axes[1]};
+  m.set(node, std::move(x));
+}
+
 }  // namespace
 
 const std::vector<NamedOnnxOperator>& windows() {
@@ -262,6 +322,8 @@ const std::vector<NamedOnnxOperator>& windows() {
       {"", "LRN", lrn},
       {"", "MaxPool", pooling},
       {"", "Pad", pad},
+      {"", "Resize", resize},
+      {"", "Upsample", resize},
   };
   return table;
 }
