@@ -14,10 +14,10 @@ namespace {
 using Extents = std::vector<int64_t>;
 using Inputs = std::vector<OnnxConstant>;
 
-constexpr int64_t max_values = int64_t{1} << 27;
+constexpr int64_t max_folded_values = int64_t{1} << 27;
 
 std::shared_ptr<OnnxTensor> make(const OnnxNode& node, const Extents& shape, bool is_integer) {
-  const int64_t count = count_of(shape, max_values);
+  const int64_t count = count_of(shape, max_folded_values);
   if (count < 0) throw error("{} would make {} values", node.title(), fmt::join(shape, "x"));
   auto tensor = std::make_shared<OnnxTensor>();
   tensor->shape = shape;
@@ -157,7 +157,7 @@ OnnxConstant concat(const OnnxNode& node, const Inputs& inputs) {
     if (expected != shape) throw error("{}: its inputs do not fit each other", node.title());
   }
   auto result = make(node, shape, first.is_integer);
-  const int64_t outer = count_of({shape.begin(), shape.begin() + int64_t(axis)}, max_values);
+  const int64_t outer = count_of({shape.begin(), shape.begin() + int64_t(axis)}, max_folded_values);
   size_t k = 0;
   for (int64_t o = 0; o < outer; ++o) {
     for (const OnnxConstant& part : inputs) {
@@ -176,7 +176,7 @@ OnnxConstant gather(const OnnxNode& node, const Inputs& inputs) {
   shape.insert(shape.end(), x.shape.begin() + int64_t(axis) + 1, x.shape.end());
   auto result = make(node, shape, x.is_integer);
   const int64_t inner = strides_of(x.shape)[axis], extent = x.shape[axis];
-  const int64_t outer = count_of({x.shape.begin(), x.shape.begin() + int64_t(axis)}, max_values);
+  const int64_t outer = count_of({x.shape.begin(), x.shape.begin() + int64_t(axis)}, max_folded_values);
   size_t k = 0;
   for (int64_t o = 0; o < outer; ++o) {
     for (size_t i = 0; i < indices.count(); ++i) {
@@ -266,7 +266,7 @@ OnnxConstant counted(const OnnxNode& node, const Inputs& inputs) {
   const double start = input(node, inputs, 0).at(0), limit = input(node, inputs, 1).at(0);
   const double delta = input(node, inputs, 2).at(0);
   const double count = delta == 0 ? -1 : std::ceil((limit - start) / delta);
-  if (!(count >= 0 && count <= double(max_values))) throw error("{} has no end", node.title());
+  if (!(count >= 0 && count <= double(max_folded_values))) throw error("{} has no end", node.title());
   auto result = make(node, {static_cast<int64_t>(count)}, inputs[0]->is_integer);
   for (size_t i = 0; i < result->count(); ++i) set(*result, i, start + double(i) * delta);
   return result;
@@ -556,7 +556,7 @@ OnnxConstant shape_constant(const OnnxNode& node, const std::vector<int64_t>& ex
 std::vector<int64_t> reshaped(const OnnxNode& node, const std::vector<int64_t>& from,
                               std::vector<int64_t> to) {
   const std::string written = fmt::format("{}", fmt::join(to, "x"));
-  const int64_t all = count_of(from, max_values);
+  const int64_t all = count_of(from, max_folded_values);
   int64_t* free = nullptr;
   for (size_t i = 0; i < to.size(); ++i) {
     if (to[i] == 0 && i < from.size() && node.integer("allowzero", 0) == 0) to[i] = from[i];
@@ -564,10 +564,10 @@ std::vector<int64_t> reshaped(const OnnxNode& node, const std::vector<int64_t>& 
   }
   if (free != nullptr) {
     *free = 1;
-    const int64_t others = count_of(to, max_values);
+    const int64_t others = count_of(to, max_folded_values);
     if (others > 0) *free = all / others;
   }
-  if (all >= 0 && count_of(to, max_values) == all) return to;
+  if (all >= 0 && count_of(to, max_folded_values) == all) return to;
   throw error(
       "{} makes {} of {}, which has another number of values (a file for a fixed batch "
       "above 1 must be exported with batch 1 or any batch)",

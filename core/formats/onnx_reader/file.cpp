@@ -20,7 +20,7 @@ namespace format = onnx_format;
 constexpr int64_t first_opset = 9;
 constexpr int64_t max_of_tensor = int64_t{1} << 31;  // of a tensor
 
-Error damaged(const fs::path& path, const std::string& why) {
+Error refusal(const fs::path& path, const std::string& why) {
   return error("ONNX file '{}' cannot be used: {}", path.string(), why);
 }
 
@@ -31,7 +31,7 @@ std::string checked_name(const fs::path& path, const std::string& name) {
                           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
                         });
   if (is_plain && name.size() <= max_name) return name;
-  throw damaged(path, fmt::format("the name '{}' is too long or no plain UTF-8",
+  throw refusal(path, fmt::format("the name '{}' is too long or no plain UTF-8",
                                   is_utf8(name) ? first_bytes(name, 40) : "..."));
 }
 
@@ -153,33 +153,33 @@ std::string external_bytes(const fs::path& path, const format::Tensor& tensor, u
   bool is_inside = !written.empty() && written.is_relative();
   for (const fs::path& part : written) is_inside = is_inside && part != "..";
   if (!is_inside) {
-    throw damaged(path, what + ", which is outside the folder of the ONNX file: it is not read");
+    throw refusal(path, what + ", which is outside the folder of the ONNX file: it is not read");
   }
   const fs::path folder = absolute_path(path).parent_path();
   std::error_code failure;
   const fs::path root = fs::canonical(folder, failure);
   const fs::path file = failure ? fs::path() : fs::canonical(folder / written, failure);
-  if (failure) throw damaged(path, what + ", which does not exist");
+  if (failure) throw refusal(path, what + ", which does not exist");
   const auto [end, unused] = std::mismatch(root.begin(), root.end(), file.begin(), file.end());
   if (end != root.end()) {
-    throw damaged(path, what + ", which leads outside the folder of the ONNX file: it is not read");
+    throw refusal(path, what + ", which leads outside the folder of the ONNX file: it is not read");
   }
   uint64_t offset = 0, length = wanted;
   if (!entries["offset"].empty() && !parse_integer(entries["offset"], &offset)) {
-    throw damaged(path, what + fmt::format(", but their offset is '{}'", entries["offset"]));
+    throw refusal(path, what + fmt::format(", but their offset is '{}'", entries["offset"]));
   }
   if (!entries["length"].empty() && !parse_integer(entries["length"], &length)) {
-    throw damaged(path, what + fmt::format(", but their length is '{}'", entries["length"]));
+    throw refusal(path, what + fmt::format(", but their length is '{}'", entries["length"]));
   }
   const InputFile input(file, "file of an ONNX net's values");
   if (length != wanted || offset > input.size() || wanted > input.size() - offset) {
-    throw damaged(path, what + fmt::format(", which has {} bytes: the shape needs {} from byte {} "
+    throw refusal(path, what + fmt::format(", which has {} bytes: the shape needs {} from byte {} "
                                            "on",
                                            input.size(), wanted, offset));
   }
   std::string bytes(size_t(wanted), '\0');
   if (input.read(offset, bytes.data(), bytes.size()) != wanted) {
-    throw damaged(path, what + ", which became shorter while it was read");
+    throw refusal(path, what + ", which became shorter while it was read");
   }
   return bytes;
 }
@@ -189,7 +189,7 @@ OnnxConstant take_tensor(const fs::path& path, const format::Tensor& from) {
   const int type = from.data_type();
   const size_t size = size_of(type);
   if (size == 0) {
-    throw damaged(path, fmt::format("'{}' has values of type {}: float32, float64, float16, "
+    throw refusal(path, fmt::format("'{}' has values of type {}: float32, float64, float16, "
                                     "bfloat16 and integers are read",
                                     from.name(), type));
   }
@@ -198,7 +198,7 @@ OnnxConstant take_tensor(const fs::path& path, const format::Tensor& from) {
   tensor.is_integer = type != float32 && type != float64 && type != float16 && type != bfloat16;
   const int64_t count = count_of(tensor.shape, max_of_tensor);
   if (count < 0 || from.dims_size() > max_axes) {
-    throw damaged(path,
+    throw refusal(path,
                   fmt::format("'{}' is said to be {}", from.name(), fmt::join(tensor.shape, "x")));
   }
   if (from.data_location() == 1) {
@@ -209,7 +209,7 @@ OnnxConstant take_tensor(const fs::path& path, const format::Tensor& from) {
     take_fields(type, from, tensor);
   }
   if (static_cast<int64_t>(tensor.count()) != count) {
-    throw damaged(path, fmt::format("'{}' is {}, but has {} values", from.name(),
+    throw refusal(path, fmt::format("'{}' is {}, but has {} values", from.name(),
                                     fmt::join(tensor.shape, "x"), tensor.count()));
   }
   return std::make_shared<OnnxTensor>(std::move(tensor));
@@ -292,19 +292,19 @@ void require_order(const OnnxFile& file) {
   for (const OnnxNode& node : file.nodes) {
     for (const std::string& input : node.inputs) {
       if (known.contains(input)) continue;
-      throw damaged(file.path, fmt::format("{} reads '{}', which is missing, or made by a later "
+      throw refusal(file.path, fmt::format("{} reads '{}', which is missing, or made by a later "
                                            "node (a cycle)",
                                            node.title(), input));
     }
     for (const std::string& output : node.outputs) {
       if (known.insert(output).second || output.empty()) continue;
-      throw damaged(file.path,
+      throw refusal(file.path,
                     fmt::format("{} makes '{}', which there is already", node.title(), output));
     }
   }
   for (const std::string& output : file.outputs) {
     if (!known.contains(output)) {
-      throw damaged(file.path, fmt::format("its output '{}' is made by no node", output));
+      throw refusal(file.path, fmt::format("its output '{}' is made by no node", output));
     }
   }
 }
@@ -335,7 +335,7 @@ format::Model parse(const fs::path& path) {
   const InputFile input(path, "ONNX file");
   constexpr uint64_t max_bytes = std::numeric_limits<int32_t>::max();
   if (input.size() > max_bytes) {
-    throw damaged(path, fmt::format("it has {} bytes, and protobuf holds at most {}; save it with "
+    throw refusal(path, fmt::format("it has {} bytes, and protobuf holds at most {}; save it with "
                                     "external data",
                                     input.size(), max_bytes));
   }
@@ -344,7 +344,7 @@ format::Model parse(const fs::path& path) {
   bytes.resize(input.read(0, bytes.data(), bytes.size()));
   format::Model model;
   if (!model.ParseFromString(bytes) || !model.has_graph()) {
-    throw damaged(path, "it is no ONNX model, or damaged");
+    throw refusal(path, "it is no ONNX model, or damaged");
   }
   return model;
 }
@@ -409,7 +409,7 @@ OnnxFile read_onnx_file(const fs::path& path) {
     if (set.domain().empty() || set.domain() == "ai.onnx") file.opset = set.version();
   }
   if (file.opset < first_opset) {
-    throw damaged(path,
+    throw refusal(path,
                   fmt::format("it is of opset {}; {} and newer are read", file.opset, first_opset));
   }
   for (const format::Entry& entry : model.metadata_props()) {

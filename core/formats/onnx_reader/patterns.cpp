@@ -18,7 +18,7 @@ struct Form {
   const char* expression;
 };
 
-constexpr Form forms[] = {
+constexpr Form known_forms[] = {
     {"SiLU", "Mul(x, Sigmoid(x))"},
     {"Swish", "Mul(x, Sigmoid(Mul(x, b)))"},
     {"HardSwish", "Div(Mul(x, Clip(Add(x, 3), 0, 6)), 6)"},
@@ -91,7 +91,7 @@ struct ParsedForm {
 const std::vector<ParsedForm>& parsed_forms() {
   static const std::vector<ParsedForm> parsed = [] {
     std::vector<ParsedForm> result;
-    for (const Form& form : forms) {
+    for (const Form& form : known_forms) {
       std::string_view text = form.expression;
       result.push_back({form.name, parse(text)});
     }
