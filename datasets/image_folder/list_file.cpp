@@ -183,7 +183,8 @@ size_t image_column(const std::vector<std::string>& fields) {
 
 size_t label_heading(const std::vector<std::string>& headings) {
   return find_heading(headings, {"label", "labels", "class", "classname", "classes", "category",
-                                 "categories", "tags", "tag", "findinglabels", "target"});
+                                 "categories", "tags", "tag", "findinglabels", "target", "classid",
+                                 "labelid", "classlabel", "labelname"});
 }
 
 using Rows = std::vector<std::pair<int64_t, std::vector<std::string>>>;  // line and fields
@@ -228,6 +229,7 @@ void find_splits(const Rows& rows, Columns& columns) {
 // A heading without a known name, above names without extensions, looks as an image does.
 void refuse_doubt(const Rows& rows, const std::string& file) {
   const size_t last = rows[0].second.size() - 1;
+  if (rows[0].second[0].find_first_of("/\\.0123456789") != std::string::npos) return;
   std::set<std::string> labels;
   for (const auto& [line, fields] : rows) {
     if (image_column(fields) != none) return;

@@ -209,8 +209,8 @@ TEST(ImageText, AHeadingIsNeitherAnImageNorAClass) {
   const std::string png = test::encoded(".png", test::gradient(9, 9));
   for (const char* name : {"A17", "B2", "C9", "D4"})
     (void)folder.write(name + std::string(".png"), png);
-  for (const char* heading :
-       {"Specimen,label", "label,Specimen", "id,Species", "image_id;Art", "Specimen,Class"}) {
+  for (const char* heading : {"Specimen,label", "label,Specimen", "id,Species", "image_id;Art",
+                              "Specimen,Class", "Specimen,ClassId"}) {
     const bool turned = std::string(heading).starts_with("label");
     const char gap = std::string(heading).find(';') == std::string::npos ? ',' : ';';
     std::string text = std::string(heading) + "\n";
