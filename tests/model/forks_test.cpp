@@ -99,6 +99,9 @@ const Block blocks[] = {
     {"Reshape", "reshape_param", "shape { dim: 1 }; axis: 1; num_axes: 1"},
     {"Scale", "scale_param",
      "axis: 1; num_axes: 1; filler { value: 1 }; bias_term: true; bias_filler { value: 1 }"},
+    {"Upsample", "upsample_param",
+     "scale: 2; scale_h: 2; scale_w: 2; pad_out_h: true; pad_out_w: true; upsample_h: 8; "
+     "upsample_w: 8"},
     {"Sigmoid", "sigmoid_param", "engine: CAFFE"},
     {"Slice", "slice_param", "axis: 1; slice_point: 1; slice_dim: 1"},
     {"Softmax", "softmax_param", "engine: CAFFE; axis: 1"},
@@ -189,7 +192,7 @@ TEST(Forks, EveryLayerTypeIsKnownOrHasAHint) {
                                                        test::layer("up", "Interp", "data", "y")),
                                 real_registry(), test::small_options(TANDEM_TEST));
               }),
-              AllOf(HasSubstr("layer 'up': type 'Interp' is not supported: write Deconvolution"),
+              AllOf(HasSubstr("layer 'up': type 'Interp' is not supported: write Upsample"),
                     HasSubstr("net.prototxt:")));
 }
 

@@ -49,8 +49,7 @@ constexpr std::array type_hints{
     TypeHint{"Im2col", "write Convolution"},
     TypeHint{"InfogainLoss", "write SoftmaxWithLoss; --class-weights weighs classes"},
     TypeHint{"InstanceNorm", "write MVN, with a Scale after it for factors and biases"},
-    TypeHint{"Interp",
-             "write Deconvolution with a bilinear weight_filler, group: channels, lr_mult: 0"},
+    TypeHint{"Interp", "write Upsample with upsample_param { mode: BILINEAR align_corners: true }"},
     TypeHint{"LSTM", sequences},
     TypeHint{"LSTMUnit", sequences},
     TypeHint{"RNN", sequences},
@@ -61,15 +60,13 @@ constexpr std::array type_hints{
     TypeHint{"Normalize",
              "write LayerNorm or MVN; the norm alone is Reduction (SUMSQ), Power and Scale"},
     TypeHint{"Parameter", "weights belong to layers; Bias and Scale have some without an input"},
-    TypeHint{"Resize", "write Deconvolution with a bilinear weight_filler, or resize the data"},
+    TypeHint{"Resize", "write Upsample, or resize the data"},
     TypeHint{"SELU", "write ELU with alpha: 1.6733, and Power with scale: 1.0507 after it"},
     TypeHint{"SPP", "write Pooling layers of several sizes, Flatten, and Concat"},
     TypeHint{"ShuffleChannel", "write Reshape, Permute and Reshape"},
     TypeHint{"SyncBN", "write BatchNorm, whose statistics are always of the whole batch"},
     TypeHint{"TRT", "'tandem export' writes ONNX, which TensorRT reads"},
-    TypeHint{"Unpooling", "write Deconvolution with a stride"},
-    TypeHint{"Upsample",
-             "write Deconvolution with a stride; positions of a maximum are not kept by Pooling"},
+    TypeHint{"Unpooling", "write Upsample"},
     TypeHint{"VideoData", "write the pictures to a folder and give that as --data"},
     TypeHint{"WeightedSoftmaxWithLoss", "write SoftmaxWithLoss; --class-weights weighs classes"},
 };
@@ -86,6 +83,8 @@ constexpr const char* by_loader = "--decode-threads and the data set decide how 
 constexpr const char* by_momentum = "momentum is the same in every step";
 constexpr const char* by_decay = "weight_decay is the same in every step";
 constexpr const char* by_lars = "write type: \"LARS\" with trust_coefficient";
+constexpr const char* by_scales =
+    "write scale_h and scale_w; the places of a maximum are not kept by Pooling";
 constexpr const char* in_transform = "write it in transform_param { ... }";
 constexpr const char* by_augmentation =
     "the data set augments: --augment, or --data-option crop_area, jitter, randaugment, ...";
@@ -119,6 +118,11 @@ constexpr std::array fields{
     FieldOfFork{"loss_param", "weight_by_label_freqs", "it is --class-weights balanced"},
     FieldOfFork{"loss_param", "class_weighting", "it is --class-weights W,W,..."},
     FieldOfFork{"pooling_param", "torch_pooling", "write round_mode: FLOOR"},
+    FieldOfFork{"upsample_param", "scale", by_scales},
+    FieldOfFork{"upsample_param", "upsample_h", by_scales},
+    FieldOfFork{"upsample_param", "upsample_w", by_scales},
+    FieldOfFork{"upsample_param", "pad_out_h", "write Crop after it"},
+    FieldOfFork{"upsample_param", "pad_out_w", "write Crop after it"},
     FieldOfFork{"data_param", "scale", in_transform},
     FieldOfFork{"data_param", "mean_file", in_transform},
     FieldOfFork{"data_param", "crop_size", in_transform},
