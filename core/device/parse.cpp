@@ -76,26 +76,40 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// The known kind that a word means: in any case, and for GPUs what people call them.
-std::string kind_of(const std::string& word, const std::vector<std::string>& kinds) {
-  constexpr const char* gpus = "cuda";
-  const auto is_known = [&](const std::string& kind) {
-    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
-  };
-  const std::string small = lower_case(word);
-  if (is_known(word)) return word;
-  if (is_known(small)) return small;
-  const bool is_gpu = small == "gpu" || small == "gpus" || small == "nvidia" || small == gpus;
-  return is_gpu && is_known(gpus) ? gpus : "";
+// The kind whose devices are named by number, if there is one alone: that of GPUs.
+std::string kind_of_gpus(const std::vector<std::string>& kinds,
+                         const std::function<bool(const std::string&)>& is_counted) {
+  std::string found;
+  for (const std::string& kind : kinds) {
+    if (is_counted(kind)) continue;
+    if (!found.empty()) return "";
+    found = kind;
+  }
+  return found;
+}
+
+bool is_gpu(const std::string& word) {
+  return word == "gpu" || word == "gpus";
+}
+
+// The known kind that a word means, in any case; "": none.
+std::string kind_of(const std::string& word, const std::vector<std::string>& kinds,
+                    const std::function<bool(const std::string&)>& is_counted) {
+  for (const std::string& kind : {word, lower_case(word)}) {
+    if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) return kind;
+  }
+  return is_gpu(lower_case(word)) ? kind_of_gpus(kinds, is_counted) : "";
 }
 
 // "0" and "0,1" are how others name GPUs.
-std::string hint_of(const std::string& text, const std::string& kind,
-                    const std::vector<std::string>& kinds) {
-  const std::string small = lower_case(kind);
-  if (small.starts_with("gpu") || small == "nvidia") return " (GPUs need the backend 'cuda')";
+std::string hint_of(const std::string& text, const std::string& word,
+                    const std::vector<std::string>& kinds,
+                    const std::function<bool(const std::string&)>& is_counted) {
+  if (is_gpu(lower_case(word))) return " (no backend for GPUs is here, or several)";
   const bool is_number = !text.empty() && text.find_first_not_of("0123456789,") == text.npos;
-  return is_number ? fmt::format(" (did you mean 'cuda:{}'?)", text) : did_you_mean(kind, kinds);
+  const std::string gpus = is_number ? kind_of_gpus(kinds, is_counted) : "";
+  return gpus.empty() ? did_you_mean(word, kinds)
+                      : fmt::format(" (did you mean '{}:{}'?)", gpus, text);
 }
 
 // KIND:all
@@ -134,10 +148,10 @@ DeviceSpec parse_devices(const std::string& text, const std::vector<std::string>
   const size_t colon = text.find(':');
   DeviceSpec spec;
   const std::string word = text.substr(0, colon);
-  spec.kind = kind_of(word, kinds);
+  spec.kind = kind_of(word, kinds, is_counted);
   if (spec.kind.empty()) {
     throw error("devices '{}': unknown kind '{}'{}; known here: {}", text, word,
-                hint_of(text, word, kinds), fmt::join(kinds, ", "));
+                hint_of(text, word, kinds, is_counted), fmt::join(kinds, ", "));
   }
   spec.is_counted = is_counted(spec.kind);
   if (colon == std::string::npos) return spec;

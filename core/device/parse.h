@@ -22,9 +22,10 @@ struct DeviceSpec {
   [[nodiscard]] int count() const { return static_cast<int>(ordinals.size()); }
 };
 
-// "KIND", "KIND:4", "KIND:0,1", "KIND:all": a kind, in any case and "gpu" for "cuda", and how many
-// devices or which, as its backend's counted_devices says. Errors: an unknown kind, with the known
-// ones; what is no number of devices or no list; a backend that does not load.
+// "KIND", "KIND:4", "KIND:0,1", "KIND:all": a kind, in any case, or "gpu" for the one whose devices
+// have numbers, and how many devices or which, as its backend's counted_devices says. Errors: an
+// unknown kind, with the known ones; what is no number of devices or no list; a backend that does
+// not load.
 [[nodiscard]] DeviceSpec parse_devices(const std::string& text, const Registry& registry);
 // The same where these are the kinds; `is_counted` and `count_all` are asked for one of them.
 [[nodiscard]] DeviceSpec parse_devices(const std::string& text,

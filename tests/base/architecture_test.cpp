@@ -227,6 +227,8 @@ TEST(Architecture, CoreIncludesOfPluginsTheAbiAndTheModelsThatBothSidesUse) {
       "plugins/center_crop.h",                       // the part of a picture that a net sees
       "plugins/resampling.h",                        // what a resized pixel is made of
       "plugins/text.h",                              // order, nearness and UTF-8 of names
+      "plugins/plain_text.h",                        // text files and blanks
+      "plugins/composed.h",                          // letters with accents
       "plugins/fnv.h",                               // the one hash of names, plans and files
       "plugins/regular_file.h",                      // the one way to open a file to read
       "plugins/path_status.h",                       // the one way to ask what a path is
