@@ -351,9 +351,22 @@ class Parent {
                             options_.net.empty() ? "" : " --net " + options_.net,
                             names_type ? " --layer " + type_ : "",
                             options_.device == default_kind ? "" : " --device " + options_.device,
-                            promise_, case_);
+                            promise_, case_.empty() ? given_arguments() : case_);
     }
     report_({type_, promise_, found->text, std::move(outcome), command});
+  }
+
+  // Those of a case that is refused, so that there is none.
+  [[nodiscard]] std::string given_arguments() const {
+    std::string arguments;
+    for (const auto& [name, value] : options_.cases.parameters) {
+      arguments += fmt::format(" --set {}={}", name, value);
+    }
+    for (const Shape& shape : options_.cases.inputs) arguments += " --input " + to_string(shape);
+    if (options_.cases.outputs > 0) {
+      arguments += fmt::format(" --outputs {}", options_.cases.outputs);
+    }
+    return arguments;
   }
 
   // The rest of a type whose cases cannot even be made is left out.

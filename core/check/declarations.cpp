@@ -41,6 +41,14 @@ Outcome declares(const Subject& subject, const Case& one) {
       return broken(fmt::format("its cost has the number {}", number));
     }
   }
+  for (const tandem_weight& weight : run.declared_weights()) {
+    const int64_t of_row = weight.shape.c * weight.shape.h * weight.shape.w;
+    if (weight.filler == nullptr || weight.fan_in > 1 || of_row < 2) continue;
+    return note(fmt::format(
+        "weight '{}' has {} values for each of its {} rows, but fan_in {}: the fillers xavier and "
+        "msra draw large first values; name fan_in unless each output reads one value",
+        weight.name, of_row, weight.shape.n, weight.fan_in));
+  }
   return kept();
 }
 

@@ -46,6 +46,28 @@ struct Labelled : LayerType {
   uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_SAVES_NOTHING; }
 };
 
+// Right: a row of weights for each class, whose number is not that of the input's channels.
+struct OfClass : LayerType {
+  const char* name() const override { return "test.OfClass"; }
+  const char* help() const override { return "the product of a row and the weights of its class"; }
+  Inputs inputs() const override { return {Input("data"), Input("label").label()}; }
+  std::vector<Parameter> parameters() const override {
+    return {integer("test_param", "num_output").required().range(1, 1000)};
+  }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS | TANDEM_SAVES_NOTHING;
+  }
+  std::vector<Shape> shapes(const Query& query) const override {
+    return {{query.input(0).n, 1, 1, 1}};
+  }
+  std::vector<Weight> weights(const Query& query) const override {
+    const Shape& x = query.input(0);
+    return {{.name = "weight",
+             .shape = {query.attributes.integer("num_output"), x.c * x.h * x.w, 1, 1},
+             .fan_in = x.c * x.h * x.w}};
+  }
+};
+
 struct Ends : LayerType {
   const char* name() const override { return "test.Ends"; }
   const char* help() const override { return "ends the program, or fails"; }
@@ -97,6 +119,49 @@ struct AsksCpu : Needs, Copies {
     scratch_bytes = binding.attributes.integer("scratch");
     statistics = binding.attributes.integer("statistics");
   }
+};
+
+class OfClassCpu {
+ public:
+  OfClassCpu(const Binding& binding, const Call&)
+      : rows_(binding.input(0).shape.n),
+        size_(count(binding.input(0).shape) / rows_),
+        classes_(binding.weight(0).n) {}
+  void forward(const Call&, const Pass& pass) const {
+    for (int64_t row = 0; row < rows_; ++row) {
+      const float* x = pass.input(0) + row * size_;
+      const float* w = pass.weight(0) + class_of(pass, row) * size_;
+      double sum = 0;
+      for (int64_t i = 0; i < size_; ++i) sum += double(x[i]) * double(w[i]);
+      pass.output(0)[row] = static_cast<float>(sum);
+    }
+  }
+  void backward_data(const Call&, const Pass& pass) const {
+    for (int64_t row = 0; row < rows_; ++row) {
+      const float* w = pass.weight(0) + class_of(pass, row) * size_;
+      float* dx = pass.input_gradient(0) + row * size_;
+      for (int64_t i = 0; i < size_; ++i) dx[i] = pass.output_gradient(0)[row] * w[i];
+    }
+  }
+  void backward_weights(const Call&, const Pass& pass) const {
+    float* dw = pass.weight_gradient(0);
+    if (!pass.accumulate()) std::fill_n(dw, classes_ * size_, 0.0F);
+    for (int64_t row = 0; row < rows_; ++row) {
+      const float* x = pass.input(0) + row * size_;
+      float* of_class = dw + class_of(pass, row) * size_;
+      for (int64_t i = 0; i < size_; ++i) of_class[i] += pass.output_gradient(0)[row] * x[i];
+    }
+  }
+
+ private:
+  [[nodiscard]] int64_t class_of(const Pass& pass, int64_t row) const {
+    const float label = pass.input(1)[row];
+    if (!(label >= 0) || label >= static_cast<float>(classes_)) {
+      throw failed("row ", row, " has label ", label, ", which is no class");
+    }
+    return static_cast<int64_t>(label);
+  }
+  int64_t rows_, size_, classes_;
 };
 
 // The sum of a and b in float32 or bfloat16, in every layout, whose label is plain float32.
@@ -211,6 +276,8 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
       .kernel<Asks, AsksCpu>("cpu")
       .layer<Labelled>()
       .kernel<Labelled, LabelledCpu>("cpu")
+      .layer<OfClass>()
+      .kernel<OfClass, OfClassCpu>("cpu")
       .layer<Keeps>()
       .kernel<Keeps, KeepsCpu>("cpu")
       .layer<Ends>()

@@ -121,6 +121,39 @@ TEST(PluginCheck, GivesEveryLabelAsPlainFloat32) {
   }
 }
 
+TEST(PluginCheck, OfALayerWithWeightsForEachClassPasses) {
+  const Desk desk;
+  const Outcome outcome = desk.tandem(
+      "plugin check '" + (test::test_plugin_folder() / "run_time/run_time.so").string() +
+      "' --layer test.OfClass");
+  EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+}
+
+TEST(PluginCheck, ShowsTheReasonOfAKernelAndTheArgumentsOfARefusedCase) {
+  const Desk desk;
+  const std::string check = "plugin check '" +
+                            (test::test_plugin_folder() / "run_time/run_time.so").string() +
+                            "' --layer ";
+  EXPECT_THAT(desk.tandem(check + "test.Ends --promise memory").output,
+              HasSubstr("no luck today"));
+  const Outcome refused =
+      desk.tandem(check + "test.OfClass --set num_output=0 --input 2x3x1x1 --input 2x1x1x1");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.output, HasSubstr("--set num_output=0 --input 2x3x1x1 --input 2x1x1x1"));
+}
+
+TEST(PluginCheck, ChecksGradientsOfLargeInputs) {
+  const Desk desk;
+  const std::string check = "plugin check '" + mistakes_module() +
+                            "' --input 2x8x32x32 --input 2x8x32x32 --layer mistake.";
+  const Outcome wrong = desk.tandem(check + "WrongInputGradient --promise 'input gradients'");
+  EXPECT_EQ(wrong.code, 1) << wrong.output;
+  EXPECT_THAT(wrong.output, HasSubstr("broken input gradients"));
+  const Outcome right = desk.tandem(check + "None --promise 'input gradients'");
+  EXPECT_EQ(right.code, 0) << right.output;
+  EXPECT_THAT(right.output, HasSubstr("kept   input gradients"));
+}
+
 TEST(PluginCheck, TellsTheTimeOfAnElementBesideACopy) {
   const Desk desk;
   const Outcome outcome = desk.tandem("plugin check ReLU Accuracy --promise time --json");
