@@ -174,22 +174,60 @@ std::string guess(const tandem_parameter& p) {
   }
 }
 
-// The given parameters with one more, each choice and each switch in turn.
+// Other values of an optional parameter than its usual one.
+std::vector<std::string> other_values(const tandem_parameter& p) {
+  const std::string usual = p.default_value == nullptr ? "" : p.default_value;
+  double number = 0;
+  const bool is_number = parse_number(usual, &number), is_bounded = p.minimum <= p.maximum;
+  const auto within = [&](double value) {
+    return is_bounded ? std::clamp(value, p.minimum, p.maximum) : value;
+  };
+  std::vector<std::string> values;
+  switch (p.type) {
+    case TANDEM_PARAMETER_BOOLEAN:
+      values = {usual == "true" ? "false" : "true"};
+      break;
+    case TANDEM_PARAMETER_TEXT:
+      if (p.choices != nullptr) values = split(p.choices, '|');
+      break;
+    case TANDEM_PARAMETER_INTEGER:
+      if (is_number) values = {fmt::format("{}", int64_t(within(number + 1)))};
+      if (is_bounded) values.push_back(fmt::format("{}", int64_t(p.minimum)));
+      break;
+    case TANDEM_PARAMETER_NUMBER:
+      if (is_number) values = {fmt::format("{:g}", within(number == 0 ? 0.5 : 1.5 * number))};
+      break;
+    case TANDEM_PARAMETER_INTEGERS:
+    case TANDEM_PARAMETER_NUMBERS:
+      values = {guess(p)};
+      break;
+    default:
+      break;
+  }
+  std::erase(values, usual);
+  return values;
+}
+
+// The given parameters with one more, each other value of the optional ones in turn, and each pair
+// of switches.
 std::vector<Parameters> variants(const tandem_layer_type& type, const Parameters& base) {
   std::vector<Parameters> result;
+  std::vector<std::pair<std::string, std::string>> switches;
   for (uint32_t i = 0; i < type.parameter_count; ++i) {
     const tandem_parameter& p = *type.parameters[i];
     const bool is_given =
         std::any_of(base.begin(), base.end(), [&](const auto& one) { return one.first == p.name; });
     if (is_given) continue;
-    const std::string usual = p.default_value == nullptr ? "" : p.default_value;
-    std::vector<std::string> values;
-    if (p.type == TANDEM_PARAMETER_BOOLEAN) values = {usual == "true" ? "false" : "true"};
-    if (p.type == TANDEM_PARAMETER_TEXT && p.choices != nullptr) values = split(p.choices, '|');
-    for (const std::string& value : values) {
-      if (value == usual) continue;
+    for (const std::string& value : other_values(p)) {
       result.push_back(base);
       result.back().emplace_back(p.name, value);
+      if (p.type == TANDEM_PARAMETER_BOOLEAN) switches.emplace_back(p.name, value);
+    }
+  }
+  for (size_t a = 0; a < switches.size(); ++a) {
+    for (size_t b = a + 1; b < switches.size(); ++b) {
+      result.push_back(base);
+      result.back().insert(result.back().end(), {switches[a], switches[b]});
     }
   }
   return result;
@@ -277,6 +315,10 @@ class Generator {
           if (cases_.size() > before) break;
         }
       }
+    }
+    if (max_inputs > counts.back()) {
+      const std::vector<Shape> same(size_t(counts.back() + 1), usual_shapes[0]);
+      add(parameters, same, min_outputs(type_));
     }
     for (const Parameters& variant : variants(type_, parameters)) {
       for (const auto& shapes : input_sets(type_, usual_shapes[0], counts[0])) {

@@ -134,8 +134,9 @@ TEST(PluginCheck, ShowsTheReasonOfAKernelAndTheArgumentsOfARefusedCase) {
   const std::string check = "plugin check '" +
                             (test::test_plugin_folder() / "run_time/run_time.so").string() +
                             "' --layer ";
-  EXPECT_THAT(desk.tandem(check + "test.Ends --promise memory").output,
-              HasSubstr("no luck today"));
+  EXPECT_THAT(
+      desk.tandem(check + "test.Ends --set by=throw --input 3x4x3x5 --promise memory").output,
+      HasSubstr("no luck today"));
   const Outcome refused =
       desk.tandem(check + "test.OfClass --set num_output=0 --input 2x3x1x1 --input 2x1x1x1");
   EXPECT_EQ(refused.code, 1);
