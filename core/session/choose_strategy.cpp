@@ -44,8 +44,7 @@ bool is_auto(const SessionOptions& options) {
 }
 
 std::string choose_strategy(Registry& registry, const NetDefinition& definition,
-                            SessionOptions& options, const std::string& own_devices,
-                            ChoiceBy by) {
+                            SessionOptions& options, const std::string& own_devices, ChoiceBy by) {
   const DeviceSpec devices = parse_devices(options.devices, registry);
   SessionOptions simulated = options;
   const bool is_measured = options.costs && !options.costs->empty();
@@ -58,9 +57,8 @@ std::string choose_strategy(Registry& registry, const NetDefinition& definition,
   {
     MachineOptions opened;
     if (own_devices.empty()) opened.topology = options.machine.topology;  // which must be of them
-    const Machine machine(backend,
-                          own_devices.empty() ? devices : parse_devices(own_devices, registry),
-                          opened);
+    const Machine machine(
+        backend, own_devices.empty() ? devices : parse_devices(own_devices, registry), opened);
     how.available_bytes = machine.device_info(0).available_bytes;
     how.is_shared_memory = machine.is_host_addressable();
     if (!simulated.costs) simulated.costs.emplace(roofline_of(machine));

@@ -98,8 +98,9 @@ TEST(RecomputeOption, GivesRanksTheBitsOfOneProcessWithout) {
       train_recomputing + "ranks --recompute --steps 4 --strategy two_phase --devices cpu:1",
       test::mpirun(2));
   EXPECT_EQ(ranks.code, 0) << ranks.output << ranks.errors;
-  EXPECT_EQ(desk.tandem(train_recomputing + "alone --steps 4 --strategy two_phase --devices cpu:2").code,
-            0);
+  EXPECT_EQ(
+      desk.tandem(train_recomputing + "alone --steps 4 --strategy two_phase --devices cpu:2").code,
+      0);
   EXPECT_TRUE(checkpoint(desk, "ranks") == checkpoint(desk, "alone"));
 }
 

@@ -137,8 +137,7 @@ TEST_F(SeveralLabels, EveryStrategyAndRanksTrainThem) {
   };
   for (const std::string name : {"labels", "numbers"}) {
     for (const std::string strategy :
-         {"sequential", "two_phase", "layerwise", "hybrid", "asymmetric", "fc_parallel",
-          "mixed"}) {
+         {"sequential", "two_phase", "layerwise", "hybrid", "asymmetric", "fc_parallel", "mixed"}) {
       const Outcome outcome =
           desk_.tandem(command(name, strategy) + " --devices cpu:2 --strategy " + strategy);
       EXPECT_EQ(outcome.code, 0) << strategy << outcome.errors;
@@ -206,8 +205,9 @@ TEST_F(SeveralLabels, ThatAreAlikeForAllImagesAreRefused) {
               HasSubstr("have the same labels (0 1, 1 0)"));
   desk_.write("partly.txt",
               "color0/1.ppm 1 0\ncolor0/2.ppm 1 1\ncolor1/1.ppm 1 0\ncolor1/2.ppm 1 1\n");
-  EXPECT_THAT(desk_.tandem("train --net tiny.prototxt --data partly.txt --steps 1 --batch 1 "
-                           "--data-option val_fraction=0")
+  EXPECT_THAT(desk_
+                  .tandem("train --net tiny.prototxt --data partly.txt --steps 1 --batch 1 "
+                          "--data-option val_fraction=0")
                   .output,
               HasSubstr("the same labels (0 1): nothing about these"));
 }

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/schedule/strategies/fc_parallel/fc_parallel.h"
 #include "core/schedule/strategies/composed/rounds.h"
+#include "core/schedule/strategies/fc_parallel/fc_parallel.h"
 #include "tests/schedule/frozen_layers.h"
 #include "tests/schedule/plan_checks.h"
 #include "tests/schedule/plan_promises.h"
@@ -338,8 +338,8 @@ TEST(FcParallel, TakesPartsInTheOrderOfTheirArrival) {
       const bool is_slow = (source == 1 && target == 2) || (source == 2 && target == 1);
       const auto channel = static_cast<uint32_t>(topology.channels.size());
       topology.channels.push_back({fmt::format("{}{}", source, target), is_slow ? 1e9 : 1e10});
-      topology.paths.push_back({0, source == target ? std::vector<uint32_t>{}
-                                                    : std::vector<uint32_t>{channel}});
+      topology.paths.push_back(
+          {0, source == target ? std::vector<uint32_t>{} : std::vector<uint32_t>{channel}});
     }
   }
   StrategyInputs inputs = fc_parallel_inputs(dense_net(), devices, devices);

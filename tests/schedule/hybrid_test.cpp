@@ -107,8 +107,8 @@ TEST(Hybrid, SendsBackActivationGradientsAndTheAveragedGradientAndBothUpdateThei
   for (const char* label :
        {"backward_weights conv2 @3", "backward_data conv2 @3",
         "send conv2 activation gradients @3->@1", "add conv2 gradients part 0 @2",
-        "update conv2 @3", "send averaged conv2 gradients @3->@1", "update conv2 @1", "backward_weights conv1 @1",
-        "update conv1 @1"}) {
+        "update conv2 @3", "send averaged conv2 gradients @3->@1", "update conv2 @1",
+        "backward_weights conv1 @1", "update conv1 @1"}) {
     EXPECT_LT(before, find_task(plan, label)) << label;
     before = find_task(plan, label);
   }

@@ -92,9 +92,9 @@ void measure_costs_alone(Registry& registry, const TrainSetup& setup, SessionOpt
 // Writes what `auto` chooses into the options and the record.
 void choose(Registry& registry, TrainSetup& setup, SessionOptions& options,
             const std::string& own_devices = "") {
-  setup.messages.push_back(choose_strategy(
-      registry, setup.net, options, own_devices,
-      setup.forecasts_strategy ? ChoiceBy::forecast : ChoiceBy::measurement));
+  setup.messages.push_back(
+      choose_strategy(registry, setup.net, options, own_devices,
+                      setup.forecasts_strategy ? ChoiceBy::forecast : ChoiceBy::measurement));
   setup.record.strategy = setup.record.options.strategy = options.strategy;
   setup.record.options.strategy_options = options.strategy_options;
 }
@@ -138,9 +138,11 @@ SessionOptions session_options(Registry& registry, TrainSetup& setup, const Comm
   SessionOptions options = plain_options(setup);
   options.ranks = ranks;
   const int ranks_count = ranks == nullptr ? 1 : ranks->size();
-  if (setup.forecasts_strategy &&
-      ranks_count * parse_devices(options.devices, registry).count() == 1) {
-    options.strategy = setup.record.options.strategy = "two_phase";
+  if (is_auto(options) && ranks_count * parse_devices(options.devices, registry).count() == 1) {
+    TrainOptions& chosen = setup.record.options;  // there is nothing to choose
+    options.strategy = chosen.strategy = "two_phase";
+    options.strategy_options = chosen.strategy_options =
+        setup.strategies->options_of(chosen.strategy, chosen.strategy_options);
   }
   if (ranks != nullptr) {
     choose_for_ranks(registry, setup, options);

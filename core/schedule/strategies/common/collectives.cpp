@@ -156,9 +156,9 @@ class Ring final : public Collective {
         const std::vector<WeightSlice> parts =
             slices_in(builder_.net(), bucket.weights, group_.slice(bucket.range, place, piece));
         if (parts.empty()) continue;
-        builder_.emit_update(
-            fmt::format("update {} {} @{}", bucket.name, RingGroup::part_name(place, piece), device),
-            stages::update, device, parts, StreamKind::update);
+        builder_.emit_update(fmt::format("update {} {} @{}", bucket.name,
+                                         RingGroup::part_name(place, piece), device),
+                             stages::update, device, parts, StreamKind::update);
       }
     }
   }

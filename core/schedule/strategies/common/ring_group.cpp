@@ -27,7 +27,10 @@ Interval RingGroup::slice(Interval range, int part, int piece) const {
 }
 
 std::string RingGroup::part_name(int part, int piece) {
-  return fmt::format("part {}{}", part, piece == 0 ? "" : piece == 1 ? "b" : fmt::format("b{}", piece));
+  return fmt::format("part {}{}", part,
+                     piece == 0   ? ""
+                     : piece == 1 ? "b"
+                                  : fmt::format("b{}", piece));
 }
 
 // The sum so far of a part goes to the next member, which adds its own.

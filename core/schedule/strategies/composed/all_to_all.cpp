@@ -36,10 +36,9 @@ std::vector<PartToSend> by_arrival(const StrategyInputs& inputs, std::vector<Par
   };
   std::vector<PartToSend> result;
   while (!left.empty()) {
-    const auto next =
-        std::min_element(left.begin(), left.end(), [&](const PartToSend& a, const PartToSend& b) {
-          return arrival(a) < arrival(b);
-        });
+    const auto next = std::min_element(
+        left.begin(), left.end(),
+        [&](const PartToSend& a, const PartToSend& b) { return arrival(a) < arrival(b); });
     sends[size_t(next->first)] = receives[size_t(next->second)] = arrival(*next);
     result.push_back(*next);
     left.erase(next);

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/schedule/strategies/composed/all_to_all.h"
 #include "core/schedule/strategies/common/stages.h"
+#include "core/schedule/strategies/composed/all_to_all.h"
 
 namespace tandem {
 

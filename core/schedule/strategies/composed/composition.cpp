@@ -51,7 +51,7 @@ std::vector<BucketTransfer> transfers_of(const StrategyInputs& in,
 // Some devices that divide a chain.
 struct DividingGroup {
   DividingGroup(PlanBuilder& builder, const FcChain& chain, const std::vector<int>& members,
-        const FcParallelOptions& options)
+                const FcParallelOptions& options)
       : order(builder.inputs(), members),
         rounds(builder.net(), chain, rows_of(builder, members), options),
         slices(builder, rounds, order) {
@@ -73,9 +73,9 @@ struct DividingGroup {
 // The devices in the order of their rows. Neighbors have neighboring rows, so that a group's follow
 // each other.
 std::vector<int> places_of(const StrategyInputs& inputs, const Composition& composition) {
-  const bool has_parts = std::any_of(
-      composition.divided.begin(), composition.divided.end(),
-      [&](const DividedChain& one) { return one.group < inputs.devices; });
+  const bool has_parts =
+      std::any_of(composition.divided.begin(), composition.divided.end(),
+                  [&](const DividedChain& one) { return one.group < inputs.devices; });
   return has_parts ? device_order(inputs) : inputs.all_devices();
 }
 
@@ -224,8 +224,7 @@ class Composer {
   void emit_backward(int layer) {
     const Chain* chain = chain_of(layer);
     if (chain == nullptr) {
-      stages::emit_backward(builder_, everyone_, layer, backward_stage(layer),
-                            StreamKind::control);
+      stages::emit_backward(builder_, everyone_, layer, backward_stage(layer), StreamKind::control);
       return;
     }
     const bool is_linear = chain->groups.front()->linear.contains(layer);
@@ -248,8 +247,7 @@ class Composer {
   // alone.
   void emit_slice(const Chain& chain, int layer, int place) {
     const std::vector<int> devices = chain.devices_at(place);
-    const std::vector<WeightSlice> mine =
-        weights_of(*chain.groups.front(), layer, devices.front());
+    const std::vector<WeightSlice> mine = weights_of(*chain.groups.front(), layer, devices.front());
     if (mine.empty()) return;
     if (builder_.inputs().needs_norms) {
       RingGroup(builder_, device_order(builder_.inputs(), devices))

@@ -47,8 +47,8 @@ struct Round {
 
 class BackwardRounds {
  public:
-  // `rows`: of each device of the group, one after the other. Errors: those of completed(), and more
-  // rounds than a layer may have.
+  // `rows`: of each device of the group, one after the other. Errors: those of completed(), and
+  // more rounds than a layer may have.
   BackwardRounds(const Net& net, const FcChain& chain, const std::vector<Interval>& rows,
                  FcParallelOptions options);
 

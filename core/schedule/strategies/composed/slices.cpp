@@ -61,7 +61,8 @@ Region Slices::input_gradient(int device, int tensor, const ReduceScatter& scatt
   for (const Interval& block : rounds_.row_blocks()) most = std::max(most, block.count());
   const int64_t row = buffers::row_bytes(net_, tensor);
   Region region = builder_.transient(
-      device, fmt::format("{} gradient, block {}", producer(tensor), scatter.number % 2), most * row);
+      device, fmt::format("{} gradient, block {}", producer(tensor), scatter.number % 2),
+      most * row);
   region.bytes = scatter.rows.count() * row;
   return part_of(region, scatter.rows, rows);
 }

@@ -10,10 +10,10 @@
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
 #include "core/schedule/strategies/common/collectives.h"
-#include "core/schedule/strategies/composed/fc_chain.h"
 #include "core/schedule/strategies/common/ring_group.h"
 #include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/common/updates.h"
+#include "core/schedule/strategies/composed/fc_chain.h"
 
 namespace tandem {
 namespace {

@@ -70,7 +70,7 @@ std::string to_text(const Net& net, const GroupSizes& sizes) {
 
 // Error for what does not fit the net or the devices.
 GroupSizes parse_sizes(const StrategyInputs& inputs, const std::vector<FcChain>& chains,
-                 const std::string& divide) {
+                       const std::string& divide) {
   const Net& net = *inputs.net;
   const std::vector<int> layers = divisible_layers(net, chains);
   GroupSizes sizes;
@@ -79,7 +79,8 @@ GroupSizes parse_sizes(const StrategyInputs& inputs, const std::vector<FcChain>&
     const size_t equals = part.rfind('=');
     const std::string name = part.substr(0, equals);
     int64_t size = 0;
-    const bool is_number = equals != std::string::npos && parse_integer(part.substr(equals + 1), &size);
+    const bool is_number =
+        equals != std::string::npos && parse_integer(part.substr(equals + 1), &size);
     if (!is_number || size < 1 || size > inputs.devices || inputs.devices % size != 0) {
       throw error(
           "--divide {}: each part is LAYER=SIZE, with the devices of a group, which divides all "
@@ -161,7 +162,8 @@ class MixedSearch {
     if (!decides) return best_;
     seconds_ = seconds_of(best_);
     if (given_.divide.empty()) find_sizes();
-    if (given_.reduce.empty() && inputs_.devices == 2) try_other([](Choice& c) { c.reduce = "serial"; });
+    if (given_.reduce.empty() && inputs_.devices == 2)
+      try_other([](Choice& c) { c.reduce = "serial"; });
     if (given_.bucket == 0) find_bucket();
     if (given_.pieces == 0) (void)try_other([](Choice& choice) { choice.pieces = 2; });
     return best_;
@@ -258,7 +260,8 @@ void note_choices(const StrategyInputs& inputs, const MixedSearch::Choice& choic
     const int groups = inputs.devices / size;
     plan.notes.push_back(
         groups == 1
-            ? fmt::format("{}: divided by neurons over all {} devices", fmt::join(names, ", "), size)
+            ? fmt::format("{}: divided by neurons over all {} devices", fmt::join(names, ", "),
+                          size)
             : fmt::format("{}: divided by {} in {} groups of {} devices, summed over the groups by "
                           "ring",
                           fmt::join(names, ", "), size, groups, size));
