@@ -28,7 +28,8 @@ TEST(ImageSize, ReplacesTheCropOfEveryDataLayer) {
   const NetDefinition smaller = with_image_size(net, 32);
   EXPECT_EQ(smaller.input_shape().h, 32);
   for (const int32_t phase : {TANDEM_TRAIN, TANDEM_TEST}) {
-    EXPECT_EQ(smaller.transform(phase)->crop_size, 32);
+    EXPECT_EQ(smaller.transform(phase)->crop_height, 32);
+    EXPECT_EQ(smaller.transform(phase)->crop_width, 32);
   }
   EXPECT_TRUE(smaller.transform(TANDEM_TRAIN)->mirror);
   EXPECT_EQ(net.input_shape().h, 224) << "the original must not change";

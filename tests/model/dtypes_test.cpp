@@ -29,7 +29,7 @@ TEST(Dtypes, AreFloat32ByDefault) {
   options.precision = TANDEM_FLOAT32;
   const Net net = build(data_layer + convolution("conv", "data", "conv", 32) +
                             layer("relu", "ReLU", "conv", "conv") +
-                            inner_product("ip", "conv", "ip") + loss_layer,
+                            inner_product_layer("ip", "conv", "ip") + loss_layer,
                         options);
   for (const Tensor& tensor : net.tensors) EXPECT_EQ(tensor.dtype, TANDEM_FLOAT32) << tensor.name;
 }
@@ -37,7 +37,7 @@ TEST(Dtypes, AreFloat32ByDefault) {
 TEST(Dtypes, AConversionAndAChangeOfLayoutAreOneReorder) {
   const Net net = build(data_layer + convolution("conv", "data", "conv", 32) +
                             layer("relu", "ReLU", "conv", "conv") +
-                            inner_product("ip", "conv", "ip") + loss_layer,
+                            inner_product_layer("ip", "conv", "ip") + loss_layer,
                         half_options());
   EXPECT_THAT(reorders(net), ElementsAre("data_reorder_bfloat16", "conv_reorder_NCHW_float32"));
   EXPECT_EQ(output_of(net, "data_reorder_bfloat16").dtype, TANDEM_BFLOAT16);
@@ -57,7 +57,7 @@ TEST(Dtypes, ALayerThatSupportsOnlyFloat32IsBetweenTwoConversions) {
   const Net net =
       build(data_layer + convolution("conv1", "data", "conv1", 32) +
                 layer("norm", "LRN", "conv1", "norm") + convolution("conv2", "norm", "conv2", 32) +
-                inner_product("ip", "conv2", "ip") + loss_layer,
+                inner_product_layer("ip", "conv2", "ip") + loss_layer,
             half_options());
   EXPECT_THAT(reorders(net), ElementsAre("data_reorder_bfloat16", "conv1_reorder_float32",
                                          "norm_reorder_bfloat16", "conv2_reorder_NCHW_float32"));
@@ -66,8 +66,8 @@ TEST(Dtypes, ALayerThatSupportsOnlyFloat32IsBetweenTwoConversions) {
 
 TEST(Dtypes, AChainWithoutWeightsBetweenFloat32LayersStaysFloat32) {
   const Net net =
-      build(data_layer + convolution("conv", "data", "conv", 32) + inner_product("a", "conv", "a") +
-                layer("relu", "ReLU", "a", "a") + inner_product("ip", "a", "ip") + loss_layer,
+      build(data_layer + convolution("conv", "data", "conv", 32) + inner_product_layer("a", "conv", "a") +
+                layer("relu", "ReLU", "a", "a") + inner_product_layer("ip", "a", "ip") + loss_layer,
             half_options());
   EXPECT_EQ(layer_of(net, "conv").dtype, TANDEM_BFLOAT16);
   EXPECT_EQ(layer_of(net, "relu").dtype, TANDEM_FLOAT32);
@@ -91,7 +91,7 @@ TEST(Dtypes, ALossReadsFloat32AndItsLabelsAsTheyAre) {
 
 TEST(Dtypes, WeightsAndTheirOffsetsAreTheSameInBothPrecisions) {
   const std::string text = data_layer + convolution("conv", "data", "conv", 32) +
-                           inner_product("ip", "conv", "ip") + loss_layer;
+                           inner_product_layer("ip", "conv", "ip") + loss_layer;
   NetOptions whole = half_options();
   whole.precision = TANDEM_FLOAT32;
   const Net a = build(text, half_options()), b = build(text, whole);
@@ -102,7 +102,7 @@ TEST(Dtypes, WeightsAndTheirOffsetsAreTheSameInBothPrecisions) {
 
 TEST(Dtypes, ANetWithoutALayerThatSupportsBfloat16IsRefused) {
   const std::string message = message_of([] {
-    (void)build(data_layer + inner_product("ip", "data", "ip") + loss_layer, half_options());
+    (void)build(data_layer + inner_product_layer("ip", "data", "ip") + loss_layer, half_options());
   });
   EXPECT_THAT(message, HasSubstr("none of its layers with weights computes in bfloat16 on device "
                                  "kind 'fake'"));
@@ -123,7 +123,7 @@ TEST(Dtypes, Tf32IsRefusedWhereTheBackendDoesNotComputeInIt) {
   NetOptions options = half_options();
   options.precision = tf32_precision;
   EXPECT_THAT(message_of([&] {
-                (void)build(data_layer + inner_product("ip", "data", "ip") + loss_layer, options);
+                (void)build(data_layer + inner_product_layer("ip", "data", "ip") + loss_layer, options);
               }),
               HasSubstr("precision tf32: fake devices do not support it"));
 }

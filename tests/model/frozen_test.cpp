@@ -17,7 +17,7 @@ using testing::IsEmpty;
 
 const std::string two_convolutions = data_layer + convolution("conv1", "data", "conv1", 4) +
                                      convolution("conv2", "conv1", "conv2", 4) +
-                                     inner_product("ip", "conv2", "ip") + loss_layer;
+                                     inner_product_layer("ip", "conv2", "ip") + loss_layer;
 
 NetDefinition freeze(const std::string& text, const std::vector<std::string>& layers) {
   const NetDefinition definition = parse_definition(text);
@@ -58,8 +58,8 @@ TEST(FrozenLayers, LeaveTheOriginalAsItIs) {
 
 TEST(FrozenLayers, FreezeTheLayersThatShareTheirWeights) {
   const std::string shared = "param { name: 'w' lr_mult: 1 } param { lr_mult: 1 }";
-  const std::string text = data_layer + inner_product("a", "data", "a", shared) +
-                           inner_product("b", "data", "b", shared) +
+  const std::string text = data_layer + inner_product_layer("a", "data", "a", shared) +
+                           inner_product_layer("b", "data", "b", shared) +
                            layer("ip", "test.Add", "a", "ip", "bottom: 'b'") + loss_layer;
   const Net net = build(write_net(freeze(text, {"a"})));
   EXPECT_FALSE(net.weight(layer_of(net, "a").weights[0]).trained());
@@ -71,7 +71,7 @@ TEST(FrozenLayers, OfBatchNormUseTheirRunningStatistics) {
   const std::string text = data_layer + convolution("conv1", "data", "conv1", 4) +
                            layer("norm", "BatchNorm", "conv1", "conv1",
                                  "batch_norm_param { use_global_stats: false eps: 0.5 }") +
-                           inner_product("ip", "conv1", "ip") + loss_layer;
+                           inner_product_layer("ip", "conv1", "ip") + loss_layer;
   const NetDefinition frozen = with_frozen_layers(parse_definition(text), Net{}, {"norm"});
   const Field* block = frozen.layers[2].body.find("batch_norm_param");
   ASSERT_NE(block, nullptr);
@@ -94,7 +94,7 @@ TEST(NormalizingLayers, AreBatchNormAndTheScaleThatTakesItsOutput) {
 
 TEST(Rates, OfALayerAreMultiplied) {
   const std::string text = data_layer + convolution("a", "data", "a", 4) +
-                           inner_product("ip", "a", "ip", "param { lr_mult: 2 decay_mult: 0 }") +
+                           inner_product_layer("ip", "a", "ip", "param { lr_mult: 2 decay_mult: 0 }") +
                            loss_layer;
   const Net net = build(write_net(with_rates(parse_definition(text), build(text), {"ip"}, 10)));
   const Layer& layer = layer_of(net, "ip");

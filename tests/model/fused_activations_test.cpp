@@ -19,7 +19,7 @@ NetOptions made_for_fake(int32_t phase = TANDEM_TRAIN) {
 
 std::string rectified(const std::string& between, const std::string& relu = "") {
   return data_layer + convolution("a", "data", "a", 4) + between +
-         layer("relu", "ReLU", "a", "a", relu) + inner_product("ip", "a", "ip") + loss_layer;
+         layer("relu", "ReLU", "a", "a", relu) + inner_product_layer("ip", "a", "ip") + loss_layer;
 }
 
 void expect_separate(const Net& net) {
@@ -46,7 +46,7 @@ TEST(Activations, AreNotFusedInANetWithoutADeviceKind) {
 }
 
 TEST(Activations, AreNotFusedIntoAKernelThatDoesNotSupportThem) {
-  expect_separate(build(data_layer + inner_product("ip", "data", "ip") +
+  expect_separate(build(data_layer + inner_product_layer("ip", "data", "ip") +
                             layer("relu", "ReLU", "ip", "ip") + loss_layer,
                         made_for_fake()));
 }
@@ -58,7 +58,7 @@ TEST(Activations, AreNotFusedIfTheTypeDoesMore) {
 TEST(Activations, AreNotFusedIfAnotherLayerReadsTheirInput) {
   const Net net = build(
       data_layer + convolution("a", "data", "a", 4) + layer("relu", "ReLU", "a", "b") +
-          layer("index", "test.Index", "a", "i") + inner_product("ip", "b", "ip") + loss_layer,
+          layer("index", "test.Index", "a", "i") + inner_product_layer("ip", "b", "ip") + loss_layer,
       made_for_fake());
   expect_separate(net);
 }
@@ -80,7 +80,7 @@ TEST(Activations, AreFusedIntoASumOfSeveralTensors) {
   const Net net =
       build(data_layer + convolution("a", "data", "a", 4) + convolution("b", "data", "b", 4) +
                 layer("sum", "test.Add", "a", "sum", "bottom: 'b'") +
-                layer("relu", "ReLU", "sum", "sum") + inner_product("ip", "sum", "ip") + loss_layer,
+                layer("relu", "ReLU", "sum", "sum") + inner_product_layer("ip", "sum", "ip") + loss_layer,
             made_for_fake());
   EXPECT_EQ(layer_of(net, "relu").fused_into, net.find_layer("sum"));
   EXPECT_EQ(layer_of(net, "a").activation, TANDEM_ACTIVATION_NONE);
@@ -90,7 +90,7 @@ TEST(Activations, AreNotFusedIfAMetricReadsTheirInput) {
   const Net net =
       build(data_layer + convolution("a", "data", "a", 4) +
                 layer("top1", "Accuracy", "a", "top1", "bottom: 'label'") +
-                layer("relu", "ReLU", "a", "a") + inner_product("ip", "a", "ip") + loss_layer,
+                layer("relu", "ReLU", "a", "a") + inner_product_layer("ip", "a", "ip") + loss_layer,
             made_for_fake(TANDEM_TEST));
   expect_separate(net);
 }

@@ -109,7 +109,7 @@ Moments moments(const std::string& filler) {
                               "convolution_param { num_output: 400 kernel_size: 3 pad: 1 "
                               "weight_filler { " +
                                   filler + " } }") +
-                        inner_product("ip", "c", "ip") + loss_layer);
+                        inner_product_layer("ip", "c", "ip") + loss_layer);
   const std::vector<float> values = initial_weights(net, 1);
   const auto count = static_cast<size_t>(net.weights[0].count);
   Moments result{0, 0, 1e9, -1e9};
@@ -164,7 +164,7 @@ TEST(Fillers, SparseGaussianKeepsThatManyWeightsOfEachInput) {
 
 TEST(Fillers, PositiveUnitballRowsAddUpToOne) {
   const Net net = build(data_layer +
-                        inner_product("ip", "data", "ip",
+                        inner_product_layer("ip", "data", "ip",
                                       "inner_product_param { weight_filler { type: "
                                       "'positive_unitball' } }") +
                         loss_layer);
@@ -187,7 +187,7 @@ TEST(Fillers, BilinearFallsLinearlyFromTheCentre) {
                         layer("c", "Convolution", "data", "c",
                               "convolution_param { num_output: 2 kernel_size: 4 pad: 1 "
                               "weight_filler { type: 'bilinear' } }") +
-                        inner_product("ip", "c", "ip") + loss_layer);
+                        inner_product_layer("ip", "c", "ip") + loss_layer);
   const std::vector<float> values = initial_weights(net, 1);
   const double line[] = {0.25, 0.75, 0.75, 0.25};
   for (size_t i = 0; i < 96; ++i) {
@@ -200,7 +200,7 @@ TEST(Fillers, DependOnTheSeedAndTheWeightsNameOnly) {
       "inner_product_param { num_output: 4 weight_filler { type: 'gaussian' } }";
   const std::string last = layer("ip", "InnerProduct", "data", "ip", filled) + loss_layer;
   const Net small = build(data_layer + last);
-  const Net large = build(data_layer + inner_product("other", "data", "o") + last);
+  const Net large = build(data_layer + inner_product_layer("other", "data", "o") + last);
   const std::vector<float> a = initial_weights(small, 5);
   const std::vector<float> b = initial_weights(large, 5);
   const WeightArray& in_small = small.weights[0];

@@ -25,8 +25,8 @@ TEST(Layouts, AChainStaysBlockedUpToTheFirstFullyConnectedLayer) {
       data_layer + convolution("conv1", "data", "conv1", 32) +
           layer("relu1", "ReLU", "conv1", "conv1") + layer("norm1", "LRN", "conv1", "norm1") +
           layer("pool1", "Pooling", "norm1", "pool1") + convolution("conv2", "pool1", "conv2", 16) +
-          layer("relu2", "ReLU", "conv2", "conv2") + inner_product("ip1", "conv2", "ip1") +
-          layer("relu3", "ReLU", "ip1", "ip1") + inner_product("ip", "ip1", "ip") + loss_layer,
+          layer("relu2", "ReLU", "conv2", "conv2") + inner_product_layer("ip1", "conv2", "ip1") +
+          layer("relu3", "ReLU", "ip1", "ip1") + inner_product_layer("ip", "ip1", "ip") + loss_layer,
       fake_options());
   EXPECT_THAT(reorders(net), ElementsAre("conv2_reorder_NCHW"));
   EXPECT_EQ(net.find_layer("conv2_reorder_NCHW") + 1, net.find_layer("ip1"));
@@ -44,7 +44,7 @@ TEST(Layouts, AChainStaysBlockedUpToTheFirstFullyConnectedLayer) {
 
 TEST(Layouts, BlockedOnesAreUsedOnlyWhereTheChannelsFit) {
   const Net net = build(data_layer + convolution("conv", "data", "conv", 20) +
-                            inner_product("ip", "conv", "ip") + loss_layer,
+                            inner_product_layer("ip", "conv", "ip") + loss_layer,
                         fake_options());
   EXPECT_EQ(output_of(net, "conv").layout, TANDEM_NHWC);
   EXPECT_THAT(reorders(net), ElementsAre("data_reorder_NHWC", "conv_reorder_NCHW"));
@@ -53,8 +53,8 @@ TEST(Layouts, BlockedOnesAreUsedOnlyWhereTheChannelsFit) {
 
 TEST(Layouts, OneReorderServesAllReaders) {
   const Net net =
-      build(data_layer + convolution("conv", "data", "conv", 32) + inner_product("a", "conv", "a") +
-                inner_product("ip", "conv", "ip") + loss_layer,
+      build(data_layer + convolution("conv", "data", "conv", 32) + inner_product_layer("a", "conv", "a") +
+                inner_product_layer("ip", "conv", "ip") + loss_layer,
             fake_options(TANDEM_TEST));
   EXPECT_THAT(reorders(net), ElementsAre("conv_reorder_NCHW"));
   EXPECT_EQ(layer_of(net, "a").inputs, layer_of(net, "ip").inputs);
@@ -72,7 +72,7 @@ TEST(Layouts, AnInputThatIsOnlyReadForItsShapeMayHaveAnyLayout) {
   const Net net = build(data_layer + convolution("conv", "data", "conv", 32) +
                             layer("cut", "test.Like", "conv", "cut", "bottom: 'data'") +
                             convolution("conv2", "cut", "conv2", 32) +
-                            inner_product("ip", "conv2", "ip") + loss_layer,
+                            inner_product_layer("ip", "conv2", "ip") + loss_layer,
                         fake_options());
   EXPECT_EQ(output_of(net, "cut").layout, TANDEM_NCHW16C);
   EXPECT_EQ(layer_of(net, "cut").inputs[1], net.data);
@@ -83,7 +83,7 @@ TEST(Layouts, AKernelThatNamesNoneIsPlain) {
   const Net net = build(data_layer + convolution("conv", "data", "conv", 32) +
                             layer("own", "test.NamesNoLayout", "conv", "own") +
                             convolution("conv2", "own", "conv2", 32) +
-                            inner_product("ip", "conv2", "ip") + loss_layer,
+                            inner_product_layer("ip", "conv2", "ip") + loss_layer,
                         fake_options());
   EXPECT_EQ(output_of(net, "own").layout, TANDEM_NCHW);
 }
@@ -91,7 +91,7 @@ TEST(Layouts, AKernelThatNamesNoneIsPlain) {
 TEST(Layouts, ThatAKernelRefusesToTellWithoutAReasonAreAnErrorWithWhatWasAsked) {
   EXPECT_THAT(message_of([] {
                 (void)build(data_layer + layer("own", "test.RefusesToName", "data", "own") +
-                                inner_product("ip", "own", "ip") + loss_layer,
+                                inner_product_layer("ip", "own", "ip") + loss_layer,
                             fake_options());
               }),
               HasSubstr("layer 'own' (test.RefusesToName): its plugin refused its layouts without "
@@ -111,7 +111,7 @@ TEST(Layouts, BranchesOfOneTensorKeepItsLayout) {
   const Net net = build(data_layer + convolution("a", "data", "a", 16) +
                             convolution("b", "a", "b", 16) + convolution("c", "a", "c", 16) +
                             layer("sum", "test.Add", "b", "sum", "bottom: 'c'") +
-                            inner_product("ip", "sum", "ip") + loss_layer,
+                            inner_product_layer("ip", "sum", "ip") + loss_layer,
                         fake_options());
   EXPECT_THAT(reorders(net), ElementsAre("sum_reorder_NCHW"));
   EXPECT_EQ(output_of(net, "a_split").layout, TANDEM_NCHW16C);
@@ -124,7 +124,7 @@ TEST(Layouts, AreChosenForTheWholeNet) {
                             layer("relu2", "ReLU", "r", "a") + convolution("conv1", "a", "c1", 16) +
                             layer("relu3", "ReLU", "r", "b") + convolution("conv2", "b", "c2", 16) +
                             layer("sum", "test.Add", "c1", "sum", "bottom: 'c2'") +
-                            inner_product("ip", "sum", "ip") + loss_layer,
+                            inner_product_layer("ip", "sum", "ip") + loss_layer,
                         options);
   EXPECT_EQ(reorders(net).size(), 2u) << "layer by layer, each branch would have one of its own";
 }
@@ -132,7 +132,7 @@ TEST(Layouts, AreChosenForTheWholeNet) {
 TEST(Layouts, AKernelWithoutAPossibleLayoutIsAnError) {
   EXPECT_EQ(message_of([] {
               (void)build(data_layer + layer("x", "test.NeedsBlocked", "data", "x") +
-                              inner_product("ip", "x", "ip") + loss_layer,
+                              inner_product_layer("ip", "x", "ip") + loss_layer,
                           fake_options());
             }),
             "layer 'x' (test.NeedsBlocked): its kernel on device kind 'fake' offers no layout that "
@@ -142,7 +142,7 @@ TEST(Layouts, AKernelWithoutAPossibleLayoutIsAnError) {
 TEST(Layouts, ALayerWithoutAKernelIsReportedWithItsLocation) {
   EXPECT_EQ(message_of([] {
               (void)build(data_layer + layer("x", "test.NoKernel", "data", "x") +
-                              inner_product("ip", "x", "ip") + loss_layer,
+                              inner_product_layer("ip", "x", "ip") + loss_layer,
                           fake_options());
             }),
             "layer 'x' (test.NoKernel): layer type 'test.NoKernel' has no kernel on device kind "
@@ -151,8 +151,8 @@ TEST(Layouts, ALayerWithoutAKernelIsReportedWithItsLocation) {
 
 TEST(Layouts, NamesOfInsertedLayersAreUnique) {
   const Net net =
-      build(data_layer + convolution("a", "data", "a", 32) + inner_product("ip1", "a", "ip1") +
-                layer("r", "ReLU", "a", "a") + inner_product("ip2", "a", "ip2") +
+      build(data_layer + convolution("a", "data", "a", 32) + inner_product_layer("ip1", "a", "ip1") +
+                layer("r", "ReLU", "a", "a") + inner_product_layer("ip2", "a", "ip2") +
                 layer("sum", "test.Add", "ip1", "ip", "bottom: 'ip2'") + loss_layer,
             fake_options(TANDEM_TEST));
   EXPECT_THAT(reorders(net), testing::UnorderedElementsAre("a_reorder_NCHW", "a_reorder_NCHW_2"));

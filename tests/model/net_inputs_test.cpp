@@ -93,7 +93,7 @@ TEST(NetInputs, OfANetAreTensorsOfItsBatch) {
                         "layer { name: 'x' type: 'DummyData' top: 'x' dummy_data_param {"
                         " shape { dim: 10 dim: 3 dim: 8 dim: 8 } } }" +
                         layer("sum", "test.Add", "data", "sum", "bottom: 'x'") +
-                        inner_product("ip", "sum", "ip") + loss_layer);
+                        inner_product_layer("ip", "sum", "ip") + loss_layer);
   ASSERT_EQ(net.more_inputs.size(), 1u);
   const Tensor& x = net.tensors[static_cast<size_t>(net.more_inputs[0])];
   EXPECT_EQ(x.name, "x");
@@ -105,7 +105,7 @@ TEST(NetInputs, ANetOfDummyDataOnlyHasSamplesThatNoLayerReads) {
   const Net net = build(
       "layer { name: 'x' type: 'DummyData' top: 'data' top: 'label' dummy_data_param {"
       " shape { dim: 10 dim: 3 } shape { dim: 10 } } }" +
-      inner_product("ip", "data", "ip") + loss_layer);
+      inner_product_layer("ip", "data", "ip") + loss_layer);
   EXPECT_EQ(net.more_inputs.size(), 2u);
   EXPECT_EQ(to_string(net.tensors[static_cast<size_t>(net.data)].shape), "2x1x1x1");
   EXPECT_TRUE(net.tensors[static_cast<size_t>(net.data)].consumers.empty());

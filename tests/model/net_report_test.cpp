@@ -13,7 +13,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 const std::string reported_net = data_layer + convolution("a", "data", "a", 4) +
-                                 layer("relu", "ReLU", "a", "a") + inner_product("ip", "a", "ip") +
+                                 layer("relu", "ReLU", "a", "a") + inner_product_layer("ip", "a", "ip") +
                                  loss_layer;
 
 TEST(NetReport, CountsEveryWeightOnce) {

@@ -85,7 +85,7 @@ TEST(NetState, UnknownFieldsOfARuleSuggestTheNearName) {
 }
 
 TEST(JoinedNets, NetsTrainAndTestAndShareWeightsOfOneName) {
-  const std::string last = inner_product("ip", "data", "ip") + loss_layer;
+  const std::string last = inner_product_layer("ip", "data", "ip") + loss_layer;
   const NetDefinition net =
       joined(parse_definition(data_layer + layer("drop", "Dropout", "data", "data") + last),
              parse_definition(data_layer + last));

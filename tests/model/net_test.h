@@ -74,7 +74,7 @@ inline const std::string loss_layer =
                fmt::format("convolution_param {{ num_output: {} kernel_size: 3 pad: 1 }} {}",
                            outputs, more));
 }
-[[nodiscard]] inline std::string inner_product(const std::string& name, const std::string& bottom,
+[[nodiscard]] inline std::string inner_product_layer(const std::string& name, const std::string& bottom,
                                                const std::string& top,
                                                const std::string& more = "") {
   return layer(name, "InnerProduct", bottom, top,

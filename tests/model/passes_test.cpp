@@ -14,7 +14,7 @@ using testing::HasSubstr;
 TEST(Gradients, StopWhereNothingUpstreamIsTrained) {
   const Net net =
       build(data_layer + layer("norm", "LRN", "data", "norm") + convolution("a", "norm", "a", 4) +
-            layer("pool", "Pooling", "a", "pool") + inner_product("ip", "pool", "ip") + loss_layer);
+            layer("pool", "Pooling", "a", "pool") + inner_product_layer("ip", "pool", "ip") + loss_layer);
   EXPECT_FALSE(layer_of(net, "norm").has_backward());
   EXPECT_TRUE(layer_of(net, "a").wants_backward_weights);
   EXPECT_FALSE(layer_of(net, "a").wants_backward_data);
@@ -30,7 +30,7 @@ TEST(Gradients, StopWhereNothingUpstreamIsTrained) {
 TEST(Gradients, AreNotComputedForFrozenWeights) {
   const std::string frozen = "param { lr_mult: 0 } param { lr_mult: 0 }";
   const Net net = build(data_layer + convolution("a", "data", "a", 4, frozen) +
-                        inner_product("ip", "a", "ip") + loss_layer);
+                        inner_product_layer("ip", "a", "ip") + loss_layer);
   EXPECT_FALSE(layer_of(net, "a").has_backward());
   EXPECT_FALSE(layer_of(net, "ip").wants_backward_data);
   EXPECT_FALSE(net.weights[0].trained());
@@ -39,14 +39,14 @@ TEST(Gradients, AreNotComputedForFrozenWeights) {
 TEST(Gradients, PassThroughAFrozenLayerToATrainedOne) {
   const std::string frozen = "param { lr_mult: 0 } param { lr_mult: 0 }";
   const Net net = build(data_layer + convolution("a", "data", "a", 4) +
-                        inner_product("ip", "a", "ip", frozen) + loss_layer);
+                        inner_product_layer("ip", "a", "ip", frozen) + loss_layer);
   EXPECT_TRUE(layer_of(net, "ip").wants_backward_data);
   EXPECT_FALSE(layer_of(net, "ip").wants_backward_weights);
 }
 
 TEST(Gradients, ABranchWithoutALossIsNotTrained) {
   const Net net =
-      build(data_layer + inner_product("side", "data", "side") + inner_product("ip", "data", "ip") +
+      build(data_layer + inner_product_layer("side", "data", "side") + inner_product_layer("ip", "data", "ip") +
             loss_layer +
             layer("shown", "SoftmaxWithLoss", "side", "shown", "bottom: 'label' loss_weight: 0"));
   EXPECT_FALSE(layer_of(net, "side").has_backward());
@@ -57,7 +57,7 @@ TEST(Gradients, ABranchWithoutALossIsNotTrained) {
 
 TEST(Gradients, DoNotExistInTesting) {
   const Net net = build(
-      data_layer + convolution("a", "data", "a", 4) + inner_product("ip", "a", "ip") + loss_layer,
+      data_layer + convolution("a", "data", "a", 4) + inner_product_layer("ip", "a", "ip") + loss_layer,
       TANDEM_TEST);
   for (const Layer& each : net.layers) EXPECT_FALSE(each.has_backward()) << each.name;
   for (const Tensor& tensor : net.tensors) EXPECT_FALSE(tensor.has_gradient) << tensor.name;
@@ -65,7 +65,7 @@ TEST(Gradients, DoNotExistInTesting) {
 
 TEST(Gradients, PropagateDownCutsABranch) {
   const Net net = build(data_layer + convolution("a", "data", "a", 4) +
-                        inner_product("ip", "a", "ip", "propagate_down: false") + loss_layer);
+                        inner_product_layer("ip", "a", "ip", "propagate_down: false") + loss_layer);
   EXPECT_FALSE(layer_of(net, "a").has_backward());
   EXPECT_FALSE(output_of(net, "a").has_gradient);
 }
@@ -76,7 +76,7 @@ TEST(Gradients, FlowOnlyWhereTheTypeAllowsIt) {
             layer("cut", "test.Like", "a", "cut", "bottom: 'b'") +
             layer("index", "test.Index", "b", "index") +
             layer("both", "test.Add", "cut", "both", "bottom: 'index'") +
-            inner_product("ip", "both", "ip") + loss_layer);
+            inner_product_layer("ip", "both", "ip") + loss_layer);
   EXPECT_TRUE(layer_of(net, "a").wants_backward_weights);
   EXPECT_FALSE(layer_of(net, "b").has_backward());
   EXPECT_FALSE(layer_of(net, "index").has_backward());
@@ -87,15 +87,15 @@ TEST(Gradients, OfOtherLayersMayFlowWhereOnlyTheShapeIsRead) {
       build(data_layer + convolution("a", "data", "a", 4) + convolution("b", "data", "b", 4) +
             layer("cut", "test.Like", "a", "cut", "bottom: 'b'") +
             layer("both", "test.Add", "cut", "both", "bottom: 'b'") +
-            inner_product("ip", "both", "ip") + loss_layer);
+            inner_product_layer("ip", "both", "ip") + loss_layer);
   EXPECT_TRUE(output_of(net, "b").has_gradient);
   EXPECT_TRUE(layer_of(net, "cut").wants_backward_data);
 }
 
 const std::string branches = data_layer + convolution("a", "data", "a", 4) +
-                             inner_product("aux", "a", "aux") +
+                             inner_product_layer("aux", "a", "aux") +
                              layer("auxloss", "SoftmaxWithLoss", "aux", "l", "bottom: 'label'") +
-                             inner_product("ip", "a", "ip") + loss_layer +
+                             inner_product_layer("ip", "a", "ip") + loss_layer +
                              layer("top1", "Accuracy", "ip", "top1", "bottom: 'label'");
 
 TEST(Splits, ATensorWithTwoGradientsGetsOne) {
@@ -123,7 +123,7 @@ TEST(Splits, ALayerWithoutAGradientReadsTheOriginal) {
 TEST(Splits, ATensorUsedTwiceByOneLayerGetsOneToo) {
   const Net net = build(data_layer + convolution("a", "data", "a", 4) +
                         layer("sum", "test.Add", "a", "sum", "bottom: 'a'") +
-                        inner_product("ip", "sum", "ip") + loss_layer);
+                        inner_product_layer("ip", "sum", "ip") + loss_layer);
   EXPECT_EQ(layer_of(net, "a_split").outputs, layer_of(net, "sum").inputs);
 }
 
@@ -145,7 +145,7 @@ TEST(Splits, ShapesForSomeRowsIncludeInsertedLayers) {
 
 bool in_place(const std::string& layers, const std::string& name, int32_t phase = TANDEM_TRAIN) {
   const Net net = build(data_layer + convolution("a", "data", "a", 4) + layers +
-                            inner_product("ip", "last", "ip") + loss_layer,
+                            inner_product_layer("ip", "last", "ip") + loss_layer,
                         phase);
   const Layer& layer = layer_of(net, name);
   const Tensor& output = net.tensors[layer.outputs[0]];
@@ -193,14 +193,14 @@ TEST(InPlace, NotIfItsOwnBackwardReadsTheInput) {
 
 TEST(InPlace, NeverOverTheData) {
   const Net net = build(data_layer + layer("r", "ReLU", "data", "data") +
-                        inner_product("ip", "data", "ip") + loss_layer);
+                        inner_product_layer("ip", "data", "ip") + loss_layer);
   EXPECT_FALSE(layer_of(net, "r").runs_in_place);
 }
 
 TEST(InPlace, AChainSharesTheMemoryOfItsFirstTensor) {
   const Net net =
       build(data_layer + convolution("a", "data", "a", 4) + layer("r", "ReLU", "a", "a") +
-                layer("d", "Dropout", "a", "a") + inner_product("ip", "a", "ip") + loss_layer,
+                layer("d", "Dropout", "a", "a") + inner_product_layer("ip", "a", "ip") + loss_layer,
             TANDEM_TEST);
   EXPECT_EQ(output_of(net, "r").alias_of, layer_of(net, "a").outputs[0]);
   EXPECT_EQ(output_of(net, "d").alias_of, layer_of(net, "a").outputs[0]);

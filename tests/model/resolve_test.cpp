@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 const std::string small_net = data_layer + convolution("conv", "data", "conv", 8) +
                               layer("relu", "ReLU", "conv", "conv") +
-                              inner_product("ip", "conv", "ip") + loss_layer;
+                              inner_product_layer("ip", "conv", "ip") + loss_layer;
 
 TEST(Resolve, AnInPlaceLayerMakesANewTensorOfTheSameName) {
   const Net net = build(small_net);
@@ -61,7 +61,7 @@ TEST(Resolve, OnlyLayersOfThePhaseAreInTheNet) {
 TEST(Resolve, TheRandomIndexIsTheIndexInTheFileInBothPhases) {
   const std::string net =
       data_layer + layer("only", "ReLU", "data", "only", "include { phase: TRAIN }") +
-      inner_product("ip", "data", "ip") + layer("drop", "Dropout", "ip", "ip") + loss_layer;
+      inner_product_layer("ip", "data", "ip") + layer("drop", "Dropout", "ip", "ip") + loss_layer;
   EXPECT_EQ(layer_of(build(net), "drop").random_index, 3u);
   EXPECT_EQ(layer_of(build(net, TANDEM_TEST), "drop").random_index, 3u);
 }
@@ -88,24 +88,24 @@ TEST(Resolve, ScalarsAreTheUnconsumedOutputsOfLossesAndMetrics) {
 
 TEST(Resolve, ALossWithoutATopIsNamedAfterItsLayer) {
   const std::string net =
-      data_layer + inner_product("ip", "data", "ip") +
+      data_layer + inner_product_layer("ip", "data", "ip") +
       "layer { name: 'cost' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' }";
   EXPECT_EQ(build(net).scalars.at(0).name, "cost");
 }
 
 TEST(Resolve, ThePredictionIsWhatTheLastLossReads) {
   EXPECT_EQ(build(small_net).prediction, layer_of(build(small_net), "ip").outputs[0]);
-  const std::string aux = inner_product("aux", "conv", "aux") +
+  const std::string aux = inner_product_layer("aux", "conv", "aux") +
                           layer("auxloss", "SoftmaxWithLoss", "aux", "l1", "bottom: 'label'");
   const Net net = build(data_layer + convolution("conv", "data", "conv", 8) + aux +
-                        inner_product("ip", "conv", "ip") + loss_layer);
+                        inner_product_layer("ip", "conv", "ip") + loss_layer);
   EXPECT_EQ(net.prediction, layer_of(net, "ip").outputs[0]);
 }
 
 const std::string deploy_net =
     "name: 'deploy' input: 'data' input_dim: 9 input_dim: 3 input_dim: 8"
     " input_dim: 8\n" +
-    inner_product("ip", "data", "ip") + layer("prob", "Softmax", "ip", "prob");
+    inner_product_layer("ip", "data", "ip") + layer("prob", "Softmax", "ip", "prob");
 
 TEST(Resolve, ADeployNetIsTestedAndPredictsWithItsLastLayer) {
   const Net net = build(deploy_net, TANDEM_TEST);
@@ -126,7 +126,7 @@ TEST(Resolve, TheInputSizeComesFromTheFileIfTheDataHaveNone) {
   const Net net = build(
       "layer { name: 'data' type: 'Data' top: 'data' top: 'label' "
       "transform_param { crop_size: 12 } }" +
-          inner_product("ip", "data", "ip") + loss_layer,
+          inner_product_layer("ip", "data", "ip") + loss_layer,
       options);
   EXPECT_EQ(to_string(net.tensors[net.data].shape), "2x3x12x12");
   EXPECT_THAT(message_of([&] { (void)build(small_net, options); }),
@@ -153,22 +153,22 @@ TEST(Refusal, AShapeThatDoesNotFitIsReportedByTheType) {
 }
 
 TEST(Refusal, TwoLayersOfOneNameWithWeightsAreReportedWithBothLocations) {
-  EXPECT_EQ(build_failure(data_layer + inner_product("ip", "data", "a") +
-                          inner_product("ip", "a", "ip") + loss_layer),
+  EXPECT_EQ(build_failure(data_layer + inner_product_layer("ip", "data", "a") +
+                          inner_product_layer("ip", "a", "ip") + loss_layer),
             "layer 'ip' (InnerProduct): another layer has this name (net.prototxt:2); names of "
             "layers with weights must differ (net.prototxt:3)");
 }
 
 TEST(Resolve, LayersOfOneNameWithoutWeightsGetANumber) {
   const Net net = build(data_layer + layer("r", "ReLU", "data", "a") +
-                        layer("r", "ReLU", "a", "b") + inner_product("ip", "b", "ip") + loss_layer);
+                        layer("r", "ReLU", "a", "b") + inner_product_layer("ip", "b", "ip") + loss_layer);
   EXPECT_THAT(layer_names(net), ElementsAre("r", "r_2", "ip", "loss"));
 }
 
 TEST(Refusal, AnInputOfALaterLayerIsACycleOrAWrongOrder) {
   EXPECT_EQ(
       build_failure(data_layer + layer("a", "test.Add", "data", "x", "bottom: 'y'") +
-                    layer("b", "ReLU", "x", "y") + inner_product("ip", "y", "ip") + loss_layer),
+                    layer("b", "ReLU", "x", "y") + inner_product_layer("ip", "y", "ip") + loss_layer),
       "layer 'a' (test.Add): its input 'y' is made only below it, by layer 'b' (ReLU) "
       "(net.prototxt:3): a layer must be below those whose outputs it reads, and there can be "
       "no cycle (net.prototxt:2)");
@@ -189,7 +189,7 @@ TEST(Refusal, PythonAndWindowDataLayersAreRefusedWithAFix) {
             "docs/guide/write_a_layer.md shows, or take a layer that exists ('tandem layers') "
             "(net.prototxt:2)");
   EXPECT_EQ(build_failure("layer { name: 'w' type: 'WindowData' top: 'data' top: 'label' }" +
-                          inner_product("ip", "data", "ip") + loss_layer),
+                          inner_product_layer("ip", "data", "ip") + loss_layer),
             "layer 'w' (WindowData): windows cut from images for detection are not read here; cut "
             "them into images of their own, and replace this layer by a Data layer "
             "(net.prototxt:1)");
@@ -235,7 +235,7 @@ TEST(Refusal, APhaseWithoutDataIsRefusedWithAFix) {
 TEST(Refusal, ANetWithoutTrainedWeightsIsRefused) {
   EXPECT_THAT(
       build_failure(data_layer +
-                    inner_product("ip", "data", "ip", "param { lr_mult: 0 } param { lr_mult: 0 }") +
+                    inner_product_layer("ip", "data", "ip", "param { lr_mult: 0 } param { lr_mult: 0 }") +
                     loss_layer),
       HasSubstr("has no weights to train"));
 }
@@ -297,7 +297,7 @@ TEST(Resolve, AFieldOfOneValueThatIsGivenTwiceIsRefusedWithItsLines) {
 TEST(Resolve, FieldsOfSeveralValuesMayBeGivenAgain) {
   EXPECT_NO_THROW((void)build(
       data_layer + layer("a", "ReLU", "data", "a", "include { stage: \"x\" stage: \"y\" }") +
-      inner_product("ip", "data", "ip") + loss_layer));
+      inner_product_layer("ip", "data", "ip") + loss_layer));
 }
 
 TEST(Resolve, ANetWithMoreLayersThanIsReadIsRefusedWithTheLine) {
@@ -313,14 +313,14 @@ TEST(Resolve, LayersOfOneNameAreNumberedInTheirOrder) {
         layer("r", "ReLU", i == 0 ? "data" : "t" + std::to_string(i), "t" + std::to_string(i + 1));
   }
   text += layer("r_2", "ReLU", "t4", "end");
-  const Net net = build(text + inner_product("ip", "end", "ip") + loss_layer);
+  const Net net = build(text + inner_product_layer("ip", "end", "ip") + loss_layer);
   std::vector<std::string> names;
   for (const Layer& one : net.layers) names.push_back(one.name);
   EXPECT_THAT(names, testing::ElementsAre("r", "r_2", "r_3", "r_4", "r_2_2", "ip", "loss"));
 }
 
 TEST(Resolve, ALossThatAnotherLayerReadsIsRefusedWithBothLayers) {
-  EXPECT_THAT(build_failure(data_layer + inner_product("ip", "data", "ip") + loss_layer +
+  EXPECT_THAT(build_failure(data_layer + inner_product_layer("ip", "data", "ip") + loss_layer +
                             layer("after", "ReLU", "loss", "after")),
               AllOf(HasSubstr("layer 'loss' (SoftmaxWithLoss): its loss 'loss' is read by layer "
                               "'after' (ReLU)"),

@@ -21,10 +21,10 @@ Net build_real(const std::string& text) {
 }
 
 const std::string absolute_values =
-    data_layer + inner_product("ip", "data", "ip") + layer("abs", "AbsVal", "ip", "abs");
+    data_layer + inner_product_layer("ip", "data", "ip") + layer("abs", "AbsVal", "ip", "abs");
 
 TEST(LossSum, OfALayerThatIsNotALossIsAResultWithItsWeight) {
-  const Net net = build_real(data_layer + inner_product("ip", "data", "ip") +
+  const Net net = build_real(data_layer + inner_product_layer("ip", "data", "ip") +
                              layer("abs", "AbsVal", "ip", "abs", "loss_weight: 0.25"));
   ASSERT_EQ(net.scalars.size(), 1U);
   EXPECT_EQ(net.scalars[0].name, "abs_sum");
@@ -71,7 +71,7 @@ TEST(LossSum, WithoutALossWeightAReductionOverTheBatchIsRefused) {
 }
 
 TEST(LossSum, OfAMetricIsRefused) {
-  EXPECT_THAT(build_failure(data_layer + inner_product("ip", "data", "ip") + loss_layer +
+  EXPECT_THAT(build_failure(data_layer + inner_product_layer("ip", "data", "ip") + loss_layer +
                             layer("top1", "Accuracy", "ip", "a", "bottom: 'label' loss_weight: 2")),
               HasSubstr("layer 'top1' (Accuracy): loss_weight is 2, but a metric has no gradient"));
 }
@@ -79,7 +79,7 @@ TEST(LossSum, OfAMetricIsRefused) {
 // Of labels 0, 1, 2 and a row without a sample.
 int64_t rows_of(const std::string& type, const std::string& parameters) {
   const std::string more = "bottom: 'label' " + parameters;
-  const Net net = build_real(data_layer + inner_product("ip", "data", "ip") +
+  const Net net = build_real(data_layer + inner_product_layer("ip", "data", "ip") +
                              layer("result", type, "ip", "result", more) + loss_layer);
   const std::vector<float> labels{0, 1, 2, -1};
   return rows_of_mean(net, net.scalars.at(0), labels);

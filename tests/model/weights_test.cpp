@@ -16,8 +16,8 @@ using testing::HasSubstr;
 const std::string two_phases = data_layer + convolution("a", "data", "a", 5) +
                                convolution("b", "a", "b", 6, "include { phase: TRAIN }") +
                                convolution("c", "a", "b", 7, "include { phase: TEST }") +
-                               inner_product("ip", "a", "ip") + loss_layer +
-                               inner_product("aux", "b", "aux", "include { phase: TRAIN }") +
+                               inner_product_layer("ip", "a", "ip") + loss_layer +
+                               inner_product_layer("aux", "b", "aux", "include { phase: TRAIN }") +
                                layer("auxloss", "SoftmaxWithLoss", "aux", "auxloss",
                                      "bottom: 'label' include { phase: TRAIN }");
 
@@ -60,7 +60,7 @@ TEST(Weights, BeginAtMultiplesOfSixteenFloats) {
 TEST(Weights, HaveTheirRulesInOrder) {
   const Net net = build(
       data_layer +
-      inner_product("ip", "data", "ip", "param { lr_mult: 3 } param { lr_mult: 2 decay_mult: 0 }") +
+      inner_product_layer("ip", "data", "ip", "param { lr_mult: 3 } param { lr_mult: 2 decay_mult: 0 }") +
       loss_layer);
   EXPECT_EQ(net.weights[0].rate_multiplier, 3);
   EXPECT_EQ(net.weights[0].decay_multiplier, 1);
@@ -70,14 +70,14 @@ TEST(Weights, HaveTheirRulesInOrder) {
 
 TEST(Weights, MoreRulesThanWeightsAreRefused) {
   EXPECT_EQ(
-      build_failure(data_layer + inner_product("ip", "data", "ip", "param {} param {} param {}") +
+      build_failure(data_layer + inner_product_layer("ip", "data", "ip", "param {} param {} param {}") +
                     loss_layer),
       "layer 'ip' (InnerProduct): has 3 param blocks for 2 weights (net.prototxt:2)");
 }
 
 TEST(Weights, ManyWeightsAndPersistentStatesAreListed) {
   const Net net = build(data_layer + layer("s", "test.Strange", "data", "s") +
-                        inner_product("ip", "s", "ip") + loss_layer);
+                        inner_product_layer("ip", "s", "ip") + loss_layer);
   ASSERT_EQ(net.weights.size(), 13u);
   EXPECT_EQ(net.weights[0].filler.type, "xavier");
   const WeightArray& mean = net.weights[10];
@@ -89,7 +89,7 @@ TEST(Weights, ManyWeightsAndPersistentStatesAreListed) {
 
 TEST(Weights, OfOneLayerMustBeTheSameInBothPhases) {
   EXPECT_EQ(build_failure(data_layer + layer("f", "test.Fickle", "data", "f") +
-                          inner_product("ip", "f", "ip") + loss_layer),
+                          inner_product_layer("ip", "f", "ip") + loss_layer),
             "layer 'f' (test.Fickle): its plugin declares other weights in the other phase "
             "(net.prototxt:2)");
 }
@@ -98,7 +98,7 @@ TEST(Weights, OfOneParamNameAreOneArray) {
   const std::string shared = "param { name: 'w' } param { name: 'b' }";
   const Net net =
       build(data_layer + convolution("a", "data", "a", 3, shared) +
-            convolution("b", "a", "b", 3, shared) + inner_product("ip", "b", "ip") + loss_layer);
+            convolution("b", "a", "b", 3, shared) + inner_product_layer("ip", "b", "ip") + loss_layer);
   EXPECT_THAT(weight_names(net), ElementsAre("a.weight", "a.bias", "ip.weight", "ip.bias"));
   EXPECT_EQ(layer_of(net, "a").weights, layer_of(net, "b").weights);
   EXPECT_EQ(net.weights[0].layer, net.find_layer("a"));
@@ -107,20 +107,20 @@ TEST(Weights, OfOneParamNameAreOneArray) {
 TEST(Weights, SharedByLayersMustHaveOneShapeAndMultiplier) {
   EXPECT_EQ(build_failure(data_layer + convolution("a", "data", "a", 3, "param { name: 'w' }") +
                           convolution("b", "a", "b", 4, "param { name: 'w' }") +
-                          inner_product("ip", "b", "ip") + loss_layer),
+                          inner_product_layer("ip", "b", "ip") + loss_layer),
             "layer 'b' (Convolution): weight 'b.weight' has the shape 4x3x3x3, but 'a.weight' is "
             "3x3x3x3 under the shared name 'w', in layer 'a' (Convolution) (net.prototxt:2) "
             "(net.prototxt:3)");
   const std::string twice = "param { name: 'w' lr_mult: 1 } param { name: 'b' decay_mult: 0 }";
   EXPECT_EQ(build_failure(data_layer + convolution("a", "data", "a", 3, twice) +
                           convolution("b", "a", "b", 3, "param { name: 'w' lr_mult: 2 }") +
-                          inner_product("ip", "b", "ip") + loss_layer),
+                          inner_product_layer("ip", "b", "ip") + loss_layer),
             "layer 'b' (Convolution): weight 'b.weight', shared under the name 'w', has lr_mult 2, "
             "but 1 in layer 'a' (Convolution) (net.prototxt:2) (net.prototxt:3)");
   EXPECT_THAT(
       build_failure(data_layer +
                     convolution("a", "data", "a", 3, "param { name: 'w' } param { name: 'w' }") +
-                    inner_product("ip", "a", "ip") + loss_layer),
+                    inner_product_layer("ip", "a", "ip") + loss_layer),
       HasSubstr("has the shape"));
 }
 
@@ -128,14 +128,14 @@ TEST(Weights, AMultiplierOfOneLayerHoldsForAllThatShare) {
   const Net net = build(data_layer + convolution("a", "data", "a", 3, "param { name: 'w' }") +
                         convolution("b", "a", "b", 3, "param { name: 'w' lr_mult: 2 }") +
                         convolution("c", "b", "c", 3, "param { name: 'w' decay_mult: 0 }") +
-                        inner_product("ip", "c", "ip") + loss_layer);
+                        inner_product_layer("ip", "c", "ip") + loss_layer);
   EXPECT_EQ(net.weights[0].rate_multiplier, 2);
   EXPECT_EQ(net.weights[0].decay_multiplier, 0);
 }
 
 TEST(Weights, PermissiveSharingAcceptsAnyShapeWithAsManyValues) {
   const auto net = [](const std::string& mode) {
-    return data_layer + inner_product("a", "data", "a", "param { name: 'w' }") +
+    return data_layer + inner_product_layer("a", "data", "a", "param { name: 'w' }") +
            layer("b", "InnerProduct", "data", "b",
                  "inner_product_param { num_output: 4 } param { name: 'w' " + mode + " }") +
            layer("c", "Convolution", "data", "c",
