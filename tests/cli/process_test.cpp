@@ -77,6 +77,8 @@ TEST(Messages, ControlNoTerminalAndStayShort) {
   const Desk desk;
   EXPECT_THAT(desk.refusal("net \"$(printf 'a\\033[31m\\nb\\302\\233c').prototxt\""),
               HasSubstr("'a\\x1b[31m\\x0ab\\xc2\\x9bc.prototxt'"));
+  EXPECT_THAT(desk.refusal("net \"$(printf 'a\\342\\200\\256b\\342\\202\\254').prototxt\""),
+              HasSubstr("'a\\xe2\\x80\\xaeb\xe2\x82\xac.prototxt'"));
   desk.write("long.prototxt",
              "name: \"x\" layer { name: \"" + std::string(1 << 20, 'n') + "\" type: \"None\" }");
   EXPECT_LT(desk.refusal("net long.prototxt").size(), 5000U);
