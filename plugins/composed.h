@@ -1,6 +1,6 @@
-// Letters with accents in one form. Such a letter is one character, or a plain one and an accent:
-// they look alike and differ in bytes, as between the file systems of macOS and Linux. Of both
-// sides, so that core and data sets find the same names; by ICU.
+// Letters with accents in one form: "é" is one character or "e" and an accent, which look alike and
+// differ in bytes, as between the file systems of macOS and Linux. Of both sides, so that core and
+// data sets find the same names; by ICU.
 #pragma once
 
 #include <unicode/unorm2.h>
