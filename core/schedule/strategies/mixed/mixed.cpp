@@ -208,12 +208,30 @@ class MixedSearch {
       });
       return sizes;
     };
+    // First a plan in which every layer has the size with the least traffic, and one with the
+    // largest groups: of many devices only a few more are tried.
+    GroupSizes least, largest;
+    for (const int layer : layers) {
+      const std::vector<int> sizes = sizes_of(layer);
+      if (sizes.empty()) continue;
+      largest[layer] = *std::max_element(sizes.begin(), sizes.end());
+      if (received_floats(inputs_, layer, sizes.front()) < received_floats(inputs_, layer, 1)) {
+        least[layer] = sizes.front();
+      }
+    }
+    for (const GroupSizes& sizes : {least, largest}) {
+      if (!sizes.empty()) (void)try_other([&](Choice& choice) { choice.sizes = sizes; });
+    }
     for (const int layer : layers) {
       const double whole = received_floats(inputs_, layer, 1);
       for (const int size : sizes_of(layer)) {
         if (received_floats(inputs_, layer, size) > whole) continue;
         if (worth.empty() || worth.back() != layer) worth.push_back(layer);
+        if (best_.sizes.contains(layer) && best_.sizes[layer] == size) continue;
         (void)try_other([&](Choice& choice) { choice.sizes[layer] = size; });
+      }
+      if (best_.sizes.contains(layer)) {
+        (void)try_other([&](Choice& choice) { choice.sizes.erase(layer); });
       }
     }
     // Pairs, which need each other where activations would travel between different groups.
