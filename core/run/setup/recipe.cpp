@@ -46,7 +46,6 @@ ImageSizes find_sizes(Registry& registry, const TrainSetup& setup) {
   if (!task.empty() && declared_parameters(registry, source).contains("task")) {
     record.data_parameters.emplace("task", task);
   }
-  record.data_parameters.erase("resize_width");
   const auto dataset = open_dataset(registry, setup.net, record, "", "train", TANDEM_TEST);
   const Shape shape = dataset->shape();
   std::vector<int64_t> sides;

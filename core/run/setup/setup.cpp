@@ -122,6 +122,8 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
   TransformDefinition transform = setup.net.transform(TANDEM_TRAIN).value_or(TransformDefinition{});
   const std::string mean_note = synthetic ? "" : read_mean_file(setup.net, transform);
   const auto& given = setup.record.options.data_parameters;
+  const std::string source = data_source(registry, setup.record);
+  const DeclaredParameters declared = declared_parameters(registry, source);
   std::map<std::string, std::string> parameters;
   if (synthetic) {
     if (transform.scale != 1) parameters["scale"] = image_parameters(transform)["scale"];
@@ -133,7 +135,9 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
         augmentation(setup.record.options.augment, setup.net.input_shape().h, setup.mirrors);
     if (augmented.contains("resize")) parameters.erase("resize_width");
     for (const auto& [name, value] : augmented) parameters[name] = value;
-    if (augmented.empty() && !setup.published) keep_size(registry, transform, setup, parameters);
+    if (augmented.empty() && !setup.published && declared.contains("fit")) {
+      keep_size(registry, transform, setup, parameters);
+    }
     if (setup.published) add_published_preparation(setup, parameters);
     leave_out_other_sizes(given, parameters);
     // They exclude each other, and what is given counts.
@@ -141,8 +145,6 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
     if (given.contains("pad")) parameters.erase("crop_area");
   }
   // What the user gives, a data set must have.
-  const std::string source = data_source(registry, setup.record);
-  const DeclaredParameters declared = declared_parameters(registry, source);
   const std::string& task = setup.record.options.task;
   require_word("--task", task, {"labels", "multilabel", "regression"});
   require_word("--loss", setup.record.options.loss, {"euclidean", "huber"});
