@@ -47,7 +47,9 @@ void open_standard_streams() {
 
 bool wait_for_output(std::FILE* stream) {
   constexpr int milliseconds = 200;
-  pollfd output{::fileno(stream), POLLOUT, 0};
+  // A data set may have put a stream of its own, which has no descriptor, in the place of stderr.
+  const int file = ::fileno(stream);
+  pollfd output{file < 0 ? STDERR_FILENO : file, POLLOUT, 0};
   while (::poll(&output, 1, stopping ? 0 : milliseconds) <= 0) {  // a signal ends it, too
     if (!stopping) continue;
     left_out = true;
