@@ -85,8 +85,9 @@ void check_class_weights(const std::vector<int64_t>& counts, TrainSetup& setup) 
              fmt::join(ignored, ", "));
 }
 
-// Evenly spaced samples, up to the first that differs.
-void check_pixels(const TrainSetup& setup) {
+// Evenly spaced samples, up to the first that differs. Copies of one picture may be meant, as for
+// trying what a net makes of it; pictures without any detail are not.
+void check_pixels(TrainSetup& setup) {
   constexpr int64_t max_read = 64;
   const Dataset& data = *setup.training_data;
   const int64_t count = std::min(max_read, data.size());
@@ -104,12 +105,16 @@ void check_pixels(const TrainSetup& setup) {
   if (equal < 2) return;
   const bool is_flat =
       std::all_of(first.begin(), first.end(), [&](float value) { return value == first.front(); });
-  throw error(
+  const std::string same = fmt::format(
       "data '{}': {} training images, from all of them, were looked at, and the net would get the "
-      "same pixels of each{}: there is nothing to tell apart; look at --preview of 'tandem data'",
-      setup.record.options.data, equal,
-      is_flat ? fmt::format(", all {:g} (is the scale 0, or are the pictures empty?)", first[0])
-              : "");
+      "same pixels of each",
+      setup.record.options.data, equal);
+  constexpr const char* what = "there is nothing to tell apart; look at --preview of 'tandem data'";
+  if (is_flat) {
+    throw error("{}, all {:g} (is the scale 0, or are the pictures empty?): {}", same, first[0],
+                what);
+  }
+  setup.note("{}: {}", same, what);
 }
 
 void check_net(const Registry& registry, TrainSetup& setup) {
