@@ -106,7 +106,7 @@ TEST_F(Caffemodel, WhoseSizesDoNotMatchItsValuesIsRefused) {
 
 TEST_F(Caffemodel, ThatWasWrittenReadsBackWithCaffesSizes) {
   const Net net = build(data_layer + convolution("a", "data", "a", 4) +
-                        inner_product("ip", "a", "ip") + loss_layer);
+                        inner_product_layer("ip", "a", "ip") + loss_layer);
   const std::vector<float> values = initial_weights(net, 3);
   write_caffemodel(folder_ / "w.caffemodel", net, values);
   const auto layers = read_caffemodel(folder_ / "w.caffemodel");
@@ -126,7 +126,7 @@ TEST_F(Caffemodel, ThatWasWrittenReadsBackWithCaffesSizes) {
 }
 
 TEST_F(Caffemodel, ThatCannotBeWrittenLeavesNothing) {
-  const Net net = build(data_layer + inner_product("ip", "data", "ip") + loss_layer);
+  const Net net = build(data_layer + inner_product_layer("ip", "data", "ip") + loss_layer);
   const std::vector<float> values = initial_weights(net, 3);
   EXPECT_THAT(message_of([&] { write_caffemodel(folder_ / "no/w.caffemodel", net, values); }),
               HasSubstr("no/w.caffemodel' cannot be created"));

@@ -26,7 +26,7 @@ struct Pair {
 std::string net_with(const Pair& pair) {
   return data_layer + layer("norm", "BatchNorm", "data", "n", pair.norm) + pair.between +
          layer("scale", "Scale", "n", "s", pair.scale) + pair.after +
-         layer("relu", "ReLU", "s", "r") + inner_product("ip", "r", "ip") + loss_layer;
+         layer("relu", "ReLU", "s", "r") + inner_product_layer("ip", "r", "ip") + loss_layer;
 }
 
 Net built_for(const std::string& device_kind, const Pair& pair, int32_t phase = TANDEM_TRAIN,
