@@ -17,7 +17,8 @@ class PadCpu {
   PadCpu(const Binding& binding, const Call&)
       : settings_(binding.attributes, binding.input(0).shape),
         dtype_(binding.input(0).dtype),
-        block_(block_of(binding.input(0).layout, binding.input(0).shape.c)),
+        block_(block_of(named_as(binding.input(0), binding.output(0)).layout,
+                        binding.input(0).shape.c)),
         planes_(binding.input(0).shape.n * (binding.input(0).shape.c / block_)) {}
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;

@@ -1,6 +1,6 @@
 // Permute: gives the axes of its input another order: output axis i is the input's axis `order[i]`,
 // as in SSD's branch of Caffe. `dim` divides a row into other axes first, of which there may be up
-// to seven; of more than three axes of the result, the last ones become one. Rows stay rows. It
+// to twelve; of more than three axes of the result, the last ones become one. Rows stay rows. It
 // only moves memory; the gradient moves back.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace tandem::layers {
 // How a row's elements move: the axes of the result, from the last one, each with its extent and
 // the distance of its neighbors in the input. Axes that stay together are one.
 struct Permutation {
-  static constexpr int most = 7;
+  static constexpr int most = 12;
   struct Axis {
     int64_t extent, stride;
   };

@@ -19,7 +19,8 @@ class UpsampleCpu {
   UpsampleCpu(const Binding& binding, const Call&)
       : settings_(binding.attributes, binding.input(0).shape),
         dtype_(binding.input(0).dtype),
-        block_(block_of(binding.input(0).layout, binding.input(0).shape.c)),
+        block_(block_of(named_as(binding.input(0), binding.output(0)).layout,
+                        binding.input(0).shape.c)),
         planes_(binding.input(0).shape.n * (binding.input(0).shape.c / block_)) {
     for (int64_t i = 0; i < settings_.h.output; ++i) rows_.push_back(settings_.h.source(i));
     for (int64_t i = 0; i < settings_.w.output; ++i) columns_.push_back(settings_.w.source(i));

@@ -31,14 +31,6 @@ bool covers_channels(const OnnxLayer& l) {
   return (axis == 1 || axis == -3) && (count == 1 || (shape.h == 1 && shape.w == 1));
 }
 
-void require_channels(const OnnxLayer& l) {
-  if (covers_channels(l)) return;
-  throw layer_error(l.layer,
-                    "only values for each channel have an ONNX form here (axis 1, num_axes 1), but "
-                    "axis is {} and num_axes {}",
-                    l.integer("axis"), l.integer("num_axes"));
-}
-
 // Values of (rows, channels, 1, 1) in as many elements as `shape` has. Some runtimes take the
 // product with more than one row of them for an error, or compute another one.
 std::string spread(OnnxLayer& l, const std::string& values, const Shape& shape) {
@@ -75,15 +67,38 @@ std::string channel_constant(OnnxLayer& l, const OnnxValue& x, const char* name,
   return l.graph.constant(fmt::format("{}.{}", l.layer.name, name), extents, values);
 }
 
+namespace {
+
+// Values for other axes than the channels, as a constant with four axes.
+std::string axes_constant(OnnxLayer& l, const char* name, const std::vector<float>& values) {
+  const Shape& shape = l.shape_in();
+  const int64_t all[] = {shape.n, shape.c, shape.h, shape.w};
+  const int64_t axis = l.integer("axis"), written = l.integer("num_axes");
+  const int64_t first = axis < 0 ? axis + 4 : axis;
+  const int64_t end = written < 0 ? 4 : first + written;
+  std::vector<int64_t> extents(4, 1);
+  for (int64_t i = first; i < end; ++i) extents[size_t(i)] = all[i];
+  return l.graph.constant(fmt::format("{}.{}", l.layer.name, name), extents, values);
+}
+
+void per_axis(OnnxLayer& l, const std::vector<float>& factors, const std::vector<float>& biases) {
+  std::string x = l.image();
+  if (!factors.empty()) x = l.add_part("Mul", "Mul", {x, axes_constant(l, "weight", factors)});
+  if (!biases.empty()) x = l.add_part("Add", "Add", {x, axes_constant(l, "bias", biases)});
+  l.set({x, false});
+}
+
+}  // namespace
+
 void scale(OnnxLayer& l) {
   if (l.layer.inputs.size() == 2) return with_second_input(l, "Mul");
-  require_channels(l);
+  if (!covers_channels(l)) return per_axis(l, l.weight_values(0), l.weight_values(1));
   per_channel(l, l.weight_values(0), l.weight_values(1));
 }
 
 void bias(OnnxLayer& l) {
   if (l.layer.inputs.size() == 2) return with_second_input(l, "Add");
-  require_channels(l);
+  if (!covers_channels(l)) return per_axis(l, {}, l.weight_values(0));
   per_channel(l, {}, l.weight_values(0));
 }
 

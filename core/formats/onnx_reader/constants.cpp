@@ -237,6 +237,24 @@ OnnxConstant transpose(const OnnxNode& node, const OnnxTensor& x) {
   return strided(node, x, shape, strides);
 }
 
+OnnxConstant tiled(const OnnxNode& node, const Inputs& inputs) {
+  const OnnxTensor& x = input(node, inputs, 0);
+  const Extents times = integers_of(input(node, inputs, 1));
+  if (times.size() != x.shape.size()) throw error("{}: repeats do not fit", node.title());
+  // Each axis is one of repeats, which moves nothing, and its own.
+  const Extents own = strides_of(x.shape);
+  Extents shape, divided, strides;
+  for (size_t axis = 0; axis < times.size(); ++axis) {
+    divided.insert(divided.end(), {times[axis], x.shape[axis]});
+    strides.insert(strides.end(), {0, own[axis]});
+    if (count_of({times[axis], x.shape[axis]}, max_values) < 0) {
+      throw error("{}: it repeats {} times", node.title(), times[axis]);
+    }
+    shape.push_back(times[axis] * x.shape[axis]);
+  }
+  return with_shape(*strided(node, x, divided, strides), shape);
+}
+
 OnnxConstant cast(const OnnxNode& node, const OnnxTensor& x) {
   const int64_t to = node.integer("to", 1);
   const bool is_float = to == 1 || to == 10 || to == 11 || to == 16;
@@ -515,6 +533,7 @@ constexpr NamedEvaluation evaluations[] = {
        }
        return with_shape(x, reshaped(n, x.shape, shape));
      }},
+    {"Tile", tiled},
     {"Transpose",
      [](const OnnxNode& n, const Inputs& in) { return transpose(n, input(n, in, 0)); }},
     {"Unsqueeze",
@@ -642,6 +661,11 @@ OnnxConstant computed(const OnnxNode& node, const std::vector<OnnxConstant>& inp
       std::find(std::begin(moving), std::end(moving), node.operation) != std::end(moving);
   auto named = std::make_shared<OnnxTensor>(*result);
   named->parameter = moves ? input(node, inputs, 0).parameter : "";
+  named->is_derived = std::any_of(inputs.begin(), inputs.end(), [&](const OnnxConstant& from) {
+    if (from == nullptr || from->is_integer) return false;
+    const bool changes = !moves || node.operation == "Gather";
+    return from->is_derived || (changes && !from->parameter.empty() && from->count() > 1);
+  });
   return named;
 }
 

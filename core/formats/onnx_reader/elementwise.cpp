@@ -1,7 +1,6 @@
 // Operators of elements: functions, and sums, products and others of two values.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -40,7 +39,7 @@ double number_of(const OnnxMapper& m, const OnnxNode& node, size_t input, double
 }
 
 void clip(OnnxMapper& m, const OnnxNode& node) {
-  constexpr double most = std::numeric_limits<float>::max();
+  constexpr double most = 3e38;  // as good as no bound
   const double min = std::max(-most, number_of(m, node, 1, -most));
   const double max = std::min(most, number_of(m, node, 2, most));
   if (min == 0 && max == most) return simple(m, node, "ReLU");
@@ -134,7 +133,12 @@ void with_values(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, const Onn
                 fmt::join(values.shape, "x"), fmt::join(x.extents(), "x"));
   }
   if (extents.size() != x.axes.size()) throw error("a constant has more axes than its operand");
-  const bool is_own = !values.parameter.empty();
+  const bool is_own = !values.parameter.empty() || values.is_derived;
+  if (values.is_derived) {
+    m.note(
+        "the file computes some values from parameters alone, as tables of positions are: they "
+        "are trained in place of those parameters");
+  }
   if (covered.empty()) throw error("a constant of {} with one value", fmt::join(extents, "x"));
   OnnxMapper::Exposed at = m.exposed(x, x.factors_of(covered));
   const std::vector<size_t> factors = at.value.factors_of(covered);

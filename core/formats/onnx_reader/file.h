@@ -16,7 +16,8 @@ namespace tandem {
 struct OnnxTensor {
   std::vector<int64_t> shape;
   bool is_integer = false;
-  std::string parameter;  // the initializer whose values these are, as they are or moved; or ""
+  std::string parameter;    // the initializer whose values these are, as they are or moved; or ""
+  bool is_derived = false;  // computed from parameters, or picked from one
   std::vector<float> floats;
   std::vector<int64_t> integers;
 

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/formats/onnx_reader/constants.h"
 #include "core/formats/onnx_reader/operators.h"
+#include "core/formats/onnx_reader/spans.h"
 
 namespace tandem::onnx_operators {
 namespace {
@@ -165,7 +166,7 @@ void slice(OnnxMapper& m, const OnnxNode& node) {
   }
   for (size_t i = 0; i < starts.size(); ++i) {
     const size_t axis = axis_of(node, axes[i], x.axes.size());
-    const int64_t extent = x.extent(axis);
+    int64_t extent = x.extent(axis);
     const OnnxRange taken = range_of(starts[i], ends[i], steps[i], extent);
     if (taken.step == 1 || taken.count == 1) {
       x = range(m, node, x, axis, taken.start, taken.count);
@@ -173,6 +174,10 @@ void slice(OnnxMapper& m, const OnnxNode& node) {
     }
     // What it takes is one of each `step` indices: an axis of its own.
     const int64_t all = taken.count * taken.step;
+    if (taken.step > 1 && taken.start + all > extent && all > extent) {
+      x = padded_axis(m, node, std::move(x), axis, 0, all - extent, 0);
+      extent = all;
+    }
     const int64_t begin = std::min(taken.start, extent - all), offset = taken.start - begin;
     if (taken.step < 1 || begin < 0 || offset >= taken.step) {
       throw error("of an axis of {} it takes {} from {} on in steps of {}, beyond whole steps",

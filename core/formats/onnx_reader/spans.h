@@ -35,6 +35,10 @@ struct OnnxWindow {
 [[nodiscard]] OnnxNetValue padded(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue x,
                                   OnnxWindow& window, double value);
 
+// The value with zeros, or another value, before and after one of its axes.
+[[nodiscard]] OnnxNetValue padded_axis(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue x,
+                                       size_t axis, int64_t before, int64_t after, double value);
+
 // "kernel_size: 3", or "kernel_h: 1 kernel_w: 3".
 void add_both(Message& block, const std::string& each, const char* both, const OnnxSpan& span);
 // The layer's output as the node's, an image with one or two axes.

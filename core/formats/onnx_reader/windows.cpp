@@ -114,6 +114,40 @@ OnnxNetValue padded(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, OnnxWin
   return x;
 }
 
+OnnxNetValue padded_axis(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, size_t axis,
+                         int64_t before, int64_t after, double value) {
+  // The other factors keep their order; the axis is the height.
+  const std::vector<size_t> own = x.axes[axis];
+  std::vector<size_t> order = x.factors_without(own);
+  const std::vector<size_t> others = order;
+  int64_t first = 1;
+  size_t place = 0;
+  while (!own.empty() && place < others.size() && others[place] < own[0]) {
+    first *= x.factors[others[place++]];
+  }
+  order.insert(order.begin() + int64_t(place), own.begin(), own.end());
+  const int64_t extent = x.extent(axis);
+  x = m.arranged(x, order, {first, extent, x.count() / first / extent});
+  Message& layer = m.add(m.layer_name(node) + "/pad", "Pad", {x.top});
+  Fields fields{{"top", fmt::format("{}", before)}, {"bottom", fmt::format("{}", after)}};
+  if (value != 0) fields.emplace_back("value", text_of(value));
+  add_fields(layer, "pad_param", fields);
+  x.top = layer.find("top")->text;
+  x.net[1] += before + after;
+  // Its factors become one.
+  const size_t count = own.size();
+  for (std::vector<size_t>& factors : x.axes) {
+    for (size_t& factor : factors) {
+      if (factor >= place + count) factor -= count;
+      if (factor >= place) ++factor;
+    }
+  }
+  x.factors.erase(x.factors.begin() + int64_t(place), x.factors.begin() + int64_t(place + count));
+  x.factors.insert(x.factors.begin() + int64_t(place), x.net[1]);
+  x.axes[axis] = {place};
+  return x;
+}
+
 void add_both(Message& block, const std::string& each, const char* both, const OnnxSpan& span) {
   if (span.h == span.w) {
     block.add(both, fmt::format("{}", span.h));
@@ -170,13 +204,18 @@ void pooling(OnnxMapper& m, const OnnxNode& node) {
   x = m.plain(x, {image.c, image.h, image.w});
   const OnnxSpan results = window.results(image);
   // A last window that reaches beyond the image after it is the same as padding for a maximum.
-  OnnxWindow rounded = window;
-  rounded.after = rounded.before;
-  rounded.rounds_up = true;
-  const bool is_even = equal(window.before, window.after);
-  if (!is_even && is_maximum && equal(rounded.results(image), results)) {
+  // So it is for an average that does not count it.
+  const bool is_free = is_maximum || !counts;
+  bool is_even = equal(window.before, window.after);
+  for (const bool rounds_up : {true, false}) {
+    OnnxWindow rounded = window;
+    rounded.after = rounded.before;
+    rounded.rounds_up = rounds_up;
+    if (is_even || !is_free || !equal(rounded.results(image), results)) continue;
     window = rounded;
-  } else if (!is_even) {
+    is_even = true;
+  }
+  if (!is_even) {
     if (!counts) throw error("an average with other padding on each side must count it");
     constexpr double lowest = -3.4e38;
     x = padded(m, node, std::move(x), window, is_maximum ? lowest : 0);
@@ -231,19 +270,24 @@ void pad(OnnxMapper& m, const OnnxNode& node) {
     }
     if (pads[axis] + pads[rank + axis] > 0) axes.push_back(axis);
   }
-  if (rank != 4 || axes.size() > 2 || axes.front() == 0) {
-    throw error("only the height and width of images are padded");
+  const std::string mode = node.text("mode", "constant");
+  const double value =
+      m.is_constant(node, 2) && m.required(node, 2)->count() == 1 ? m.required(node, 2)->at(0) : 0;
+  const bool is_image = rank == 4 && axes.front() > 0 && (axes.front() > 1 || axes.back() < 3);
+  if (!is_image) {
+    if (mode != "constant")
+      throw error("only the height and width of images are padded by {}", mode);
+    for (const size_t axis : axes) {
+      x = padded_axis(m, node, std::move(x), axis, pads[axis], pads[rank + axis], value);
+    }
+    return m.set(node, std::move(x));
   }
   const bool is_last = axes.back() != 3 && axes.front() == 1;  // N, H, W, C
   const std::vector<size_t> order =
       is_last ? std::vector<size_t>{3, 1, 2} : std::vector<size_t>{1, 2, 3};
-  if (!is_last && axes.front() == 1) throw error("only the height and width of images are padded");
   const NetExtents net{x.extent(order[0]), x.extent(order[1]), x.extent(order[2])};
   x = m.arranged(x, x.factors_of(order), net);
   x.set_plain({1, net[0], net[1], net[2]});
-  const std::string mode = node.text("mode", "constant");
-  const double value =
-      m.is_constant(node, 2) && m.required(node, 2)->count() == 1 ? m.required(node, 2)->at(0) : 0;
   const OnnxSpan before{pads[order[1]], pads[order[2]]};
   const OnnxSpan after{pads[rank + order[1]], pads[rank + order[2]]};
   const char* named = mode == "constant" ? "CONSTANT" : mode == "reflect" ? "REFLECT" : "EDGE";
