@@ -23,7 +23,7 @@ struct Told {
 
 class ImagesLine : public testing::Test {
  protected:
-  void SetUp() override { desk_.draw_two_classes("images"); }
+  void SetUp() override { desk_.draw_two_classes("pictures"); }
 
   // Of a net with the tiny one's layers and this data layer.
   Told train(const std::string& data_layer, const std::string& options = "") {
@@ -35,7 +35,7 @@ class ImagesLine : public testing::Test {
   Told told(const std::string& options) {
     std::filesystem::remove_all(desk_ / "run");
     const Outcome outcome =
-        desk_.tandem("train --data images --steps 1 --batch 2 --out run " + options);
+        desk_.tandem("train --data pictures --steps 1 --batch 2 --out run " + options);
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
     const std::string log = outcome.output + outcome.errors;
     const size_t begin = log.find("images: ");
@@ -114,14 +114,14 @@ TEST_F(ImagesLine, TellsTheMeansOfAMeanFile) {
   for (const std::string& bad :
        {std::string("no mean at all"), binaryproto({1, 2}), binaryproto({NAN, 2, 3, 4, 5, 6})}) {
     desk_.write("mean.binaryproto", bad);
-    EXPECT_THAT(desk_.refusal("train --data images --net net.prototxt --steps 1 --out bad"),
+    EXPECT_THAT(desk_.refusal("train --data pictures --net net.prototxt --steps 1 --out bad"),
                 HasSubstr("mean.binaryproto'"));
   }
 }
 
 TEST_F(ImagesLine, IsThatOfThePreview) {
   const Outcome outcome =
-      desk_.tandem("data images --net tiny.prototxt --preview seen.png --data-option fit=squash");
+      desk_.tandem("data pictures --net tiny.prototxt --preview seen.png --data-option fit=squash");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("images: b,g,r, squashed to 8 (bilinear)"));
 }
