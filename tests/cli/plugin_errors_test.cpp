@@ -206,7 +206,7 @@ class OwnModules : public testing::Test {
     const std::filesystem::path build = test::build_folder();
     for (const char* folder : {"bin", "lib/tandem/plugins"}) desk_.make_folder(folder);
     std::filesystem::copy_file(build / "bin/tandem", desk_ / "bin/tandem");
-    std::filesystem::create_symlink(build / "lib/libtandem.so.0", desk_ / "lib/libtandem.so.0");
+    std::filesystem::copy_file(build / "lib/libtandem.so.0", desk_ / "lib/libtandem.so.0");
     for (const auto& entry : std::filesystem::directory_iterator(test::plugin_folder())) {
       std::filesystem::create_symlink(entry.path(),
                                       desk_ / "lib/tandem/plugins" / entry.path().filename());
