@@ -247,7 +247,7 @@ OnnxConstant tiled(const OnnxNode& node, const Inputs& inputs) {
   for (size_t axis = 0; axis < times.size(); ++axis) {
     divided.insert(divided.end(), {times[axis], x.shape[axis]});
     strides.insert(strides.end(), {0, own[axis]});
-    if (count_of({times[axis], x.shape[axis]}, max_values) < 0) {
+    if (count_of({times[axis], x.shape[axis]}, max_folded_values) < 0) {
       throw error("{}: it repeats {} times", node.title(), times[axis]);
     }
     shape.push_back(times[axis] * x.shape[axis]);
