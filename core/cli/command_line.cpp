@@ -63,9 +63,8 @@ struct OptionHere {
 };
 constexpr OptionHere options_here[] = {
     {"--device", "--devices", "here it is '--devices'"},
-    {"--gpu", "--devices", "here it is '--devices cuda:0'"},
-    {"--gpus", "--devices", "here it is '--devices cuda:2' or 'cuda:0,1'"},
-    {"--cuda", "--devices", "here it is '--devices cuda:0'"},
+    {"--gpu", "--devices", "here it is '--devices gpu:0'"},
+    {"--gpus", "--devices", "here it is '--devices gpu:0,1'"},
     {"--pretrained", "--weights", "here it is '--weights'"},
     {"--checkpoint", "--weights", "here it is '--weights', or '--resume' to go on with a run"},
     {"--num-classes", "--adapt-classes",

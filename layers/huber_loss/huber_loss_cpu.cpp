@@ -1,4 +1,4 @@
-// HuberLoss on the cpu, in any layout that both inputs have.
+// HuberLoss on the cpu.
 #include "layers/huber_loss/huber_loss.h"
 
 #include <algorithm>
@@ -20,12 +20,8 @@ class HuberLossCpu : public Needs {
     scratch_bytes = tandem::layers::row_sum_bytes;
   }
 
-  static LayoutOptions layouts(const Binding& binding) {
-    if (equal(binding.input(0).shape, binding.input(1).shape)) {
-      return any_layout(binding.input(0).shape.c);
-    }
-    return {{TANDEM_NCHW, TANDEM_NCHW, 0}};
-  }
+  // A target is a label, which no layout changes.
+  static LayoutOptions layouts(const Binding&) { return {{TANDEM_NCHW, TANDEM_NCHW, 0}}; }
 
   void forward(const Call& call, const Pass& pass) const {
     const double sum = tandem::layers::sum_of(

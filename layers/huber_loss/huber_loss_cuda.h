@@ -1,4 +1,4 @@
-// HuberLoss on NVIDIA GPUs, in any layout that both inputs have.
+// HuberLoss on NVIDIA GPUs.
 #pragma once
 
 #include "layers/euclidean_loss/euclidean_loss_cuda.h"
@@ -46,9 +46,8 @@ class HuberLossCuda : public sdk::Needs {
     scratch_bytes = total_.scratch_bytes();
   }
 
-  static sdk::LayoutOptions layouts(const sdk::Binding& binding) {
-    return layouts_of_pairs(binding);
-  }
+  // A target is a label, which no layout changes.
+  static sdk::LayoutOptions layouts(const sdk::Binding&) { return {{TANDEM_NCHW, TANDEM_NCHW, 0}}; }
 
   void forward(const sdk::Call& call, const sdk::DevicePass& pass) const {
     total_.run(call,

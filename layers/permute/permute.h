@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <vector>
 
 #include "layers/common/axes.h"
@@ -36,6 +37,10 @@ class PermuteSettings {
   PermuteSettings(const sdk::Attributes& attributes, const sdk::Shape& input)
       : dims_(attributes.integers("dim")), order_(attributes.integers("order")) {
     if (dims_.empty()) dims_ = {input.c, input.h, input.w};
+    if (order_.empty()) {
+      order_.resize(dims_.size() + 1);
+      std::iota(order_.begin(), order_.end(), 0);
+    }
     require_dims(input);
     require_order();
     Extents extents{input.n, 1, 1, 1};
@@ -115,7 +120,9 @@ struct Permute : sdk::LayerType {
     return {
         sdk::integers(block, "order")
             .range(0, Permutation::most)
-            .help("the input's axis for each axis of the output; 0, the batch, first"),
+            .help(
+                "the input's axis for each axis of the output; 0, the batch, first; default: as "
+                "they are"),
         sdk::integers(block, "dim")
             .range(1, 1e9)
             .help("extents that divide a row first; default: channels, height, width"),

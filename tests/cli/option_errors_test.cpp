@@ -88,7 +88,7 @@ TEST(OptionErrors, OptionsThatPeopleTypeAreThereOrHaveAHint) {
               AllOf(HasSubstr("as many classes as the data have"), HasSubstr("--adapt-classes")));
   EXPECT_THAT(refusal_of_options("--lerning-rate 1"), HasSubstr("did you mean '--learning-rate'?"));
   EXPECT_THAT(refusal_of_options("--img 0"), HasSubstr("--image-size: '0'"));
-  EXPECT_THAT(refusal_of_options("--gpus 2"), HasSubstr("here it is '--devices cuda:2'"));
+  EXPECT_THAT(refusal_of_options("--gpus 2"), HasSubstr("here it is '--devices gpu:0,1'"));
   EXPECT_THAT(refusal_of_options("--scheduler cosine"), HasSubstr("lr_policy=cosine"));
   EXPECT_THAT(refusal_of_options("--amp"), HasSubstr("here it is '--precision bfloat16'"));
   // A hint only for an option that the command has.

@@ -71,10 +71,10 @@ TEST(SeveralLabels, AreColumnsOfACsvWithTheirNames) {
 
 TEST(SeveralLabels, MayBeWrittenAsMinusOneAndOneOrAsTruth) {
   const Dataset celeba =
-      Drawn("list_attr.txt", "10\nBald Smiling Young\n", {" -1  1 -1", "  1 -1 -1"}).open();
+      Drawn("list_attr.txt", "10\nBald Smiling Young\n", {" -1  1  1", "  1 -1 -1"}).open();
   EXPECT_THAT(celeba.class_names(), ElementsAre("Bald", "Smiling", "Young"));
   EXPECT_EQ(celeba.size(), 10);
-  EXPECT_EQ(values_of(celeba, 0), (Values{0, 1, 0}));
+  EXPECT_EQ(values_of(celeba, 0), (Values{0, 1, 1}));
   const Dataset words = Drawn("all.csv", "path,a,b\n", {",True,yes", ",false,no"}).open();
   EXPECT_EQ(values_of(words, 0), (Values{1, 1}));
   EXPECT_EQ(values_of(words, 1), (Values{0, 0}));
@@ -121,7 +121,8 @@ TEST(SeveralLabels, ColumnsOfWhichOneIsOneAreClassesUnlessToldOtherwise) {
   const Dataset classes = drawn.open();
   EXPECT_EQ(classes.task(), TANDEM_TASK_CLASSES);
   EXPECT_THAT(classes.class_names(), ElementsAre("MEL", "NV", "BCC"));
-  EXPECT_EQ(classes.label(1), 1);
+  EXPECT_EQ(classes.label(0), 0);
+  EXPECT_EQ(classes.label(9), 2);
   EXPECT_THAT(classes.notes(), HasSubstr("--task multilabel"));
   EXPECT_EQ(drawn.with("task", "multilabel").open().task(), TANDEM_TASK_LABELS);
   EXPECT_THAT(Drawn("all.csv", "image,a,b\n", {",1,1", ",0,1"}).with("task", "labels").refusal(),

@@ -120,12 +120,15 @@ class Resizing {
   const PictureSteps& steps_;
 };
 
-// The input of the net from the part of it that the picture fills. What a bar is for the net, for
-// each channel, is added to zeros around that part.
+bool has_bars(const Shape& crop, const center_crop::Middle& middle) {
+  return middle.across.count < crop.w || middle.down.count < crop.h;
+}
+
+// The input of the net from the part of it that the picture fills, less what a bar is for each
+// channel of the net. `bars` may be empty: zeros.
 std::string between_bars(OnnxGraph& graph, const std::string& value, const Shape& crop,
                          const center_crop::Middle& middle, const std::vector<float>& bars) {
   const auto& [across, down] = middle;
-  if (across.count == crop.w && down.count == crop.h) return value;
   const auto name = &Resizing::name;
   const std::string padded = graph.add(
       "Pad", name("bars"),
@@ -133,18 +136,8 @@ std::string between_bars(OnnxGraph& graph, const std::string& value, const Shape
                                                      crop.h - down.place - down.count,
                                                      crop.w - across.place - across.count})});
   if (bars.empty()) return padded;
-  std::vector<float> around;
-  for (const float bar : bars) {
-    for (int64_t y = 0; y < crop.h; ++y) {
-      for (int64_t x = 0; x < crop.w; ++x) {
-        const bool is_inside = x >= across.place && x < across.place + across.count &&
-                               y >= down.place && y < down.place + down.count;
-        around.push_back(is_inside ? 0 : bar);
-      }
-    }
-  }
   return graph.add("Add", name("with_bars"),
-                   {padded, graph.constant(name("of_bars"), {1, crop.c, crop.h, crop.w}, around)});
+                   {padded, graph.constant(name("of_bars"), {1, crop.c, 1, 1}, bars)});
 }
 
 }  // namespace
@@ -158,6 +151,7 @@ std::string add_picture_steps(OnnxGraph& graph, const std::string& picture, cons
   const auto filter = steps.is_cubic ? resampling::Filter::cubic : resampling::Filter::linear;
   const center_crop::Middle middle = center_crop::middle_of(
       size.w, size.h, {crop.w, crop.h, steps.resize, steps.resize_width, steps.fit});
+  const bool has_bars = onnx_picture::has_bars(crop, middle);
   const auto rows = onnx_picture::shares_of(middle.down, filter);
   const auto columns = onnx_picture::shares_of(middle.across, filter);
   std::string value = graph.add(
@@ -180,12 +174,13 @@ std::string add_picture_steps(OnnxGraph& graph, const std::string& picture, cons
   for (size_t to = 0; to < channels; ++to) {
     matrix[to * channels + (steps.is_rgb ? to : channels - 1 - to)] = steps.scale;
     if (!steps.means.empty()) biases[to] = -steps.means.at(to) * steps.scale;
+    if (has_bars && !steps.bars.empty()) biases[to] -= steps.bars.at(to);
   }
   value = graph.add("Conv", name("normalize"),
                     {value, graph.constant(name("factors"), {crop.c, crop.c, 1, 1}, matrix),
                      graph.constant(name("shifts"), {crop.c}, biases)},
                     {{"kernel_shape", std::vector<int64_t>{1, 1}}});
-  return onnx_picture::between_bars(graph, value, crop, middle, steps.bars);
+  return has_bars ? onnx_picture::between_bars(graph, value, crop, middle, steps.bars) : value;
 }
 
 }  // namespace tandem

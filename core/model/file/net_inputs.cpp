@@ -96,7 +96,7 @@ void read_resize(const Field& field, const std::string& owner, TransformDefiniti
   transform.fit = word == "WARP" ? "squash" : word == "FIT_SMALL_SIZE" ? "crop" : "pad";
 }
 
-// ImageData stretches pictures to new_height x new_width; NVIDIA's resizes their short_side.
+// ImageData stretches pictures to new_height x new_width; a fork's resizes their short_side.
 void read_image_data(const LayerDefinition& layer, TransformDefinition& transform) {
   const Message block = merged(layer.body.all("image_data_param"), layer.title());
   const Field *height = block.find("new_height"), *width = block.find("new_width");
