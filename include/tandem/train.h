@@ -40,7 +40,7 @@ struct TrainOptions {
   std::string strategy;              // "": the fastest by forecast, or the resumed run's; or auto
   StrategyOptions strategy_options;
   // What samples have, labels (each a class), multilabel (several labels) or regression (numbers);
-  // "": as the data look. The loss of numbers: euclidean or huber; "": the net's, else euclidean.
+  // "": as the data look. The loss of numbers: euclidean or huber; "": the net's, else huber.
   std::string task, loss;
   int64_t image_size = 0;        // height and width of the net's images; 0: the net's
   int64_t batch = 0;             // global; 0: the net's batch_size, else 64

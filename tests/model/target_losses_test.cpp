@@ -50,14 +50,14 @@ TEST(TargetLosses, ReadATargetOfEachLabelInBothPhases) {
                           HasSubstr("'accuracy'")));
 }
 
-TEST(TargetLosses, OfNumbersAreEuclideanUnlessAnotherIsGiven) {
+TEST(TargetLosses, OfNumbersAreHubersUnlessAnotherIsGiven) {
   const NetDefinition net = net_of("", "fc");
   EXPECT_EQ(loss_of(with_target_losses(net, fake_registry(), TANDEM_TASK_VALUES, 1, "").net).type,
-            "EuclideanLoss");
+            "HuberLoss");
   EXPECT_EQ(
-      loss_of(with_target_losses(net, fake_registry(), TANDEM_TASK_VALUES, 1, "HuberLoss").net)
+      loss_of(with_target_losses(net, fake_registry(), TANDEM_TASK_VALUES, 1, "EuclideanLoss").net)
           .type,
-      "HuberLoss");
+      "EuclideanLoss");
 }
 
 // A ReLU would leave no negative score, of which the sigmoid is below a half.

@@ -139,7 +139,7 @@ void add_data_and_model_options(Command& command, TrainArguments& a) {
        "What the images of a list or CSV have: a class each, several labels, or numbers to predict "
        "(default: as the data look)"},
       {"--loss euclidean|huber", &o.loss,
-       "Loss of numbers to predict (default: the net's, else euclidean)"},
+       "Loss of numbers to predict (default: the net's, else huber)"},
       {"--augment none|light|photos|strong", &o.augment,
        "Augmentation: light mirrors and crops, photos also resizes and recolors, strong is for "
        "long runs (default: by the recipe)"},

@@ -163,7 +163,7 @@ class Exchange {
 }  // namespace
 
 const char* usual_loss(int64_t task) {
-  return task == TANDEM_TASK_LABELS ? "SigmoidCrossEntropyLoss" : "EuclideanLoss";
+  return task == TANDEM_TASK_LABELS ? "SigmoidCrossEntropyLoss" : "HuberLoss";
 }
 
 TargetNet with_target_losses(const NetDefinition& net, const Registry& registry, int64_t task,
