@@ -15,6 +15,7 @@ namespace {
 // All that the signal handler may touch.
 std::atomic<bool> stopping{false};
 std::atomic<bool> left_out{false};  // what wait_for_output() refused
+std::atomic<int> lost_reason{0};    // errno of the first text that was lost, or of a later one
 std::atomic<const char*> answer_line{nullptr};
 
 extern "C" void on_stop_signal(int /*number*/) {
@@ -58,14 +59,20 @@ bool wait_for_output(std::FILE* stream) {
   return true;
 }
 
+void write_output(std::FILE* stream, const std::string& text) {
+  if (!wait_for_output(stream)) return;
+  if (std::fwrite(text.data(), 1, text.size(), stream) == text.size()) return;
+  if (stream == stdout) lost_reason = errno;
+}
+
 std::string lost_output() {
   if (left_out) return "standard output cannot be written: nobody reads the pipe";
   const bool lost_before = std::ferror(stdout) != 0;
   const bool lost_now = std::fflush(stdout) != 0;
-  const int reason = errno;
+  const int reason = lost_now ? errno : lost_reason.load();
   if ((!lost_before && !lost_now) || reader_has_ended()) return "";
   const std::string text = "standard output cannot be written";
-  return lost_now ? text + ": " + std::strerror(reason) : text;
+  return reason != 0 ? text + ": " + std::strerror(reason) : text;
 }
 
 const std::atomic<bool>* stop_on_signals(const char* answer) {

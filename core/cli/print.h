@@ -22,8 +22,7 @@ using nlohmann::json;
 // work; main() tells of the loss.
 template <class... Args>
 void say(std::FILE* stream, fmt::format_string<Args...> format, Args&&... args) {
-  const std::string text = fmt::format(format, std::forward<Args>(args)...);
-  if (wait_for_output(stream)) std::fwrite(text.data(), 1, text.size(), stream);
+  write_output(stream, fmt::format(format, std::forward<Args>(args)...));
 }
 // To standard output.
 template <class... Args>

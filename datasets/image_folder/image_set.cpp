@@ -66,6 +66,7 @@ void ImageSet::begin(const tandem_dataset_request& request, const sdk::Attribute
 }
 
 void ImageSet::read_size_of_first_image() {
+  std::string first_reason;
   for (const Image& image : listing_.images) {
     try {
       const ThreadReader reader(transform_, white_);
@@ -76,9 +77,10 @@ void ImageSet::read_size_of_first_image() {
       return;
     } catch (const sdk::Refusal& damaged) {
       if (damaged.status() != TANDEM_SKIP) throw;
+      if (first_reason.empty()) first_reason = image.path + ": " + damaged.what();
     }
   }
-  throw sdk::invalid("all ", size(), " images are damaged: their size cannot be read");
+  throw sdk::invalid("none of ", size(), " images can be used, as ", first_reason);
 }
 
 template <class Pixel>

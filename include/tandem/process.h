@@ -17,6 +17,9 @@ void open_standard_streams();
 // (stop_on_signals()): then nothing should be written, and lost_output() tells of it.
 [[nodiscard]] bool wait_for_output(std::FILE* stream);
 
+// Writes the text, or what of it the stream takes, once wait_for_output() allows it.
+void write_output(std::FILE* stream, const std::string& text);
+
 // Writes what is buffered. Returns a message if standard output was lost (disk full, closed), else
 // "". A pipe whose reader has ended (`| head`) is no loss.
 [[nodiscard]] std::string lost_output();

@@ -238,7 +238,7 @@ TEST_F(Ranks, MeasureInTurnAndTakeWhatOthersHaveChosen) {
                         desk / "plugins/tandem_probe.so");
   const std::string options =
       "train --net probe.prototxt --data synthetic --data-option size=40 --batch 5 --tune "
-      "--threads 1 --lr 1e-9 --devices cpu:2 --out run ";
+      "--threads 1 --lr 1e-9 --devices cpu:2 --strategy two_phase --out run ";
   const std::string with_plugins = "TANDEM_PLUGIN_PATH=plugins " + mpirun(2);
   const Outcome outcome = desk.tandem(options + "--steps 2", with_plugins);
   ASSERT_EQ(outcome.code, 0) << outcome.output << outcome.errors;

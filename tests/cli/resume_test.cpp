@@ -253,7 +253,7 @@ TEST_F(Resume, WithOtherWeightsOrFieldsOfTheSolverNamesTheirOption) {
   EXPECT_THAT(desk_.refusal(resume + "--weights run"),
               HasSubstr("--weights cannot change when run 'run' is resumed"));
   EXPECT_THAT(desk_.refusal(resume + "--solver-option momentum=0.5"),
-              HasSubstr("--solver-option cannot change when run 'run' is resumed"));
+              HasSubstr("the solver's momentum cannot change when run 'run' is resumed"));
 }
 
 // Files of the same names, and here of the same sizes.

@@ -176,7 +176,7 @@ TEST(Use, LogAndMetricsHaveARowOfBothSplitsForEachEpoch) {
       desk.tandem("train --net tiny.prototxt --data images --epochs 3 --lr 0.01 --out run");
   ASSERT_EQ(trained.code, 0) << trained.errors;
   const std::string metrics = desk.read("run/metrics.csv"), log = desk.read("run/log.txt");
-  EXPECT_EQ(rows_of(metrics, "train"), 3U);
+  EXPECT_EQ(rows_of(metrics, "train"), 4U);  // and one of the first step
   EXPECT_EQ(rows_of(metrics, "val"), 3U);
   for (int epoch = 1; epoch <= 3; ++epoch) {
     const std::string at = fmt::format("\n{},{},", 3 * epoch, epoch);

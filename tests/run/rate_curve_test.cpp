@@ -32,7 +32,7 @@ TEST(RateCurve, SuggestsAThirdOfTheRateWithTheLowestSmoothedLoss) {
 TEST(RateCurve, ALowFirstLossByChanceIsNotTheLowest) {
   RateCurve curve;
   for (int i = 0; i <= 30; ++i) {
-    const double loss = i == 0 ? 0.01 : i <= 25 ? 3 - 0.04 * i : 50;
+    const double loss = i == 0 ? 2 : i <= 25 ? 3 - 0.05 * std::max(0, i - 5) : 50;
     add_point(curve, std::pow(10, -4 + i / 10.0), loss);
   }
   suggest_rate(curve);
@@ -107,7 +107,7 @@ TEST(RateCurve, HasALineForEachPointAndAPicture) {
   const std::string table = to_csv(curve), picture = to_svg(curve);
   EXPECT_THAT(table, StartsWith("rate,loss,smoothed\n0.0001,3,3\n"));
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 32);
-  EXPECT_THAT(picture, HasSubstr("suggested 0.0265"));
+  EXPECT_THAT(picture, HasSubstr("suggested 0.0125"));
   EXPECT_THAT(picture, HasSubstr("1e-4"));
 }
 

@@ -68,7 +68,7 @@ TEST_F(Training, TheRunFolderHoldsItsFiles) {
     training_rows += line.find(",train,") != std::string::npos ? 1 : 0;
     validation_rows += line.find(",val,") != std::string::npos ? 1 : 0;
   }
-  EXPECT_EQ(training_rows, 6);  // steps 3, 6, 9, 12, and 4 and 8, which end epochs
+  EXPECT_EQ(training_rows, 7);  // steps 1, 3, 6, 9, 12, and 4 and 8, which end epochs
   EXPECT_EQ(validation_rows, 2);
 }
 
