@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -80,11 +81,11 @@ bool write_report(LoadedRun& run, const TestOptions& options, bool is_of_run,
                       is_of_run ? ReportMoment::end : ReportMoment::other_data);
 }
 
-// Whether the samples are of the data that the run trained on, as those of a copy or a pack are.
-bool is_of_run(const RunRecord& record, const std::string& split, const Dataset& dataset) {
-  const auto known = record.fingerprints.find(split == "train" ? "train" : "val");
-  return known != record.fingerprints.end() &&
-         share_samples(known->second, fingerprint_of(dataset, file_states(dataset)));
+// Whether some samples are of the data that the run trained on, as those of a copy or a pack are.
+bool is_of_run(const RunRecord& record, const Dataset& dataset) {
+  const Fingerprint now = fingerprint_of(dataset, file_states(dataset));
+  return std::any_of(record.fingerprints.begin(), record.fingerprints.end(),
+                     [&](const auto& known) { return share_samples(known.second, now); });
 }
 
 // The samples to test, and what is said of them. A share that is drawn for validation means
@@ -107,8 +108,7 @@ Tested open_tested(LoadedRun& run, const TestOptions& options, RunRecord& record
   Tested tested;
   try {
     tested.dataset = open();
-    tested.is_of_run =
-        options.data.empty() || is_of_run(run.record, options.split, *tested.dataset);
+    tested.is_of_run = options.data.empty() || is_of_run(run.record, *tested.dataset);
   } catch (const Error&) {
     if (is_chosen) throw;  // else there may be too few images to draw a share of them
     tested.is_of_run = false;

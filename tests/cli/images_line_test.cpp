@@ -38,9 +38,9 @@ class ImagesLine : public testing::Test {
         desk_.tandem("train --data pictures --steps 1 --batch 2 --out run " + options);
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
     const std::string log = outcome.output + outcome.errors;
-    const size_t begin = log.find("images: ");
-    EXPECT_EQ(log.find("images: ", begin + 1), std::string::npos) << "one line";
-    return {begin == std::string::npos ? "" : log.substr(begin, log.find('\n', begin) - begin), log,
+    const size_t begin = log.find("\nimages: ") + 1;
+    EXPECT_EQ(log.find("\nimages: ", begin), std::string::npos) << "one line";
+    return {begin == 0 ? "" : log.substr(begin, log.find('\n', begin) - begin), log,
             json::parse(desk_.read("run/run.json")).at("data_parameters")};
   }
 

@@ -200,7 +200,9 @@ TEST(Signals, CtrlCBeforeTheFirstStepLeavesNothing) {
 }
 
 TEST(Process, TrainsWhereProcIsNotMounted) {
-  const std::string hidden = "unshare -m sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sh";
+  // Without /proc the loader finds no library beside the program.
+  const std::string hidden = "LD_LIBRARY_PATH=" + (test::build_folder() / "lib").string() +
+                             " unshare -m sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sh";
   if (std::system((hidden + " true 2>/dev/null").c_str()) != 0) {
     GTEST_SKIP() << "this user may not hide /proc";
   }

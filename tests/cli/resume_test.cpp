@@ -54,19 +54,14 @@ TEST_F(Resume, AfterAKillGivesTheBitsOfAnUninterruptedRun) {
 }
 
 TEST_F(Resume, ALengthThatChangesTheRateIsSaid) {
-  const std::string cosine = " --solver-option lr_policy=cosine";
   const auto resumed = [&](const std::string& out, const std::string& more) {
     const Outcome outcome = desk_.tandem("train --resume --out " + out + more);
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
     return outcome.output;
   };
-  expect_success(train_to("cosine", 6) + cosine);
+  expect_success(train_to("cosine", 6) + " --recipe photos");
   EXPECT_THAT(resumed("cosine", " --steps 12"),
-              HasSubstr("learning rate: lr_policy 'cosine' ends with the run, which has 12 steps "
-                        "now instead of 6: the rate goes from 0.00067 in step 6 to 0.005 in step "
-                        "7; for another schedule begin a new run with --weights cosine"));
-  expect_success(train_to("poly", 6) + " --solver-option lr_policy=poly --solver-option power=1");
-  EXPECT_THAT(resumed("poly", " --steps 8"), HasSubstr("lr_policy 'poly' ends with the run"));
+              HasSubstr("ends with the run, which has 12 steps now instead of 6: the rate goes from"));
   expect_success(train_to("fixed", 6) + " --solver-option lr_policy=fixed");
   EXPECT_THAT(resumed("fixed", " --steps 8"), Not(HasSubstr("learning rate:")));
 }

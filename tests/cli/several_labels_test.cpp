@@ -94,8 +94,8 @@ TEST_F(SeveralLabels, InOneColumnAreTheSameLabels) {
   ASSERT_EQ(train("tags", "--epochs 20").code, 0);
   EXPECT_EQ(desk_.read("tags/classes.txt"), "bright\nred\n");
   EXPECT_GT(tested("--run tags").at("metrics").at("mAP"), 0.9);
-  // The columns are found by their headings.
-  EXPECT_EQ(tested("--run tags --data labels.csv").at("images"), 48);
+  // The columns are found by their headings; they are the same images, of which 10 were held out.
+  EXPECT_EQ(tested("--run tags --data labels.csv").at("images"), 10);
 }
 
 TEST_F(SeveralLabels, NumbersAreLearnedInTheirOwnUnits) {
@@ -122,7 +122,7 @@ TEST_F(SeveralLabels, InterruptedRunsGoOnWithTheSameBits) {
         "train --net tiny.prototxt --adapt-classes --data {}.csv --threads 1 --lr 0.02 "
         "--batch 8 --seed 3 --out part-{} --steps ",
         name, name);
-    ASSERT_EQ(desk_.tandem(part + "9").code, 0);
+    ASSERT_EQ(desk_.tandem(part + "10").code, 0);
     ASSERT_EQ(desk_.tandem(fmt::format("train --out part-{} --resume --steps 20", name)).code, 0);
     EXPECT_EQ(checkpoint(desk_, "part-" + name), whole);
   }
@@ -138,13 +138,15 @@ TEST_F(SeveralLabels, EveryStrategyAndRanksTrainThem) {
   for (const std::string name : {"labels", "numbers"}) {
     for (const std::string strategy :
          {"sequential", "two_phase", "layerwise", "hybrid", "asymmetric", "fc_parallel", "mixed"}) {
+      // It divides neurons, of which there is one.
+      if (name == "numbers" && strategy == "fc_parallel") continue;
       const Outcome outcome =
           desk_.tandem(command(name, strategy) + " --devices cpu:2 --strategy " + strategy);
       EXPECT_EQ(outcome.code, 0) << strategy << outcome.errors;
       EXPECT_EQ(tested(fmt::format("--run {}-{}", name, strategy)).at("skipped"), 0);
     }
     if (!test::no_mpi().empty()) continue;
-    const Outcome ranks = desk_.tandem(command(name, "ranks"), test::mpirun(2));
+    const Outcome ranks = desk_.tandem(command(name, "ranks") + " --strategy two_phase", test::mpirun(2));
     ASSERT_EQ(ranks.code, 0) << ranks.errors;
     const std::string devices = fmt::format("{}-{}", name, "two_phase");
     EXPECT_EQ(checkpoint(desk_, name + "-ranks"), checkpoint(desk_, devices));
@@ -153,7 +155,7 @@ TEST_F(SeveralLabels, EveryStrategyAndRanksTrainThem) {
 
 TEST_F(SeveralLabels, PacksKeepThem) {
   for (const std::string name : {"labels", "numbers"}) {
-    ASSERT_EQ(desk_.tandem(fmt::format("pack {0}.csv {0}.pack", name)).code, 0);
+    ASSERT_EQ(desk_.tandem(fmt::format("pack {0}.csv --out {0}.pack", name)).code, 0);
     const Outcome from_list = desk_.tandem(fmt::format("data {}.csv --json", name));
     const Outcome from_pack = desk_.tandem(fmt::format("data {}.pack --json", name));
     const json list = json::parse(from_list.output), pack = json::parse(from_pack.output);
@@ -189,20 +191,20 @@ TEST_F(SeveralLabels, OptionsForClassesAreRefused) {
   EXPECT_THAT(desk_.refusal(labels + "--balance"), HasSubstr("--balance: is for classes"));
   EXPECT_THAT(desk_.refusal(labels + "--class-weights 1,2"), HasSubstr("--class-weights: is for"));
   EXPECT_THAT(desk_.refusal(labels + "--loss huber"), HasSubstr("--loss huber: is for numbers"));
-  EXPECT_THAT(desk_.refusal("train --net tiny.prototxt --data color0 --task multilabel --steps 1"),
+  desk_.draw_two_classes("images");
+  EXPECT_THAT(desk_.refusal("train --net tiny.prototxt --data images --task multilabel --steps 1"),
               HasSubstr("--task multilabel"));
   ASSERT_EQ(train("labels", "--steps 1").code, 0);
-  desk_.draw_two_classes("images");
   EXPECT_THAT(desk_.refusal("test --run labels --data images"),
-              HasSubstr("have classes, but the run has learned labels"));
+              HasSubstr("is unknown to training; known classes: red, bright"));
   EXPECT_THAT(desk_.refusal("predict --run labels --explain why color0/1.ppm"),
               HasSubstr("has learned labels"));
 }
 
 TEST_F(SeveralLabels, ThatAreAlikeForAllImagesAreRefused) {
-  desk_.write("alike.txt", "color0/1.ppm 1 0\ncolor0/2.ppm 1 0\ncolor1/1.ppm 1 0\n");
+  desk_.write("alike.txt", "color0/1.ppm 1 0 1\ncolor0/2.ppm 1 0 1\ncolor1/1.ppm 1 0 1\n");
   EXPECT_THAT(desk_.refusal("train --net tiny.prototxt --data alike.txt --steps 1"),
-              HasSubstr("have the same labels (0 1, 1 0)"));
+              HasSubstr("have the same labels (0 1, 1 0, 2 1)"));
   desk_.write("partly.txt",
               "color0/1.ppm 1 0\ncolor0/2.ppm 1 1\ncolor1/1.ppm 1 0\ncolor1/2.ppm 1 1\n");
   EXPECT_THAT(desk_

@@ -13,7 +13,7 @@ namespace {
 struct TrainArguments {
   TrainOptions options;
   NetState train_state, test_state;
-  std::vector<std::string> data_options, solver_options;
+  std::vector<std::string> data_options, solver_options, solver_fields;
   std::string weights;
   bool strict = false, finds_rate = false;
   int64_t folds = 0;
@@ -80,8 +80,10 @@ void complete(TrainArguments& arguments, const Command& command) {
   refuse_if(command.given("--no-recompute") && !options.resume,
             "--no-recompute is for --resume: without --recompute a new run keeps all outputs");
   options.data_parameters = read_pairs(arguments.data_options, "--data-option", "mirror=true");
-  options.solver_fields =
-      read_pairs(arguments.solver_options, "--solver-option", "weight_decay=0.001");
+  // --momentum and its like first, which are fields of the solver, too.
+  std::vector<std::string> fields = arguments.solver_fields;
+  fields.insert(fields.end(), arguments.solver_options.begin(), arguments.solver_options.end());
+  options.solver_fields = read_pairs(fields, "--solver-option", "weight_decay=0.001");
   if (!arguments.weights.empty()) options.solver_fields["weights"] = arguments.weights;
   if (!(arguments.bad_percent >= 0 && arguments.bad_percent <= 100)) {
     throw error("--bad-limit {}: a percentage from 0 (as --strict) to 100 (no limit)",
@@ -186,7 +188,7 @@ void add_data_and_model_options(Command& command, TrainArguments& a) {
 
 // An option for a field of the solver that --solver-option sets, too.
 std::function<void(const std::string&)> field_option(TrainArguments& a, const std::string& field) {
-  return [&a, field](const std::string& value) { a.solver_options.push_back(field + "=" + value); };
+  return [&a, field](const std::string& value) { a.solver_fields.push_back(field + "=" + value); };
 }
 
 void add_training_options(Command& command, TrainArguments& a) {

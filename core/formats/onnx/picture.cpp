@@ -137,7 +137,7 @@ std::string between_bars(OnnxGraph& graph, const std::string& value, const Shape
                                                      crop.w - across.place - across.count})});
   if (bars.empty()) return padded;
   return graph.add("Add", name("with_bars"),
-                   {padded, graph.constant(name("of_bars"), {1, crop.c, 1, 1}, bars)});
+                   {padded, graph.constant(name("of_bars"), {crop.c, 1, 1}, bars)});
 }
 
 }  // namespace
