@@ -147,7 +147,7 @@ void suggest_rate(RateCurve& curve) {
         curve.points.back().rate, first, lowest.smoothed, noise);
   }
   // The rate rises on while the loss reacts, so that both limits are passed by some steps before
-  // the curve shows it. The factors are those that trained well in sweeps (docs/reports/accuracy.md).
+  // the curve shows it. The factors are those that trained well in sweeps over five nets.
   constexpr double below_lowest = 3, below_rise = 8, above_first = 1.1;
   const auto rise = std::find_if(
       curve.points.begin() + (&lowest - curve.points.data()), curve.points.end(),
