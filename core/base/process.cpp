@@ -59,7 +59,7 @@ bool wait_for_output(std::FILE* stream) {
   return true;
 }
 
-void write_output(std::FILE* stream, const std::string& text) {
+void write_or_lose(std::FILE* stream, const std::string& text) {
   if (!wait_for_output(stream)) return;
   if (std::fwrite(text.data(), 1, text.size(), stream) == text.size()) return;
   if (stream == stdout) lost_reason = errno;

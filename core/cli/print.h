@@ -22,7 +22,7 @@ using nlohmann::json;
 // work; main() tells of the loss.
 template <class... Args>
 void say(std::FILE* stream, fmt::format_string<Args...> format, Args&&... args) {
-  write_output(stream, fmt::format(format, std::forward<Args>(args)...));
+  write_or_lose(stream, fmt::format(format, std::forward<Args>(args)...));
 }
 // To standard output.
 template <class... Args>

@@ -18,7 +18,7 @@ void open_standard_streams();
 [[nodiscard]] bool wait_for_output(std::FILE* stream);
 
 // Writes the text, or what of it the stream takes, once wait_for_output() allows it.
-void write_output(std::FILE* stream, const std::string& text);
+void write_or_lose(std::FILE* stream, const std::string& text);
 
 // Writes what is buffered. Returns a message if standard output was lost (disk full, closed), else
 // "". A pipe whose reader has ended (`| head`) is no loss.
