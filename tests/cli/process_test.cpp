@@ -14,6 +14,7 @@
 
 #include "tests/cli/failing_disk.h"
 #include "tests/cli/program.h"
+#include "tests/support/folders.h"
 
 namespace tandem {
 namespace {
