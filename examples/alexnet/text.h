@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <tandem/process.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -13,7 +14,7 @@ namespace alexnet {
 // Prints to standard output. fmt::print would throw where it is lost; main() finds that out.
 template <class... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {
-  std::fputs(fmt::format(format, std::forward<Args>(args)...).c_str(), stdout);
+  tandem::write_or_lose(stdout, fmt::format(format, std::forward<Args>(args)...));
 }
 
 // "9.1 GiB", "512 KiB", "17 B"

@@ -146,7 +146,8 @@ TEST_F(SeveralLabels, EveryStrategyAndRanksTrainThem) {
       EXPECT_EQ(tested(fmt::format("--run {}-{}", name, strategy)).at("skipped"), 0);
     }
     if (!test::no_mpi().empty()) continue;
-    const Outcome ranks = desk_.tandem(command(name, "ranks") + " --strategy two_phase", test::mpirun(2));
+    const Outcome ranks =
+        desk_.tandem(command(name, "ranks") + " --strategy two_phase", test::mpirun(2));
     ASSERT_EQ(ranks.code, 0) << ranks.errors;
     const std::string devices = fmt::format("{}-{}", name, "two_phase");
     EXPECT_EQ(checkpoint(desk_, name + "-ranks"), checkpoint(desk_, devices));
@@ -203,7 +204,7 @@ TEST_F(SeveralLabels, OptionsForClassesAreRefused) {
 
 TEST_F(SeveralLabels, ThatAreAlikeForAllImagesAreRefused) {
   desk_.write("alike.txt", "color0/1.ppm 1 0 1\ncolor0/2.ppm 1 0 1\ncolor1/1.ppm 1 0 1\n");
-  EXPECT_THAT(desk_.refusal("train --net tiny.prototxt --data alike.txt --steps 1"),
+  EXPECT_THAT(desk_.refusal("train --net tiny.prototxt --adapt-classes --data alike.txt --steps 1"),
               HasSubstr("have the same labels (0 1, 1 0, 2 1)"));
   desk_.write("partly.txt",
               "color0/1.ppm 1 0\ncolor0/2.ppm 1 1\ncolor1/1.ppm 1 0\ncolor1/2.ppm 1 1\n");

@@ -32,9 +32,9 @@ TEST(RateCurve, SuggestsAThirdOfTheRateWithTheLowestSmoothedLoss) {
 
 TEST(RateCurve, ALowFirstLossByChanceIsNotTheLowest) {
   RateCurve curve;
-  for (int i = 0; i <= 30; ++i) {
-    const double loss = i == 0 ? 2 : i <= 25 ? 3 - 0.05 * std::max(0, i - 5) : 50;
-    add_point(curve, std::pow(10, -4 + i / 10.0), loss);
+  for (int i = 0; i <= 55; ++i) {
+    const double loss = i == 0 ? 0.9 : i <= 50 ? 3 - 0.07 * std::max(0, i - 19) : 50;
+    add_point(curve, std::pow(10, -4 + i / 20.0), loss);
   }
   suggest_rate(curve);
   EXPECT_NEAR(curve.lowest, std::pow(10, -1.5), 1e-9);
