@@ -5,6 +5,9 @@
 #include <tandem/strategies.h>
 
 #include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "text.h"
 
 namespace alexnet {
 namespace {
@@ -105,7 +108,9 @@ std::optional<Options> read_options(int argc, char** argv, int* exit_code) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {
-    *exit_code = app.exit(asked);
+    std::ostringstream text;
+    *exit_code = app.exit(asked, text);
+    say("{}", text.str());
     return std::nullopt;
   } catch (const CLI::ParseError& failure) {
     throw error("{} (see 'tandem-alexnet --help')", failure.what());
