@@ -62,7 +62,7 @@ struct StoredSample {
   int channels = 0;    // 0: not known
   int64_t width = 0, height = 0;
   int64_t bytes = 0;
-  uint64_t content = 0;  // a hash: equal for equal bytes
+  uint64_t content = 0;              // a hash: equal for equal bytes
   std::vector<std::string> remarks;  // "alpha is dropped"; in the same words for every sample
 };
 

@@ -98,8 +98,9 @@ RateCurve find_rate(const TrainOptions& options, Observer& observer) {
     session.set_first_weights(setup.first_weights, *chosen.seed);
     const TrainResult result = TrainingRun(registry, setup, nullptr, session, collector).go();
     if (options.stop != nullptr && *options.stop) {
-      throw error("--find-lr was stopped after {} of {} steps of search {} of {}: nothing is written",
-                  result.steps, search_steps, &curve - curves.data() + 1, searches);
+      throw error(
+          "--find-lr was stopped after {} of {} steps of search {} of {}: nothing is written",
+          result.steps, search_steps, &curve - curves.data() + 1, searches);
     }
     curve.diverged = curve.diverged || result.steps < search_steps;
     ++*chosen.seed;

@@ -30,8 +30,8 @@ struct DiagnoseInputs {
 
 // How the message about a value that is not finite ends: "and the run stops", where the last good
 // checkpoint is (`last_good_run`: the run folder; "" if it has none), and what to try next.
-// `weights`: trained weights were the first such values. `learning_rate`: of --lr; nullopt before the
-// first update of a run, whose cause it cannot be.
+// `weights`: trained weights were the first such values. `learning_rate`: of --lr; nullopt before
+// the first update of a run, whose cause it cannot be.
 [[nodiscard]] std::string advice_after_not_finite(const Net& net, bool weights,
                                                   std::optional<double> learning_rate,
                                                   const std::string& last_good_run);

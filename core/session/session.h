@@ -47,9 +47,9 @@ struct SessionOptions {
   // If neither link nor topology is given, rings and groups follow what the devices report of their
   // links; the Session's own options then have that topology.
   bool finds_links = true;
-  bool recomputes = false;  // activations of training, as core/schedule/plan/recompute.h says
+  bool recomputes = false;    // activations of training, as core/schedule/plan/recompute.h says
   int prefetch = ring_slots;  // batches in memory of the loader that feeds the training
-  bool training = true;     // false: only the testing plan
+  bool training = true;       // false: only the testing plan
   bool testing = true;
   // In virtual time a large plan gets no executor and no waits: measure() takes its step from
   // StepModel, and nothing else may be asked of it. For forecasts.

@@ -16,8 +16,8 @@ namespace tandem::picture {
 
 // The random choices for one sample, made before its pixels are decoded.
 struct Plan {
-  Region region;  // of the picture, resampled to `size`
-  Size size;      // the crop's; more where it is turned, less between bars
+  Region region;          // of the picture, resampled to `size`
+  Size size;              // the crop's; more where it is turned, less between bars
   int left = 0, top = 0;  // its place in the crop, where it is less
   bool mirrored = false;
   Filter filter = Filter::linear;

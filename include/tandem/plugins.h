@@ -26,8 +26,8 @@ void add_plugin_folder(const std::filesystem::path& folder);
 // From now on this process can use what the plugin offers. `entry` is its tandem_plugin_entry,
 // linked into the program. Throws Error if the plugin cannot be used.
 void register_plugin(const tandem_plugin* (*entry)(const tandem_host*));
-// From now on, where a module that Tandem ships is missing or does not load, `warn` gets a line that
-// says so each time that plugins are looked for: results may then differ from those with it.
+// From now on, where a module that Tandem ships is missing or does not load, `warn` gets a line
+// that says so each time that plugins are looked for: results may then differ from those with it.
 void report_missing_modules(void (*warn)(const std::string&));
 // Loads every plugin that is found.
 [[nodiscard]] std::vector<PluginReport> plugins();

@@ -120,9 +120,8 @@ struct Permute : sdk::LayerType {
     return {
         sdk::integers(block, "order")
             .range(0, Permutation::most)
-            .help(
-                "the input's axis for each axis of the output; 0, the batch, first; default: as "
-                "they are"),
+            .help("the input's axis for each axis of the output; 0, the batch, first; default: as "
+                  "they are"),
         sdk::integers(block, "dim")
             .range(1, 1e9)
             .help("extents that divide a row first; default: channels, height, width"),

@@ -122,7 +122,8 @@ class PoolingCpu : public Needs {
   dnnl::engine engine_ = cpu_engine();
   PoolingSettings settings_;
   tandem_tensor input_, output_;
-  std::vector<float> rows_, columns_;  // AVE with padding that counts: the factors of output rows and columns
+  std::vector<float> rows_,
+      columns_;  // AVE with padding that counts: the factors of output rows and columns
   int64_t offset_ = 0;
   bool follows_relu_;
   Operation forward_, backward_;

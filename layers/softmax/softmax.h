@@ -13,7 +13,10 @@ struct Softmax : sdk::LayerType {
   const char* help() const override { return "turns scores into probabilities over the channels"; }
   std::vector<sdk::Parameter> parameters() const override {
     return {
-        sdk::integer("softmax_param", "axis").by_default("1").range(1, 3).help("the axis; 1: channels"),
+        sdk::integer("softmax_param", "axis")
+            .by_default("1")
+            .range(1, 3)
+            .help("the axis; 1: channels"),
         engine_parameter("softmax_param"),
     };
   }

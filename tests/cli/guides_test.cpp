@@ -205,6 +205,25 @@ TEST(Guides, HaveLessThan150Lines) {
   }
 }
 
+// README's first picture, and the command that the guide prints under it.
+TEST(Guides, TheFiguresOfReadmesPictureAreWhatItsCommandPredicts) {
+  const std::string readme = test::read_text(test::source_folder() / "README.md");
+  const std::string guide = test::read_text(test::source_folder() / "docs/guide/pipeline.md");
+  std::smatch times, command;
+  ASSERT_TRUE(std::regex_search(
+      readme, times, std::regex("step takes ([0-9.]+ ms); without overlap it takes ([0-9.]+ ms)")));
+  ASSERT_TRUE(
+      std::regex_search(guide, command,
+                        std::regex("tandem (plan [^\n]*)--strategy two_phase --split fc6([^\n]*)"
+                                   "\\\\\n([^\n]*)--svg")));
+  const std::string before = command[1], rest = command[2].str() + command[3].str();
+  const Desk desk;
+  EXPECT_THAT(desk.tandem(before + "--strategy two_phase --split fc6" + rest).output,
+              HasSubstr("predicted step: " + times[1].str()));
+  EXPECT_THAT(desk.tandem(before + "--strategy sequential" + rest).output,
+              HasSubstr("predicted step: " + times[2].str()));
+}
+
 // Headers, constants, and members of what a kernel is given.
 TEST(Guides, NameWhatTheSdkHolds) {
   const Desk desk;

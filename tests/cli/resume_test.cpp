@@ -60,8 +60,9 @@ TEST_F(Resume, ALengthThatChangesTheRateIsSaid) {
     return outcome.output;
   };
   expect_success(train_to("cosine", 6) + " --recipe photos");
-  EXPECT_THAT(resumed("cosine", " --steps 12"),
-              HasSubstr("ends with the run, which has 12 steps now instead of 6: the rate goes from"));
+  EXPECT_THAT(
+      resumed("cosine", " --steps 12"),
+      HasSubstr("ends with the run, which has 12 steps now instead of 6: the rate goes from"));
   expect_success(train_to("fixed", 6) + " --solver-option lr_policy=fixed");
   EXPECT_THAT(resumed("fixed", " --steps 8"), Not(HasSubstr("learning rate:")));
 }

@@ -52,18 +52,26 @@ layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' top: '
 }  // namespace
 
 const std::map<std::string, Target>& targets() {
-  static const std::map<std::string, Target> all{
-      {"caffemodel", caffemodel}, {"checkpoint", checkpoint},
-      {"cifar", cifar},           {"class_names", class_names},
-      {"name_rules", name_rules}, {"timm_config", timm_config},
-      {"torch_file", torch_file}, {"class_weights", class_weights},
-      {"costs", costs},           {"idx", idx},
-      {"metrics", metrics},       {"net", net},
-      {"onnx", onnx},             {"options", options},
-      {"pretrained", pretrained},
-      {"run_record", run_record}, {"safetensors", safetensors},
-      {"solver", solver},         {"tables", tables},
-      {"topology", topology}};
+  static const std::map<std::string, Target> all{{"caffemodel", caffemodel},
+                                                 {"checkpoint", checkpoint},
+                                                 {"cifar", cifar},
+                                                 {"class_names", class_names},
+                                                 {"name_rules", name_rules},
+                                                 {"timm_config", timm_config},
+                                                 {"torch_file", torch_file},
+                                                 {"class_weights", class_weights},
+                                                 {"costs", costs},
+                                                 {"idx", idx},
+                                                 {"metrics", metrics},
+                                                 {"net", net},
+                                                 {"onnx", onnx},
+                                                 {"options", options},
+                                                 {"pretrained", pretrained},
+                                                 {"run_record", run_record},
+                                                 {"safetensors", safetensors},
+                                                 {"solver", solver},
+                                                 {"tables", tables},
+                                                 {"topology", topology}};
   return all;
 }
 

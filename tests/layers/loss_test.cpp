@@ -102,11 +102,9 @@ TEST(Losses, MatchFiniteDifferences) {
   check_loss({.type = "SigmoidCrossEntropyLoss", .inputs = {a, probabilities}, .normaliser = 3},
              {0});
   check_loss({.type = "EuclideanLoss", .inputs = {a, b}, .normaliser = 3}, {0, 1});
-  check_loss({.type = "HuberLoss",
-              .parameters = {{"delta", "0.5"}},
-              .inputs = {a, b},
-              .normaliser = 3},
-             {0});
+  check_loss(
+      {.type = "HuberLoss", .parameters = {{"delta", "0.5"}}, .inputs = {a, b}, .normaliser = 3},
+      {0});
   for (const char* normalization : {"NONE", "BATCH_SIZE"}) {
     check_loss({.type = "SumLoss",
                 .parameters = {{"normalization", normalization}},

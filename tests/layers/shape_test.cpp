@@ -153,8 +153,10 @@ TEST(Slice, RefusesCutsThatDoNotFit) {
 }
 
 TEST(MatMul, RefusesMatricesThatDoNotFit) {
-  EXPECT_THAT(refused("MatMul", {{2, 3, 4, 5}, {2, 3, 4, 5}}, {}), HasSubstr("cannot be multiplied"));
-  EXPECT_THAT(refused("MatMul", {{2, 3, 4, 5}, {2, 1, 5, 4}}, {}), HasSubstr("cannot be multiplied"));
+  EXPECT_THAT(refused("MatMul", {{2, 3, 4, 5}, {2, 3, 4, 5}}, {}),
+              HasSubstr("cannot be multiplied"));
+  EXPECT_THAT(refused("MatMul", {{2, 3, 4, 5}, {2, 1, 5, 4}}, {}),
+              HasSubstr("cannot be multiplied"));
 }
 TEST(Pad, RefusesAMirrorThatIsTooLarge) {
   EXPECT_THAT(refused("Pad", {{2, 3, 4, 4}}, {{"top", "4"}, {"mode", "REFLECT"}}),

@@ -65,10 +65,10 @@ TEST(Dtypes, ALayerThatSupportsOnlyFloat32IsBetweenTwoConversions) {
 }
 
 TEST(Dtypes, AChainWithoutWeightsBetweenFloat32LayersStaysFloat32) {
-  const Net net =
-      build(data_layer + convolution("conv", "data", "conv", 32) + inner_product_layer("a", "conv", "a") +
-                layer("relu", "ReLU", "a", "a") + inner_product_layer("ip", "a", "ip") + loss_layer,
-            half_options());
+  const Net net = build(
+      data_layer + convolution("conv", "data", "conv", 32) + inner_product_layer("a", "conv", "a") +
+          layer("relu", "ReLU", "a", "a") + inner_product_layer("ip", "a", "ip") + loss_layer,
+      half_options());
   EXPECT_EQ(layer_of(net, "conv").dtype, TANDEM_BFLOAT16);
   EXPECT_EQ(layer_of(net, "relu").dtype, TANDEM_FLOAT32);
 }
@@ -123,7 +123,8 @@ TEST(Dtypes, Tf32IsRefusedWhereTheBackendDoesNotComputeInIt) {
   NetOptions options = half_options();
   options.precision = tf32_precision;
   EXPECT_THAT(message_of([&] {
-                (void)build(data_layer + inner_product_layer("ip", "data", "ip") + loss_layer, options);
+                (void)build(data_layer + inner_product_layer("ip", "data", "ip") + loss_layer,
+                            options);
               }),
               HasSubstr("precision tf32: fake devices do not support it"));
 }

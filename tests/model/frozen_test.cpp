@@ -93,9 +93,9 @@ TEST(NormalizingLayers, AreBatchNormAndTheScaleThatTakesItsOutput) {
 }
 
 TEST(Rates, OfALayerAreMultiplied) {
-  const std::string text = data_layer + convolution("a", "data", "a", 4) +
-                           inner_product_layer("ip", "a", "ip", "param { lr_mult: 2 decay_mult: 0 }") +
-                           loss_layer;
+  const std::string text =
+      data_layer + convolution("a", "data", "a", 4) +
+      inner_product_layer("ip", "a", "ip", "param { lr_mult: 2 decay_mult: 0 }") + loss_layer;
   const Net net = build(write_net(with_rates(parse_definition(text), build(text), {"ip"}, 10)));
   const Layer& layer = layer_of(net, "ip");
   EXPECT_EQ(net.weight(layer.weights[0]).rate_multiplier, 20);

@@ -56,10 +56,11 @@ TEST(Activations, AreNotFusedIfTheTypeDoesMore) {
 }
 
 TEST(Activations, AreNotFusedIfAnotherLayerReadsTheirInput) {
-  const Net net = build(
-      data_layer + convolution("a", "data", "a", 4) + layer("relu", "ReLU", "a", "b") +
-          layer("index", "test.Index", "a", "i") + inner_product_layer("ip", "b", "ip") + loss_layer,
-      made_for_fake());
+  const Net net =
+      build(data_layer + convolution("a", "data", "a", 4) + layer("relu", "ReLU", "a", "b") +
+                layer("index", "test.Index", "a", "i") + inner_product_layer("ip", "b", "ip") +
+                loss_layer,
+            made_for_fake());
   expect_separate(net);
 }
 
@@ -77,11 +78,11 @@ TEST(Activations, AreFusedOnlyIntoTheLayerThatWritesTheirInput) {
 }
 
 TEST(Activations, AreFusedIntoASumOfSeveralTensors) {
-  const Net net =
-      build(data_layer + convolution("a", "data", "a", 4) + convolution("b", "data", "b", 4) +
-                layer("sum", "test.Add", "a", "sum", "bottom: 'b'") +
-                layer("relu", "ReLU", "sum", "sum") + inner_product_layer("ip", "sum", "ip") + loss_layer,
-            made_for_fake());
+  const Net net = build(
+      data_layer + convolution("a", "data", "a", 4) + convolution("b", "data", "b", 4) +
+          layer("sum", "test.Add", "a", "sum", "bottom: 'b'") +
+          layer("relu", "ReLU", "sum", "sum") + inner_product_layer("ip", "sum", "ip") + loss_layer,
+      made_for_fake());
   EXPECT_EQ(layer_of(net, "relu").fused_into, net.find_layer("sum"));
   EXPECT_EQ(layer_of(net, "a").activation, TANDEM_ACTIVATION_NONE);
 }

@@ -165,8 +165,8 @@ TEST(Fillers, SparseGaussianKeepsThatManyWeightsOfEachInput) {
 TEST(Fillers, PositiveUnitballRowsAddUpToOne) {
   const Net net = build(data_layer +
                         inner_product_layer("ip", "data", "ip",
-                                      "inner_product_param { weight_filler { type: "
-                                      "'positive_unitball' } }") +
+                                            "inner_product_param { weight_filler { type: "
+                                            "'positive_unitball' } }") +
                         loss_layer);
   const std::vector<float> values = initial_weights(net, 1);
   const int64_t length = net.weights[0].count / 4;

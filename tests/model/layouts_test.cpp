@@ -26,7 +26,8 @@ TEST(Layouts, AChainStaysBlockedUpToTheFirstFullyConnectedLayer) {
           layer("relu1", "ReLU", "conv1", "conv1") + layer("norm1", "LRN", "conv1", "norm1") +
           layer("pool1", "Pooling", "norm1", "pool1") + convolution("conv2", "pool1", "conv2", 16) +
           layer("relu2", "ReLU", "conv2", "conv2") + inner_product_layer("ip1", "conv2", "ip1") +
-          layer("relu3", "ReLU", "ip1", "ip1") + inner_product_layer("ip", "ip1", "ip") + loss_layer,
+          layer("relu3", "ReLU", "ip1", "ip1") + inner_product_layer("ip", "ip1", "ip") +
+          loss_layer,
       fake_options());
   EXPECT_THAT(reorders(net), ElementsAre("conv2_reorder_NCHW"));
   EXPECT_EQ(net.find_layer("conv2_reorder_NCHW") + 1, net.find_layer("ip1"));
@@ -52,10 +53,10 @@ TEST(Layouts, BlockedOnesAreUsedOnlyWhereTheChannelsFit) {
 }
 
 TEST(Layouts, OneReorderServesAllReaders) {
-  const Net net =
-      build(data_layer + convolution("conv", "data", "conv", 32) + inner_product_layer("a", "conv", "a") +
-                inner_product_layer("ip", "conv", "ip") + loss_layer,
-            fake_options(TANDEM_TEST));
+  const Net net = build(data_layer + convolution("conv", "data", "conv", 32) +
+                            inner_product_layer("a", "conv", "a") +
+                            inner_product_layer("ip", "conv", "ip") + loss_layer,
+                        fake_options(TANDEM_TEST));
   EXPECT_THAT(reorders(net), ElementsAre("conv_reorder_NCHW"));
   EXPECT_EQ(layer_of(net, "a").inputs, layer_of(net, "ip").inputs);
 }
@@ -150,11 +151,11 @@ TEST(Layouts, ALayerWithoutAKernelIsReportedWithItsLocation) {
 }
 
 TEST(Layouts, NamesOfInsertedLayersAreUnique) {
-  const Net net =
-      build(data_layer + convolution("a", "data", "a", 32) + inner_product_layer("ip1", "a", "ip1") +
-                layer("r", "ReLU", "a", "a") + inner_product_layer("ip2", "a", "ip2") +
-                layer("sum", "test.Add", "ip1", "ip", "bottom: 'ip2'") + loss_layer,
-            fake_options(TANDEM_TEST));
+  const Net net = build(data_layer + convolution("a", "data", "a", 32) +
+                            inner_product_layer("ip1", "a", "ip1") + layer("r", "ReLU", "a", "a") +
+                            inner_product_layer("ip2", "a", "ip2") +
+                            layer("sum", "test.Add", "ip1", "ip", "bottom: 'ip2'") + loss_layer,
+                        fake_options(TANDEM_TEST));
   EXPECT_THAT(reorders(net), testing::UnorderedElementsAre("a_reorder_NCHW", "a_reorder_NCHW_2"));
 }
 

@@ -13,8 +13,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 const std::string reported_net = data_layer + convolution("a", "data", "a", 4) +
-                                 layer("relu", "ReLU", "a", "a") + inner_product_layer("ip", "a", "ip") +
-                                 loss_layer;
+                                 layer("relu", "ReLU", "a", "a") +
+                                 inner_product_layer("ip", "a", "ip") + loss_layer;
 
 TEST(NetReport, CountsEveryWeightOnce) {
   const Net net = build(reported_net);

@@ -74,9 +74,10 @@ inline const std::string loss_layer =
                fmt::format("convolution_param {{ num_output: {} kernel_size: 3 pad: 1 }} {}",
                            outputs, more));
 }
-[[nodiscard]] inline std::string inner_product_layer(const std::string& name, const std::string& bottom,
-                                               const std::string& top,
-                                               const std::string& more = "") {
+[[nodiscard]] inline std::string inner_product_layer(const std::string& name,
+                                                     const std::string& bottom,
+                                                     const std::string& top,
+                                                     const std::string& more = "") {
   return layer(name, "InnerProduct", bottom, top,
                fmt::format("inner_product_param {{ num_output: 4 }} {}", more));
 }

@@ -12,9 +12,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(Gradients, StopWhereNothingUpstreamIsTrained) {
-  const Net net =
-      build(data_layer + layer("norm", "LRN", "data", "norm") + convolution("a", "norm", "a", 4) +
-            layer("pool", "Pooling", "a", "pool") + inner_product_layer("ip", "pool", "ip") + loss_layer);
+  const Net net = build(data_layer + layer("norm", "LRN", "data", "norm") +
+                        convolution("a", "norm", "a", 4) + layer("pool", "Pooling", "a", "pool") +
+                        inner_product_layer("ip", "pool", "ip") + loss_layer);
   EXPECT_FALSE(layer_of(net, "norm").has_backward());
   EXPECT_TRUE(layer_of(net, "a").wants_backward_weights);
   EXPECT_FALSE(layer_of(net, "a").wants_backward_data);
@@ -46,8 +46,8 @@ TEST(Gradients, PassThroughAFrozenLayerToATrainedOne) {
 
 TEST(Gradients, ABranchWithoutALossIsNotTrained) {
   const Net net =
-      build(data_layer + inner_product_layer("side", "data", "side") + inner_product_layer("ip", "data", "ip") +
-            loss_layer +
+      build(data_layer + inner_product_layer("side", "data", "side") +
+            inner_product_layer("ip", "data", "ip") + loss_layer +
             layer("shown", "SoftmaxWithLoss", "side", "shown", "bottom: 'label' loss_weight: 0"));
   EXPECT_FALSE(layer_of(net, "side").has_backward());
   EXPECT_FALSE(layer_of(net, "shown").has_backward());
@@ -56,9 +56,9 @@ TEST(Gradients, ABranchWithoutALossIsNotTrained) {
 }
 
 TEST(Gradients, DoNotExistInTesting) {
-  const Net net = build(
-      data_layer + convolution("a", "data", "a", 4) + inner_product_layer("ip", "a", "ip") + loss_layer,
-      TANDEM_TEST);
+  const Net net = build(data_layer + convolution("a", "data", "a", 4) +
+                            inner_product_layer("ip", "a", "ip") + loss_layer,
+                        TANDEM_TEST);
   for (const Layer& each : net.layers) EXPECT_FALSE(each.has_backward()) << each.name;
   for (const Tensor& tensor : net.tensors) EXPECT_FALSE(tensor.has_gradient) << tensor.name;
 }

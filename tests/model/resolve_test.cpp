@@ -160,15 +160,17 @@ TEST(Refusal, TwoLayersOfOneNameWithWeightsAreReportedWithBothLocations) {
 }
 
 TEST(Resolve, LayersOfOneNameWithoutWeightsGetANumber) {
-  const Net net = build(data_layer + layer("r", "ReLU", "data", "a") +
-                        layer("r", "ReLU", "a", "b") + inner_product_layer("ip", "b", "ip") + loss_layer);
+  const Net net =
+      build(data_layer + layer("r", "ReLU", "data", "a") + layer("r", "ReLU", "a", "b") +
+            inner_product_layer("ip", "b", "ip") + loss_layer);
   EXPECT_THAT(layer_names(net), ElementsAre("r", "r_2", "ip", "loss"));
 }
 
 TEST(Refusal, AnInputOfALaterLayerIsACycleOrAWrongOrder) {
   EXPECT_EQ(
       build_failure(data_layer + layer("a", "test.Add", "data", "x", "bottom: 'y'") +
-                    layer("b", "ReLU", "x", "y") + inner_product_layer("ip", "y", "ip") + loss_layer),
+                    layer("b", "ReLU", "x", "y") + inner_product_layer("ip", "y", "ip") +
+                    loss_layer),
       "layer 'a' (test.Add): its input 'y' is made only below it, by layer 'b' (ReLU) "
       "(net.prototxt:3): a layer must be below those whose outputs it reads, and there can be "
       "no cycle (net.prototxt:2)");
@@ -233,11 +235,11 @@ TEST(Refusal, APhaseWithoutDataIsRefusedWithAFix) {
 }
 
 TEST(Refusal, ANetWithoutTrainedWeightsIsRefused) {
-  EXPECT_THAT(
-      build_failure(data_layer +
-                    inner_product_layer("ip", "data", "ip", "param { lr_mult: 0 } param { lr_mult: 0 }") +
-                    loss_layer),
-      HasSubstr("has no weights to train"));
+  EXPECT_THAT(build_failure(data_layer +
+                            inner_product_layer("ip", "data", "ip",
+                                                "param { lr_mult: 0 } param { lr_mult: 0 }") +
+                            loss_layer),
+              HasSubstr("has no weights to train"));
 }
 
 TEST(Refusal, ABatchMustHaveASampleAndNotTooMany) {

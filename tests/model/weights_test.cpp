@@ -58,10 +58,11 @@ TEST(Weights, BeginAtMultiplesOfSixteenFloats) {
 }
 
 TEST(Weights, HaveTheirRulesInOrder) {
-  const Net net = build(
-      data_layer +
-      inner_product_layer("ip", "data", "ip", "param { lr_mult: 3 } param { lr_mult: 2 decay_mult: 0 }") +
-      loss_layer);
+  const Net net =
+      build(data_layer +
+            inner_product_layer("ip", "data", "ip",
+                                "param { lr_mult: 3 } param { lr_mult: 2 decay_mult: 0 }") +
+            loss_layer);
   EXPECT_EQ(net.weights[0].rate_multiplier, 3);
   EXPECT_EQ(net.weights[0].decay_multiplier, 1);
   EXPECT_EQ(net.weights[1].rate_multiplier, 2);
@@ -69,10 +70,10 @@ TEST(Weights, HaveTheirRulesInOrder) {
 }
 
 TEST(Weights, MoreRulesThanWeightsAreRefused) {
-  EXPECT_EQ(
-      build_failure(data_layer + inner_product_layer("ip", "data", "ip", "param {} param {} param {}") +
-                    loss_layer),
-      "layer 'ip' (InnerProduct): has 3 param blocks for 2 weights (net.prototxt:2)");
+  EXPECT_EQ(build_failure(data_layer +
+                          inner_product_layer("ip", "data", "ip", "param {} param {} param {}") +
+                          loss_layer),
+            "layer 'ip' (InnerProduct): has 3 param blocks for 2 weights (net.prototxt:2)");
 }
 
 TEST(Weights, ManyWeightsAndPersistentStatesAreListed) {
@@ -96,9 +97,9 @@ TEST(Weights, OfOneLayerMustBeTheSameInBothPhases) {
 
 TEST(Weights, OfOneParamNameAreOneArray) {
   const std::string shared = "param { name: 'w' } param { name: 'b' }";
-  const Net net =
-      build(data_layer + convolution("a", "data", "a", 3, shared) +
-            convolution("b", "a", "b", 3, shared) + inner_product_layer("ip", "b", "ip") + loss_layer);
+  const Net net = build(data_layer + convolution("a", "data", "a", 3, shared) +
+                        convolution("b", "a", "b", 3, shared) +
+                        inner_product_layer("ip", "b", "ip") + loss_layer);
   EXPECT_THAT(weight_names(net), ElementsAre("a.weight", "a.bias", "ip.weight", "ip.bias"));
   EXPECT_EQ(layer_of(net, "a").weights, layer_of(net, "b").weights);
   EXPECT_EQ(net.weights[0].layer, net.find_layer("a"));

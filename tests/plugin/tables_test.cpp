@@ -90,8 +90,8 @@ TEST(Tables, OfDataSetsAreRefusedLikeThoseOfLayers) {
   const tandem_dataset_type* types[] = {&type};
   module.datasets = test_datasets(types, 1);
   module.plugin.datasets = &module.datasets;
-  EXPECT_EQ(module.refusal(), too_small("one of its data sets", 0,
-                                        offsetof(tandem_dataset_type, targets)));
+  EXPECT_EQ(module.refusal(),
+            too_small("one of its data sets", 0, offsetof(tandem_dataset_type, targets)));
   module.datasets.struct_size = 8;
   EXPECT_EQ(module.refusal(), too_small("the table of its data sets", 8, sizeof(tandem_datasets)));
 }

@@ -18,7 +18,8 @@ void add_import(CommandLine& line) {
   command.add({
       {"weights PATH", &o.weights,
        "A folder of timm's (model.safetensors, config.json), or a file: .onnx, .safetensors, "
-       ".pth, .pt, .bin, .caffemodel; or the name of a repository of Hugging Face, as of tandem fetch",
+       ".pth, .pt, .bin, .caffemodel; or the name of a repository of Hugging Face, as of tandem "
+       "fetch",
        required},
       {"--net,--model FILE", &o.net,
        "The architecture of a file alone, e.g. resnet50; or a model's name or a prototxt file"},

@@ -267,9 +267,9 @@ void matmul(OnnxLayer& l) {
 void pad(OnnxLayer& l) {
   const std::string x = l.image();
   const std::string& mode = l.text("mode");
-  const std::string pads =
-      l.graph.integers(l.part("pads"), {0, 0, l.integer("top"), l.integer("left"), 0, 0,
-                                        l.integer("bottom"), l.integer("right")});
+  const std::string pads = l.graph.integers(
+      l.part("pads"),
+      {0, 0, l.integer("top"), l.integer("left"), 0, 0, l.integer("bottom"), l.integer("right")});
   if (mode == "CONSTANT") {
     const std::string value = l.graph.scalar(l.part("value"), l.number("value"));
     return l.set({l.add("Pad", {x, pads, value}), false});

@@ -176,7 +176,8 @@ OnnxConstant gather(const OnnxNode& node, const Inputs& inputs) {
   shape.insert(shape.end(), x.shape.begin() + int64_t(axis) + 1, x.shape.end());
   auto result = make(node, shape, x.is_integer);
   const int64_t inner = strides_of(x.shape)[axis], extent = x.shape[axis];
-  const int64_t outer = count_of({x.shape.begin(), x.shape.begin() + int64_t(axis)}, max_folded_values);
+  const int64_t outer =
+      count_of({x.shape.begin(), x.shape.begin() + int64_t(axis)}, max_folded_values);
   size_t k = 0;
   for (int64_t o = 0; o < outer; ++o) {
     for (size_t i = 0; i < indices.count(); ++i) {
@@ -284,7 +285,8 @@ OnnxConstant counted(const OnnxNode& node, const Inputs& inputs) {
   const double start = input(node, inputs, 0).at(0), limit = input(node, inputs, 1).at(0);
   const double delta = input(node, inputs, 2).at(0);
   const double count = delta == 0 ? -1 : std::ceil((limit - start) / delta);
-  if (!(count >= 0 && count <= double(max_folded_values))) throw error("{} has no end", node.title());
+  if (!(count >= 0 && count <= double(max_folded_values)))
+    throw error("{} has no end", node.title());
   auto result = make(node, {static_cast<int64_t>(count)}, inputs[0]->is_integer);
   for (size_t i = 0; i < result->count(); ++i) set(*result, i, start + double(i) * delta);
   return result;

@@ -1,7 +1,7 @@
-// Layer types and fields of other Caffes (branches of vendors, SSD, SegNet, Ristretto, and layers that are
-// passed around), which no file of Caffe's own has: what is written here in their place. A form
-// with the same meaning is translated, a field that changes no result is left out and named, and
-// everything else is refused with a hint.
+// Layer types and fields of other Caffes (branches of vendors, SSD, SegNet, Ristretto, and layers
+// that are passed around), which no file of Caffe's own has: what is written here in their place. A
+// form with the same meaning is translated, a field that changes no result is left out and named,
+// and everything else is refused with a hint.
 #pragma once
 
 #include <map>

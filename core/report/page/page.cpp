@@ -35,7 +35,8 @@ std::string html_page(const std::string& title, const nlohmann::json& data,
 }
 
 nlohmann::json page_data(const std::string& page) {
-  constexpr std::string_view begin = "<script id=data type=\"application/json\">", end = "</script>";
+  constexpr std::string_view begin = "<script id=data type=\"application/json\">",
+                             end = "</script>";
   const size_t at = page.find(begin), from = at + begin.size();
   if (at == std::string::npos) return {};
   const nlohmann::json data =
