@@ -18,10 +18,11 @@ using tandem::layers::RandomBlocks;
 
 // Whether each element of the random blocks from `first` on is kept, one byte each.
 TANDEM_CPU_VECTOR void draw(const RandomBlocks& random, uint64_t row, uint32_t first, float ratio,
-                            uint8_t* keep) {
+                            bool is_per_image, uint8_t* keep) {
   constexpr int elements = 4 * RandomBlocks::width;
   uint32_t bits[elements];
-  random.draw(row, first, bits);
+  random.draw(row, is_per_image ? 0 : first, bits);
+  if (is_per_image) std::fill_n(bits + 1, elements - 1, bits[0]);
   // Equals tandem_uniform(): its 24 bits also fit a signed integer, whose conversion can be
   // vectorized.
   for (int i = 0; i < elements; ++i) {
@@ -37,6 +38,7 @@ class DropoutCpu : public Needs {
         elements_(count(binding.input(0).shape)),
         dtype_(binding.input(0).dtype),
         ratio_(static_cast<float>(binding.attributes.number("dropout_ratio"))),
+        is_per_image_(binding.attributes.boolean("per_image")),
         training_(binding.training()),
         layer_(binding.raw.layer_index),
         first_row_(static_cast<uint64_t>(binding.raw.batch_begin)),
@@ -73,7 +75,7 @@ class DropoutCpu : public Needs {
         const int64_t drawn = std::min({int64_t{RandomBlocks::width}, blocks - from, end - i});
         uint8_t keep[4 * RandomBlocks::width];
         draw(random, first_row_ + static_cast<uint64_t>(pass.step().first_row + row),
-             static_cast<uint32_t>(first + from), ratio_, keep);
+             static_cast<uint32_t>(first + from), ratio_, is_per_image_, keep);
         const int64_t element = (first + from) * 4 - first_element_;
         const int64_t from_element = std::max<int64_t>(0, element);
         const int64_t to_element = std::min(placement_.row_size(), element + drawn * 4);
@@ -133,7 +135,7 @@ class DropoutCpu : public Needs {
   int64_t elements_;
   int32_t dtype_;
   float ratio_;
-  bool training_;
+  bool is_per_image_, training_;
   uint32_t layer_;
   uint64_t first_row_;
   int64_t first_element_;  // of the slice in the whole row

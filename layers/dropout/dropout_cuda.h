@@ -50,7 +50,7 @@ struct DropoutOfBlocks {
       const tandem_random4 random = formula.random_of(*step, row, block + static_cast<uint32_t>(b));
       TANDEM_UNROLL
       for (int lane = 0; lane < 4; ++lane) {
-        const bool is_kept = formula.is_kept(random.value[lane]);
+        const bool is_kept = formula.is_kept(random, lane);
         values.value[4 * b + lane] = is_kept ? scale * own[4 * b + lane] : 0.0F;
         kept.element[4 * b + lane] = is_kept ? 1 : 0;
       }

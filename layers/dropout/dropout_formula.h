@@ -13,6 +13,7 @@ class DropoutFormula {
   explicit DropoutFormula(const sdk::Binding& binding)
       : placement_(binding.input(0)),
         ratio_(static_cast<float>(binding.attributes.number("dropout_ratio"))),
+        is_per_image_(binding.attributes.boolean("per_image")),
         layer_(binding.raw.layer_index),
         first_row_(static_cast<uint64_t>(binding.raw.batch_begin)),
         first_element_(binding.raw.slice_begin * placement_.shape.h * placement_.shape.w) {}
@@ -36,7 +37,7 @@ class DropoutFormula {
     const int64_t first = int64_t{block} * 4 - first_element_;
     const int64_t last = row_size - first < 4 ? row_size - first : 4;
     for (int64_t lane = first < 0 ? -first : 0; lane < last; ++lane) {
-      body(row * row_size + offset(first + lane), is_kept(random.value[lane]));
+      body(row * row_size + offset(first + lane), is_kept(random, lane));
     }
   }
 
@@ -48,10 +49,11 @@ class DropoutFormula {
   [[nodiscard]] TANDEM_HOST_DEVICE tandem_random4 random_of(const tandem_step& step, int64_t row,
                                                             uint32_t block) const {
     return tandem_random_block(step.seed, step.step, layer_,
-                               first_row_ + static_cast<uint64_t>(step.first_row + row), block);
+                               first_row_ + static_cast<uint64_t>(step.first_row + row),
+                               is_per_image_ ? 0 : block);
   }
-  [[nodiscard]] TANDEM_HOST_DEVICE bool is_kept(uint32_t random) const {
-    return tandem_uniform(random) >= ratio_;
+  [[nodiscard]] TANDEM_HOST_DEVICE bool is_kept(const tandem_random4& random, int64_t lane) const {
+    return tandem_uniform(random.value[is_per_image_ ? 0 : lane]) >= ratio_;
   }
 
  private:
@@ -64,6 +66,7 @@ class DropoutFormula {
 
   cpu::Placement placement_;
   float ratio_;
+  bool is_per_image_;
   uint32_t layer_;
   uint64_t first_row_;
   int64_t first_element_;  // of the slice in the whole row

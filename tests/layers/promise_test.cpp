@@ -47,6 +47,28 @@ TEST(Dropout, DropsTheSameElementsForEverySplitOfTheBatch) {
   EXPECT_EQ(parts, whole);
 }
 
+TEST(Dropout, PerImageDropsAWholeRowOrNothingOfIt) {
+  LayerSetup setup = dropout({40, 16, 5, 7});
+  setup.parameters.emplace_back("per_image", "true");
+  const std::vector<float> values = forward(setup);
+  size_t kept = 0;
+  for (uint32_t row = 0; row < 40; ++row) {
+    const tandem_random4 block =
+        tandem_random_block(setup.step.seed, setup.step.step, setup.layer_index, row, 0);
+    const float expected = tandem_uniform(block.value[0]) >= 0.3F ? 1 / (1 - 0.3F) : 0;
+    kept += expected != 0 ? 1 : 0;
+    for (size_t i = 0; i < 16 * 5 * 7; ++i) ASSERT_EQ(values[row * 16 * 5 * 7 + i], expected);
+  }
+  EXPECT_GT(kept, 0U);
+  EXPECT_LT(kept, 40U);
+  for (const LayerSetup& other : in_every_layout(setup)) EXPECT_EQ(forward(other), values);
+  LayerSetup part = setup;
+  part.inputs = {ones({3, 16, 5, 7})};
+  part.batch_begin = 37;
+  const std::vector<float> last = forward(part);
+  EXPECT_TRUE(std::equal(last.begin(), last.end(), values.end() - 3 * 16 * 5 * 7));
+}
+
 TEST(Dropout, DropsOtherElementsInAnotherStepLayerOrSeed) {
   const LayerSetup first = dropout({2, 64, 1, 1});
   LayerSetup step = first, layer = first, seed = first;

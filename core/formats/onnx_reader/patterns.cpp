@@ -14,7 +14,8 @@ namespace {
 struct Form {
   const char* name;
   // Operators begin with a capital, variables are one small letter and the same value wherever they
-  // stand, numbers are constants. Add and Mul have their operands in any order.
+  // stand, numbers are constants. Add and Mul have their operands in any order. x and y are
+  // computed, other variables constant; y and z are no inputs of what the form becomes.
   const char* expression;
 };
 
@@ -41,6 +42,8 @@ constexpr Form known_forms[] = {
      "Mul(Mul(x, 0.5), Add(Tanh(Mul(Add(x, Mul(Mul(x, Mul(x, x)), 0.044715)), 0.7978846)), 1))"},
     {"GELUTanh",
      "Mul(Mul(x, Add(Tanh(Mul(Mul(Add(Mul(Mul(x, x), 0.044715), 1), x), 0.7978846)), 1)), 0.5)"},
+    {"StochasticDepth", "Mul(x, Div(Cast(Less(RandomUniformLike(y), k)), s))"},
+    {"StochasticDepth", "Mul(x, Div(Cast(Less(RandomUniformLike(z), k)), s))"},
     {"LayerNorm",
      "Add(Mul(Div(Sub(x, ReduceMean(x, a)), "
      "Sqrt(Add(ReduceMean(Pow(Sub(x, ReduceMean(x, a)), 2), a), e))), w), b)"},
@@ -146,8 +149,7 @@ class Matcher {
       return is_constant && constant->second->count() == 1 &&
              std::abs(constant->second->at(0) - form.number) <= 1e-4 * std::abs(form.number);
     }
-    // x is computed; the others are constants.
-    if (is_constant == (form.variable == 'x')) return false;
+    if (is_constant == (form.variable == 'x' || form.variable == 'y')) return false;
     for (const auto& [variable, known] : variables) {
       if (variable == form.variable) return known == value || same_constant(known, value);
     }
@@ -183,7 +185,9 @@ void recognize_patterns(OnnxFile& file) {
       std::sort(variables.begin(), variables.end(), [](const auto& a, const auto& b) {
         return std::pair(a.first != 'x', a.first) < std::pair(b.first != 'x', b.first);
       });
-      for (const auto& [variable, value] : variables) node.inputs.push_back(value);
+      for (const auto& [variable, value] : variables) {
+        if (variable != 'y' && variable != 'z') node.inputs.push_back(value);
+      }
       break;
     }
   }
