@@ -18,7 +18,9 @@ void power(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, double scale, d
   if (exponent != 1) fields.emplace_back("power", text_of(exponent));
   if (scale != 1) fields.emplace_back("scale", text_of(scale));
   if (shift != 0) fields.emplace_back("shift", text_of(shift));
+  const bool prepares = m.is_prepared(x.top);
   apply(m, node, x, "Power", "power_param", fields);
+  if (prepares) m.set_prepared(x.top);
 }
 
 void with_power(OnnxMapper& m, const OnnxNode& node, double scale, double shift, double exponent) {
@@ -50,6 +52,17 @@ void dropout(OnnxMapper& m, const OnnxNode& node) {
   const double ratio = number_of(m, node, 1, 0.5);
   if (ratio == 0) return same(m, node);
   simple(m, node, "Dropout", "dropout_param", {{"dropout_ratio", text_of(ratio)}});
+}
+
+// The recognized form of PyTorch's training: x, the share that is kept, and what divides by it.
+void stochastic_depth(OnnxMapper& m, const OnnxNode& node) {
+  const double kept = number_of(m, node, 1, 1), divisor = number_of(m, node, 2, kept);
+  if (!(kept > 0 && kept <= 1) || std::abs(kept - divisor) > 1e-6) {
+    throw error("it keeps {} of the images and divides by {}", kept, divisor);
+  }
+  if (kept == 1) return same(m, node);
+  simple(m, node, "Dropout", "dropout_param",
+         {{"dropout_ratio", text_of(1 - kept)}, {"per_image", "true"}});
 }
 
 void hard_sigmoid(OnnxMapper& m, const OnnxNode& node) {
@@ -133,8 +146,9 @@ void with_values(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, const Onn
                 fmt::join(values.shape, "x"), fmt::join(x.extents(), "x"));
   }
   if (extents.size() != x.axes.size()) throw error("a constant has more axes than its operand");
-  const bool is_own = !values.parameter.empty() || values.is_derived;
-  if (values.is_derived) {
+  const bool prepares = m.is_prepared(x.top);
+  const bool is_own = !prepares && (!values.parameter.empty() || values.is_derived);
+  if (values.is_derived && !prepares) {
     m.note(
         "the file computes some values from parameters alone, as tables of positions are: they "
         "are trained in place of those parameters");
@@ -153,6 +167,7 @@ void with_values(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, const Onn
   m.weight(layer, is_product ? "weight" : "bias", shape, moved(values, dims, factors), is_own, 0);
   at.value.top = layer.find("top")->text;
   x = std::move(at.value);
+  if (prepares) m.set_prepared(x.top);
 }
 
 // The values of a constant with a function applied.
@@ -443,6 +458,7 @@ const std::vector<NamedOnnxOperator>& elementwise() {
       {"tandem", "HardSigmoid", [](M& m, const N& n) { simple(m, n, "HardSigmoid"); }},
       {"tandem", "HardSwish", [](M& m, const N& n) { simple(m, n, "HardSwish"); }},
       {"tandem", "SiLU", [](M& m, const N& n) { simple(m, n, "SiLU"); }},
+      {"tandem", "StochasticDepth", stochastic_depth},
       {"tandem", "Swish",
        [](M& m, const N& n) {
          simple(m, n, "Swish", "swish_param", {{"beta", text_of(number_of(m, n, 1, 1))}});

@@ -343,6 +343,7 @@ void OnnxMapper::silence_unread() {
 OnnxNetValue OnnxMapper::map(OnnxNetValue input, const std::string& output) {
   names_ = {"data", "label", "accuracy", "accuracy_top5", "loss", "unused"};
   if (input.top != "data") names_.insert({"input", "std"});
+  set_prepared(input.top);
   values_[file_.inputs.front().name] = std::move(input);
   mark_needed(output);
   for (const OnnxNode& node : file_.nodes) {

@@ -80,6 +80,13 @@ class OnnxMapper {
   std::vector<std::string> cut(const std::string& top, int64_t axis,
                                const std::vector<int64_t>& points, const std::string& name);
   void count_convolution(bool is_batch_norm);
+  // Whether the file is an export of this program.
+  [[nodiscard]] bool is_of_tandem() const { return file_.producer == "tandem"; }
+  // Whether the tensor is the graph's input, or is made of it by constants alone: these prepare
+  // images, as dividing by deviations does, and are not trained.
+  [[nodiscard]] bool is_prepared(const std::string& top) const { return prepared_.contains(top); }
+  [[nodiscard]] bool prepares() const { return prepared_.size() > 1; }
+  void set_prepared(const std::string& top) { prepared_.insert(top); }
 
  private:
   void map_node(const OnnxNode& node);
@@ -91,7 +98,7 @@ class OnnxMapper {
   OnnxMapped result_;
   std::map<std::string, OnnxNetValue> values_;
   std::map<std::string, OnnxConstant> computed_;
-  std::set<std::string> needed_, names_, unknown_, read_tops_, made_tops_;
+  std::set<std::string> prepared_, needed_, names_, unknown_, read_tops_, made_tops_;
   std::map<std::string, OnnxNetValue> arranged_;
   std::map<std::string, std::vector<std::string>> cuts_;
   struct Refusal {

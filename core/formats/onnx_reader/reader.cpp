@@ -162,6 +162,11 @@ OnnxImport import_onnx(const fs::path& path, const std::array<double, 3>& std) {
     deviations.shape = {3};
     for (const double value : std) deviations.values.push_back(static_cast<float>(1 / value));
   }
+  if (!is_own_export(file) && mapper.prepares()) {
+    result.notes.emplace_back(
+        "the file prepares its images itself, by constants that are not trained: if it expects "
+        "pixels from 0 to 255, give --data-option scale=1 and --data-option mean=0");
+  }
   if (is_own_export(file)) result.preparation = file.metadata["preprocessing"];
   result.notes.insert(result.notes.end(), mapped.notes.begin(), mapped.notes.end());
   return result;

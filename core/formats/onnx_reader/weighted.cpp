@@ -320,14 +320,28 @@ void batch_norm(OnnxMapper& m, const OnnxNode& node) {
   }
   x = m.exposed(x, x.axes[1], true).value;
   Message& layer = m.add(m.layer_name(node, 1), "BatchNorm", {x.top});
-  m.weight(layer, "mean", {channels}, values[0], false, 0);
-  m.weight(layer, "variance", {channels}, values[1], false, 0);
-  Message& rule = layer.add_block("param");  // the weight of the running sums
-  rule.add("lr_mult", "0");
+  const double fraction = node.number("momentum", 0.9F);
+  // Sums over steps, whose weight is about that of the long run, 1 / (1 - fraction). Where it is a
+  // power of two, what an export of this program divides by it is what was read, bit for bit.
+  const auto sum =
+      m.is_of_tandem()
+          ? static_cast<float>(std::exp2(std::round(-std::log2(1 - std::min(0.9999, fraction)))))
+          : 0;
+  for (const size_t k : {size_t{0}, size_t{1}}) {
+    if (sum > 0) {
+      for (float& value : values[k]) value *= sum;
+    }
+    m.weight(layer, k == 0 ? "mean" : "variance", {channels}, values[k], false, 0);
+  }
+  if (sum > 0) {
+    m.weight(layer, "scale_factor", {1}, {sum}, false, 0);
+  } else {
+    layer.add_block("param").add("lr_mult", "0");
+  }
   m.weight(layer, "weight", {channels}, values[2], true, 0);
   m.weight(layer, "bias", {channels}, values[3], true, 0);
   add_fields(layer, "batch_norm_param",
-             {{"moving_average_fraction", onnx_operators::text_of(node.number("momentum", 0.9F))},
+             {{"moving_average_fraction", onnx_operators::text_of(fraction)},
               {"eps", onnx_operators::text_of(node.number("epsilon", 1e-5F))},
               {"scale_bias", "true"}});
   m.count_convolution(true);
