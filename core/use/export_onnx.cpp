@@ -16,6 +16,7 @@
 #include "core/run/setup/setup_data.h"
 #include "core/session/net_runner.h"
 #include "core/use/loaded_run.h"
+#include "core/use/verify_onnx.h"
 
 namespace tandem {
 namespace {
@@ -92,9 +93,9 @@ std::vector<float> made_up_rows(int64_t row_elements, const PictureSteps& steps)
   return rows;
 }
 
-// Error if the net gives scores that are not finite, for pictures of the run's validation data, or
-// for made-up ones where these cannot be read.
-void require_finite_scores(LoadedRun& run, const PictureSteps& steps) {
+// Pictures of the run's validation data, or made-up ones where these cannot be read, and their
+// scores. Error for scores that are not finite.
+ScoredRows scored_rows(LoadedRun& run, const PictureSteps& steps) {
   run.open(checked_rows, dtype_name(TANDEM_FLOAT32), PixelForm::floats, {});
   NetRunner runner(*run.session);
   std::vector<float> values;
@@ -113,6 +114,16 @@ void require_finite_scores(LoadedRun& run, const PictureSteps& steps) {
         "diverged?)",
         weights_file(run.folder.path(), run.name).string());
   }
+  const Shape& data = run.record.data;
+  return {{rows, data.c, data.h, data.w}, std::move(values), std::move(scores)};
+}
+
+// Why the model's output cannot be compared with the scores of the net here; "": it can.
+std::string not_comparable(const OnnxOptions& wanted, bool reads_pictures) {
+  if (wanted.picture) return "it prepares pictures itself";
+  if (!reads_pictures) return "its net reads more than pictures";
+  if (wanted.sigmoid) return "it gives probabilities of labels";
+  return wanted.means.empty() ? "" : "it gives numbers in their own units";
 }
 
 // Class names need not be UTF-8.
@@ -217,10 +228,27 @@ ExportResult export_onnx(const ExportOptions& options) {
   // here cannot be run on pictures alone.
   const bool reads_pictures = std::all_of(net.more_inputs.begin(), net.more_inputs.end(),
                                           [&](int input) { return is_targets(net, input); });
-  if (reads_pictures) require_finite_scores(run, steps);
+  ScoredRows rows;
+  if (reads_pictures) rows = scored_rows(run, steps);
   model.bytes += OnnxGraph::metadata_bytes(metadata);
   write_text_file(options.file, model.bytes);
   ExportResult result{run.name, {}};
+  const std::string reason = not_comparable(wanted, reads_pictures);
+  if (!reason.empty() && !options.verify.empty()) {
+    fs::remove(options.file);
+    throw error("--verify {}: the model cannot be compared: {}", options.verify, reason);
+  }
+  try {
+    result.lines.push_back(reason.empty() ? compare_as_net(registry, options.file, rows)
+                                          : "not verified by reading it again: " + reason);
+    if (!options.verify.empty()) {
+      result.lines.push_back(compare_with(options.verify, options.file, rows));
+    }
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(options.file, ignored);
+    throw;
+  }
   if (wanted.fold_batch_norm) result.lines.push_back(folding_text(model.folded.size()));
   return result;
 }

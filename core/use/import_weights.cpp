@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <span>
@@ -21,6 +23,7 @@
 #include "core/run/setup/setup_data.h"
 #include "core/run/weights/published.h"
 #include "core/schedule/strategies/strategies.h"
+#include "core/use/verify_onnx.h"
 #include "include/tandem/predict.h"
 #include "plugins/composed.h"
 
@@ -197,6 +200,41 @@ void remove_contents(const RunFolder& folder) {
 
 }  // namespace
 
+namespace {
+
+// Runs the net on made-up images: Error for scores that are not finite, and, where that is asked
+// for, for others than those of another program. Returns a line on the latter, or "".
+std::string verify_import(const ImportOptions& options, const PublishedWeights& published,
+                          const NetDefinition& definition, const Net& net,
+                          const std::vector<float>& weights) {
+  constexpr int64_t images = 2;
+  Registry registry = Registry::with_defaults();
+  const Shape data = definition.input_shape();
+  ScoredRows rows{{images, data.c, data.h, data.w}, {}, {}};
+  rows.rows = seeded_rows(rows.input);
+  rows.scores = scores_of(registry, definition, weights, rows.input, rows.rows);
+  const auto is_finite = [](float score) { return std::isfinite(score); };
+  if (!std::all_of(rows.scores.begin(), rows.scores.end(), is_finite)) {
+    throw error("'{}': the net gives scores that are not finite", published.file.string());
+  }
+  if (options.verify.empty()) return "";
+  // The net divides by deviations, which the file has not.
+  const int index =
+      published.onnx->arrays.arrays.contains("std.weight") && published.onnx->preparation.empty()
+          ? net.find_layer("std")
+          : -1;
+  if (index >= 0) {
+    const float* factors = weights.data() + net.weight(net.layer(index).weights.front()).offset;
+    const int64_t plane = data.h * data.w;
+    for (size_t i = 0; i < rows.rows.size(); ++i) {
+      rows.rows[i] *= factors[int64_t(i) / plane % data.c];
+    }
+  }
+  return "\n" + compare_with(options.verify, published.file, rows);
+}
+
+}  // namespace
+
 ImportResult import_weights(const ImportOptions& options) {
   const std::optional<PublishedWeights> published =
       find_published(options.weights, options.net, options.download);
@@ -228,6 +266,12 @@ ImportResult import_weights(const ImportOptions& options) {
   const Pretrained report = published ? read_published(*published, net, &checkpoint.weights)
                                       : read_pretrained(options.weights, net, &checkpoint.weights);
   require_all_weights(report, options, net);
+  std::string verified;
+  if (published && published->onnx != nullptr) {
+    verified = verify_import(options, *published, definition, net, checkpoint.weights);
+  } else if (!options.verify.empty()) {
+    throw error("--verify {}: '{}' is no ONNX file", options.verify, options.weights.string());
+  }
   const fs::path out = options.out.empty() ? RunFolder::free_name(net.name) : options.out;
   const RunFolder folder = RunFolder::create(out);
   try {
@@ -241,7 +285,8 @@ ImportResult import_weights(const ImportOptions& options) {
   const std::string preparation =
       preparation_text(record, mean_note, published, beside.has_value(), definition);
   return {folder.path(), preparation + outputs + "\n" +
-                             to_text(report, published ? published->file : options.weights)};
+                             to_text(report, published ? published->file : options.weights) +
+                             verified};
 }
 
 }  // namespace tandem

@@ -86,6 +86,7 @@ struct ExportOptions {
   // The size of the pictures that the model takes, R,G,B or gray, 0 to 255. It resizes, crops and
   // normalizes them as predict() does. 0: it takes what the net takes.
   int64_t picture_height = 0, picture_width = 0;
+  std::string verify;  // "onnxruntime": also compares scores with those of Python's ONNX Runtime
 };
 struct ExportResult {
   std::string weights;             // which: "best" or "last"
@@ -93,7 +94,8 @@ struct ExportResult {
 };
 // Writes a run's weights in the format of the file's ending, .caffemodel or .safetensors, or its
 // net with them, .onnx. Throws Error for a file that exists, for a layer that has no form in ONNX,
-// and for a net whose scores are not finite; it then leaves no file.
+// for a net whose scores are not finite, and for a model that, read again, gives other scores; it
+// then leaves no file.
 ExportResult export_run(const ExportOptions& options);
 
 struct FetchOptions {
@@ -110,6 +112,7 @@ struct ImportOptions {
   std::string net;  // of a file alone: an architecture, a model's name or a prototxt file
   std::filesystem::path classes;  // a file with a class name on each line; "": class 0, ...
   std::filesystem::path out;      // the run folder; "": runs/<net>-<number>
+  std::string verify;             // of an ONNX file: as of ExportOptions
 };
 struct ImportResult {
   std::filesystem::path run;

@@ -62,6 +62,9 @@ void add_export(CommandLine& line) {
       {"--softmax", &o.softmax, "The model gives probabilities, not scores"},
       {"--fold-batch-norm", &o.fold_batch_norm,
        "Fold BatchNorm into the weights of the layers before it"},
+      {"--verify onnxruntime", &o.verify,
+       "Compare scores with ONNX Runtime's, which python3 must have (TANDEM_PYTHON: another "
+       "Python)"},
   });
 }
 

@@ -26,6 +26,9 @@ void add_import(CommandLine& line) {
       {"--classes FILE", &o.classes,
        "A file with a class name on each line (default: 'class 0', ...)"},
       {"--download", &o.download, "Fetch weights that are named by their repository and not there"},
+      {"--verify onnxruntime", &o.verify,
+       "Of an ONNX file: compare scores with ONNX Runtime's, which python3 must have "
+       "(TANDEM_PYTHON: another Python)"},
       {"--out FOLDER", &o.out, "Run folder (default: runs/<net>-<number>)"},
   });
 }
