@@ -40,6 +40,10 @@ const char* const filler_fields =
 const Block blocks[] = {
     {"Accuracy", "accuracy_param", "top_k: 1; axis: 1; ignore_label: 1"},
     {"ArgMax", "argmax_param", "out_max_val: true; top_k: 1; axis: 1"},
+    {"BN", "bn_param",
+     "scale_filler { value: 1 }; shift_filler { value: 1 }; bn_mode: LEARN; bn_mode: INFERENCE; "
+     "slope_filler { value: 1 }; bias_filler { value: 1 }; momentum: 0.9; eps: 1; frozen: true; "
+     "frozen: false; engine: CAFFE"},
     {"BatchNorm", "batch_norm_param",
      "use_global_stats: true; moving_average_fraction: 1; eps: 1; scale_filler { value: 1 }; "
      "bias_filler { value: 1 }; scale_bias: true; engine: CUDNN"},
@@ -229,6 +233,37 @@ TEST(Forks, FormsWithTheSameMeaningAreTranslated) {
   EXPECT_EQ(written("type: 'Pooling' pooling_param { pool: MAX ceil_mode: true }"),
             written("type: 'Pooling' pooling_param { pool: MAX round_mode: CEIL }"));
   EXPECT_THAT(said_of("type: 'ReLU6'"), HasSubstr("ReLU6 is read as Clip from 0 to 6"));
+}
+
+TEST(Forks, BnIsTheBatchNormAndScaleThatItStandsFor) {
+  const auto written = [](const std::string& layer) {
+    return write_net(
+        test::parse_definition("name: 'n' layer { name: 'x' bottom: 'a' top: 'y' " + layer + " }"));
+  };
+  const std::string kept = "param { lr_mult: 0 decay_mult: 0 } ";
+  const std::string rules = "param { lr_mult: 3 } param { lr_mult: 5 } ";
+  EXPECT_EQ(written("type: 'BN' " + rules +
+                    "bn_param { scale_filler { value: 2 } shift_filler { value: 4 } }"),
+            written("type: 'BatchNormScale' " + kept + kept + kept + rules +
+                    "batch_norm_param { scale_filler { value: 2 } bias_filler { value: 4 } eps: "
+                    "1e-9 }"));
+  EXPECT_EQ(written("type: 'BN' " + rules +
+                    "bn_param { bn_mode: INFERENCE shift_filler { value: "
+                    "4 } }"),
+            written("type: 'Scale' " + rules +
+                    "scale_param { bias_filler { value: 4 } bias_term: true }"));
+  const std::string four = rules + kept + kept;
+  EXPECT_EQ(written("type: 'BN' " + four + "bn_param { slope_filler { value: 2 } frozen: false }"),
+            written("type: 'BatchNormScale' " + kept + kept + kept + rules +
+                    "batch_norm_param { scale_filler { value: 2 } moving_average_fraction: 0.9 }"));
+  EXPECT_EQ(written("type: 'BN' " + four + "bn_param { frozen: true eps: 0.1 momentum: 0.5 }"),
+            written("type: 'BatchNormScale' " + kept + kept + kept + kept + kept +
+                    "batch_norm_param { use_global_stats: true eps: 0.1 moving_average_fraction: "
+                    "0.5 }"));
+  EXPECT_THAT(said_of("type: 'BN'"), HasSubstr("BN is read as BatchNormScale"));
+  EXPECT_THAT(said_of("type: 'BN' bn_param { bn_mode: INFERENCE }"), HasSubstr("read as Scale"));
+  EXPECT_THAT(said_of("type: 'BN' bn_param { bn_mode: OTHER }"),
+              HasSubstr("must be one of LEARN, INFERENCE"));
 }
 
 TEST(Forks, EveryFieldOfASolverIsReadOrNamed) {

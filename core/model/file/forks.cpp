@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/model/file/fields.h"
@@ -22,9 +23,6 @@ constexpr std::array type_hints{
     TypeHint{"Axpy", "write a Scale with two bottoms and axis: 0, and an Eltwise sum"},
     TypeHint{"BatchReindex",
              "the batch is divided over devices, so that rows cannot change places"},
-    TypeHint{"BN",
-             "write BatchNorm with batch_norm_param { scale_bias: true } (slope and bias are its "
-             "scale_filler and bias_filler)"},
     TypeHint{"CuDNNBatchNorm", "write BatchNorm; the device decides how it is computed"},
     TypeHint{"CenterLoss", "there is no such loss; ContrastiveLoss is the nearest"},
     TypeHint{"DeconvolutionRistretto", quantized},
@@ -218,27 +216,29 @@ const Field* find_in(const Message& layer, const char* block, const char* name) 
 }
 
 // A convolution with a group for each channel, which some files do not write.
-bool translate_depthwise(Message& layer) {
+std::string translate_depthwise(Message& layer) {
+  const std::string note =
+      layer.find("type")->text + " is read as Convolution with a group for each output";
   rename_type(layer, "Convolution");
   const Field* outputs = find_in(layer, "convolution_param", "num_output");
-  if (outputs == nullptr || find_in(layer, "convolution_param", "group") != nullptr) return true;
+  if (outputs == nullptr || find_in(layer, "convolution_param", "group") != nullptr) return note;
   const std::string count = outputs->text;
   set_in_block(layer, "convolution_param", "group", count);
-  return true;
+  return note;
 }
 
-bool translate_relu6(Message& layer) {
+std::string translate_relu6(Message& layer) {
   rename_type(layer, "Clip");
   std::erase_if(layer.fields, [](const Field& field) { return field.name == "relu_param"; });
   set_in_block(layer, "clip_param", "min", "0");
   set_in_block(layer, "clip_param", "max", "6");
-  return true;
+  return "ReLU6 is read as Clip from 0 to 6";
 }
 
 // `ceil_mode` of several forks is round_mode.
-bool translate_ceil_mode(Message& layer) {
+std::string translate_ceil_mode(Message& layer) {
   const Field* written = find_in(layer, "pooling_param", "ceil_mode");
-  if (written == nullptr) return false;
+  if (written == nullptr) return "";
   const bool is_up = boolean_of(*written, "Pooling");
   for (Field& field : layer.fields) {
     if (field.name != "pooling_param" || !field.message) continue;
@@ -246,21 +246,100 @@ bool translate_ceil_mode(Message& layer) {
                   [](const Field& one) { return one.name == "ceil_mode"; });
   }
   set_in_block(layer, "pooling_param", "round_mode", is_up ? "CEIL" : "FLOOR");
-  return true;
+  return "pooling_param.ceil_mode is read as round_mode";
+}
+
+// Takes the fields of that name out of the layer.
+std::vector<Field> take(Message& layer, const char* name) {
+  std::vector<Field> taken;
+  for (Field& field : layer.fields) {
+    if (field.name == name) taken.push_back(std::exchange(field, {}));
+  }
+  std::erase_if(layer.fields, [](const Field& field) { return field.name.empty(); });
+  return taken;
+}
+
+// Where a field of bn_param is written here: in BatchNormScale, in Scale ("": nowhere).
+struct FieldOfBn {
+  const char *name, *in_norm, *in_scale;
+};
+constexpr std::array fields_of_bn{
+    FieldOfBn{"scale_filler", "scale_filler", "filler"},
+    FieldOfBn{"slope_filler", "scale_filler", "filler"},
+    FieldOfBn{"shift_filler", "bias_filler", "bias_filler"},
+    FieldOfBn{"bias_filler", "bias_filler", "bias_filler"},
+    FieldOfBn{"momentum", "moving_average_fraction", ""},
+    FieldOfBn{"eps", "eps", ""},
+    FieldOfBn{"frozen", "use_global_stats", ""},
+    FieldOfBn{"engine", "engine", ""},
+    FieldOfBn{"bn_mode", "", ""},
+};
+
+// A BatchNorm and its Scale. That of SegNet has the factors and biases only, into which its
+// bn_mode INFERENCE puts the statistics, too; the one of nets for video has running statistics.
+std::string translate_bn(Message& layer) {
+  const Field* name = layer.find("name");
+  const std::string owner = fmt::format("layer '{}' (BN)", name == nullptr ? "" : name->text);
+  std::vector<Field> given;
+  for (Field& block : take(layer, "bn_param")) {
+    const Message& message = block_of(block, owner);
+    for (const Field& field : message.fields) given.push_back(field);
+  }
+  const auto find = [&](std::string_view wanted) -> const Field* {
+    const auto at = std::find_if(given.rbegin(), given.rend(),
+                                 [&](const Field& field) { return field.name == wanted; });
+    return at == given.rend() ? nullptr : &*at;
+  };
+  const bool is_segnets = find("scale_filler") || find("shift_filler") || find("bn_mode");
+  const Field* mode = find("bn_mode");
+  const bool is_scale = mode && word_of(*mode, owner, {"LEARN", "INFERENCE"}) == "INFERENCE";
+  const bool is_frozen = find("frozen") && boolean_of(*find("frozen"), owner);
+  std::vector<Field> rules = take(layer, "param");
+  Message& to = layer.add_block(is_scale ? "scale_param" : "batch_norm_param");
+  for (Field& field : given) {
+    const auto known = std::find_if(fields_of_bn.begin(), fields_of_bn.end(),
+                                    [&](const FieldOfBn& one) { return field.name == one.name; });
+    if (known == fields_of_bn.end()) {
+      std::vector<std::string> names;
+      for (const FieldOfBn& one : fields_of_bn) names.emplace_back(one.name);
+      throw unknown_field(field, names, "field of bn_param", owner);
+    }
+    // use_global_stats: false would be of testing, too.
+    if (field.name == "frozen" && !is_frozen) continue;
+    field.name = is_scale ? known->in_scale : known->in_norm;
+    if (!field.name.empty()) to.fields.push_back(std::move(field));
+  }
+  if (is_scale) {
+    to.add("bias_term", "true");
+  } else if (is_segnets) {
+    to.add("eps", "1e-9");
+  } else if (to.find("moving_average_fraction") == nullptr) {
+    to.add("moving_average_fraction", "0.9");
+  }
+  // The rules of the factors and the biases. Those of running statistics are first here.
+  constexpr size_t trained = 2, kept = 3;
+  rules.resize(is_frozen ? 0 : std::min(rules.size(), trained));
+  for (size_t i = 0; i < (is_frozen ? kept + trained : kept) && !is_scale; ++i) {
+    Message& rule = layer.add_block("param");
+    rule.add("lr_mult", "0");
+    rule.add("decay_mult", "0");
+  }
+  for (Field& rule : rules) layer.fields.push_back(std::move(rule));
+  rename_type(layer, is_scale ? "Scale" : "BatchNormScale");
+  return is_scale ? "BN with bn_mode: INFERENCE is read as Scale"
+                  : "BN is read as BatchNormScale, a BatchNorm with the Scale after it";
 }
 
 struct Translation {
   const char* type;
-  bool (*translate)(Message& layer);  // whether it changed anything
-  const char* note;
+  std::string (*translate)(Message& layer);  // what it says; "": it changed nothing
 };
 constexpr std::array translations{
-    Translation{"DepthwiseConvolution", translate_depthwise,
-                "DepthwiseConvolution is read as Convolution with a group for each output"},
-    Translation{"ConvolutionDepthwise", translate_depthwise,
-                "ConvolutionDepthwise is read as Convolution with a group for each output"},
-    Translation{"ReLU6", translate_relu6, "ReLU6 is read as Clip from 0 to 6"},
-    Translation{"Pooling", translate_ceil_mode, "pooling_param.ceil_mode is read as round_mode"},
+    Translation{"DepthwiseConvolution", translate_depthwise},
+    Translation{"ConvolutionDepthwise", translate_depthwise},
+    Translation{"ReLU6", translate_relu6},
+    Translation{"Pooling", translate_ceil_mode},
+    Translation{"BN", translate_bn},
 };
 
 }  // namespace
@@ -306,7 +385,8 @@ void translate_forks(Message& layer, ReadOtherwise& read) {
   const std::string name = type->text;
   const Location location = type->location;
   for (const Translation& one : translations) {
-    if (name == one.type && one.translate(layer)) read.add(one.note, location);
+    const std::string note = name == one.type ? one.translate(layer) : "";
+    if (!note.empty()) read.add(note, location);
   }
   leave_out_unused(layer, "", read);
   for (Field& field : layer.fields) {
