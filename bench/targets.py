@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Trains a small net on several labels and on numbers, with Tandem and with PyTorch, and compares what they reach.
 
-    targets.py --tandem PROGRAM [--images 1500] [--epochs 15] [--seeds 3] [--threads 1]
+    targets.py --tandem PROGRAM [--images 1500] [--epochs 15] [--seeds 3] [--batch 50] [--threads 1]
 
 Run it with a Python that has torch and numpy. The pictures are made up: noise with up to four shapes on it. Labels: which
 shapes there are. Numbers: the side of the square and where it is. Both programs read the same files, begin with the same
-weights (PyTorch's, of each seed), and train with SGD and momentum; the order of the images is each program's own. Prints
-a table of the validation losses, computed alike, and of the metrics.
+weights (PyTorch's, of each seed), and train with SGD and momentum; the order of the images is each program's own. With
+--batch 0 each step reads all of them, so that the order does not matter and only rounding differs. Prints a table of the validation losses, computed alike, and of the metrics.
 """
 import argparse
 import csv
@@ -19,7 +19,7 @@ import numpy
 import torch
 from torch import nn
 
-SIDE, BATCH, RATE, MOMENTUM = 32, 50, 0.02, 0.9
+SIDE, RATE, MOMENTUM = 32, 0.02, 0.9
 LABELS = ["bar", "cross", "ring", "square"]
 VALUES = ["side", "across", "down"]
 
@@ -106,18 +106,17 @@ def loss_of(task, scores, targets):
     return ((scores - targets) ** 2).sum() / (2 * len(scores))
 
 
-def train_torch(task, data, net, epochs, seed):
+def train_torch(task, data, net, batch, steps, seed):
     pixels, targets = data["train"]
     mean, deviation = targets.mean(0), targets.std(0, unbiased=False)
     learned = targets if task == "labels" else (targets - mean) / deviation
     optimizer = torch.optim.SGD(net.parameters(), RATE, MOMENTUM)
     order = torch.Generator().manual_seed(seed)
-    steps = epochs * len(pixels) // BATCH
     queue = torch.empty(0, dtype=torch.long)
     for _ in range(steps):
-        if len(queue) < BATCH:
+        if len(queue) < batch:
             queue = torch.cat([queue, torch.randperm(len(pixels), generator=order)])
-        rows, queue = queue[:BATCH], queue[BATCH:]
+        rows, queue = queue[:batch], queue[batch:]
         optimizer.zero_grad()
         loss_of(task, net(pixels[rows]), learned[rows]).backward()
         optimizer.step()
@@ -139,11 +138,12 @@ def mean_average_precision(scores, targets):
     return torch.stack(precisions).mean().item()
 
 
-def train_tandem(arguments, folder, task, data, seed, steps):
+def train_tandem(arguments, folder, task, batch, steps, seed):
     run = folder / f"run-{task}-{seed}"
-    subprocess.run([arguments.tandem, "train", "--data", folder / f"{task}.csv", "--net", folder / f"{task}.prototxt",
+    loss = ["--loss", "euclidean"] if task == "values" else []
+    subprocess.run([arguments.tandem, "train", *loss, "--data", folder / f"{task}.csv", "--net", folder / f"{task}.prototxt",
                     "--weights", folder / "first.safetensors", "--solver", folder / "solver.prototxt",
-                    "--steps", str(steps), "--batch", str(BATCH), "--seed", str(seed), "--out", run,
+                    "--steps", str(steps), "--batch", str(batch), "--seed", str(seed), "--out", run,
                     "--threads", str(arguments.threads)], check=True, stdout=subprocess.DEVNULL)
     output = subprocess.run([arguments.tandem, "test", "--run", run, "--split", "val", "--weights", "last", "--json",
                              "--no-report"], check=True, capture_output=True, text=True).stdout
@@ -157,6 +157,7 @@ def main():
     parser.add_argument("--images", type=int, default=1500)
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=50)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     arguments.tandem = str(pathlib.Path(arguments.tandem).resolve()) if "/" in arguments.tandem else arguments.tandem
@@ -173,10 +174,12 @@ def main():
                 torch.manual_seed(seed)
                 net = make_net(len(names))
                 write_safetensors(folder / "first.safetensors", net)
-                steps = arguments.epochs * len(data["train"][0]) // BATCH
-                mine = train_tandem(arguments, folder, task, data, seed, steps)
-                theirs = train_torch(task, data, net, arguments.epochs, seed)
-                print(f"| {task} | {seed} | {mine[0]:.4f} | {theirs[0]:.4f} | {mine[1]:.4f} | {theirs[1]:.4f} |",
+                count = len(data["train"][0])
+                batch = arguments.batch or count
+                steps = arguments.epochs * count // batch
+                mine = train_tandem(arguments, folder, task, batch, steps, seed)
+                theirs = train_torch(task, data, net, batch, steps, seed)
+                print(f"| {task} | {seed} | {mine[0]:.7f} | {theirs[0]:.7f} | {mine[1]:.7f} | {theirs[1]:.7f} |",
                       flush=True)
 
 
