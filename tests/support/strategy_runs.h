@@ -102,10 +102,15 @@ inline NetDefinition joined_strategy_net(const std::string& place) {
 
 inline NetDefinition frozen_strategy_net(const std::string& name);
 
+// "labels" and "values": "small" on images with five labels, or five numbers, each.
+inline bool has_targets(const std::string& net) {
+  return net == "labels" || net == "values";
+}
+
 // "small": a narrow AlexNet; "mlp": fully connected, with dropout in place below what runs in
 // place, too; "speech": deep, with sigmoids; "norm": as above.
 inline NetDefinition strategy_net(const std::string& name) {
-  if (name == "small") return with_class_count(small_net(), 5);
+  if (name == "small" || has_targets(name)) return with_class_count(small_net(), 5);
   if (name.starts_with("join_")) return joined_strategy_net(name);
   if (name.starts_with("frozen_")) return frozen_strategy_net(name);
   if (name == "norm") return normalised_strategy_net();
@@ -154,10 +159,31 @@ class StrategyRuns : public Runs {
     folder_ = new TempFolder;
     make_image_folder(folder_->path() / "data", "train", classes, 10);
     make_image_folder(folder_->path() / "data", "val", classes, 3);
+    write_lists();
+  }
+  // Labels that a net can learn and one that it cannot; numbers of several sizes.
+  static void write_lists() {
+    std::string labels = "path,split,odd,high,low,first,chance\n";
+    std::string values = "path,split,class,square,small,large,chance\n";
+    for (const auto& [split, count] : {std::pair{"train", 10}, {"val", 3}}) {
+      for (int label = 0; label < classes; ++label) {
+        for (int i = 0; i < count; ++i) {
+          const std::string start = fmt::format("data/{0}/{1}/{0}{2}_{3}.ppm,{0},", split,
+                                                static_cast<char>('a' + label), label, i);
+          labels += start + fmt::format("{:d},{:d},{:d},{:d},{:d}\n", label % 2 == 1, label > 2,
+                                        label < 2, label == 0, i * 7 % 3 == 1);
+          values += start + fmt::format("{:.1f},{},{},{},{}\n", 1.0 * label, label * label,
+                                        0.001 * label, 1000 - label, i * 7 % 5);
+        }
+      }
+    }
+    (void)folder_->write("labels.csv", labels);
+    (void)folder_->write("values.csv", values);
   }
   static TrainOptions one_device(const StrategyCase& c, int threads, int64_t steps = 20) {
     TrainOptions o = options(steps);
     o.net_text = write_net(strategy_net(c.net));
+    if (has_targets(c.net)) o.data = (folder_->path() / (c.net + ".csv")).string();
     o.solver_fields = c.fields;
     if (c.fields.contains("type") && c.fields.at("type") == "LARS") o.rate = 1.0;
     o.devices = "cpu:1";
@@ -276,6 +302,9 @@ inline std::vector<StrategyCase> strategy_cases() {
     // Asymmetric refuses statistics of the batch.
     const char* net = strategy.name == "asymmetric" ? "frozen_small" : "frozen_norm";
     cases.push_back({strategy.name, 3, strategy.lossless_cases(3).front(), net});
+    for (const char* targets : {"labels", "values"}) {
+      cases.push_back({strategy.name, 2, strategy.lossless_cases(2).front(), targets});
+    }
   }
   cases.push_back({"hybrid", 4, extended(2, 2), "small", {{"type", "Adam"}}});
   cases.push_back({"hybrid", 3, extended(2, 1), "norm", {{"clip_gradients", "0.3"}}, 2});
@@ -287,7 +316,9 @@ inline std::vector<StrategyCase> resume_cases() {
           {"asymmetric", 4, in_groups("E=0,2/W=1,3"), "mlp"},
           {"fc_parallel", 3, with_quota(2), "small"},
           {"mixed", 4, {{"divide", std::string("all=2")}}, "small"},
-          {"hybrid", 3, extended(2, 1)}};
+          {"hybrid", 3, extended(2, 1)},
+          {"layerwise", 2, {}, "labels"},
+          {"fc_parallel", 2, with_quota(2), "values"}};
 }
 
 }  // namespace tandem::test
