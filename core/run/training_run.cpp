@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/running_note.h"
+#include "core/data/remark_lines.h"
 #include "core/model/adapted/adapted.h"
 #include "core/model/adapted/models.h"
 #include "core/model/file/learning_rate.h"
@@ -291,11 +292,7 @@ void TrainingRun::gather_bad_samples() {
 
 void TrainingRun::list_bad_samples() {
   const Dataset& data = *setup_.training_data;
-  for (const Remark& one : data.remarks()) {
-    recorder_.on_message(fmt::format("{} image{} used all the same: {} (the first: {})", one.count,
-                                     one.count == 1 ? " was" : "s were", one.text,
-                                     data.sample_name(one.first)));
-  }
+  for (const std::string& line : remark_lines(data)) recorder_.on_message(line);
   for (const BadSample& sample : loader_->bad_samples()) bad_[sample.name] = sample.reason;
   if (bad_.empty() || folder_ == nullptr) return;
   try {

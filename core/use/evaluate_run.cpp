@@ -3,11 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/data/remark_lines.h"
 #include "core/ranks/agreement.h"
 #include "core/ranks/ranks.h"
 #include "core/report/findings.h"
 #include "core/report/run_report.h"
 #include "core/run/folder/checkpoint.h"
+#include "core/run/setup/images_text.h"
 #include "core/run/setup/setup.h"
 #include "core/run/setup/setup_data.h"
 #include "core/session/evaluate.h"
@@ -275,7 +277,8 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
   result.precision = dtype_name(run.session->options().precision);
   result.pixels = run.session->options().testing_pixels == PixelForm::floats ? "floats" : "bytes";
   result.notes = dataset->notes();
-  for (const std::string& before : {all_tested, left_out, run.note}) {
+  const std::string images = images_text(registry, record, options.data, options.split);
+  for (const std::string& before : {images, all_tested, left_out, run.note}) {
     if (before.empty()) continue;
     result.notes = before + (result.notes.empty() ? "" : "\n" + result.notes);
   }
@@ -295,6 +298,9 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
   result.evaluation = ranks == nullptr
                           ? evaluate_views(*run.session, seen, how, collector.sink())
                           : evaluate_together(*run.session, seen, how, collector.sink());
+  for (const std::string& line : remark_lines(*dataset)) {
+    result.notes += (result.notes.empty() ? "" : "\n") + line;
+  }
   Findings findings = collector.take();
   findings.figures = result.evaluation.figures;
   if (findings.without_scores > 0) {

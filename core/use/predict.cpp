@@ -9,10 +9,12 @@
 #include "core/base/files/files.h"
 #include "core/base/files/memory_file.h"
 #include "core/base/parallel.h"
+#include "core/data/remark_lines.h"
 #include "core/report/class_map.h"
 #include "core/report/display.h"
 #include "core/report/findings.h"
 #include "core/report/page/png.h"
+#include "core/run/setup/images_text.h"
 #include "core/run/setup/setup.h"
 #include "core/run/setup/setup_data.h"
 #include "core/session/evaluate.h"
@@ -104,6 +106,7 @@ struct Predictor::State {
       (run.record.task == TANDEM_TASK_CLASSES && learns_probabilities(run.folder.net()));
   double threshold = 0.5;
   bool all_views = false;
+  std::vector<std::string> remarks;  // on the images of the last predict()
   std::optional<NetRunner> runner;
   std::mutex opening;    // of data sets, for which the registry may load modules
   std::mutex computing;  // one batch at a time
@@ -182,6 +185,15 @@ bool Predictor::has_probabilities() const {
 
 std::string Predictor::task() const {
   return task_word(state_->run.record.task);
+}
+
+std::string Predictor::images() const {
+  return images_text(state_->run.record);
+}
+
+std::vector<std::string> Predictor::remarks() const {
+  const std::lock_guard computing(state_->computing);
+  return state_->remarks;
 }
 
 void Predictor::set_threshold(double threshold) {
@@ -286,6 +298,7 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
   EvaluateOptions how;
   how.allow_none = true;
   (void)evaluate_views(*run.session, pointers(views), how, sink);
+  state_->remarks = remark_lines(*views[0]);
   for (size_t i = 0; i < result.size(); ++i) {
     Prediction& one = result[i];
     if (seen[i] && (!state_->mapper || !one.error.empty())) continue;

@@ -126,6 +126,12 @@ picture::Size Reader::open(Bytes file, bool known_whole) {
     greatest_ = greatest_of(stored);
     has_floats_ = stored.depth() > CV_32S;
     other_ = to_8_bits(stored, file, white_);
+    const bool is_deep = stored.depth() != CV_8U && white_of_pnm(file) == 0;
+    if (white_ == 0 && is_deep) {
+      remark_ =
+          "over 8 bits a channel, of which 65535 (of floats 1) is taken as white: training has no "
+          "such images, or the option 'white' says otherwise";
+    }
     if (white_ > 0 && greatest_ > white_) remark_ = "values above white (the option 'white')";
     orientation_ = exif_orientation(file);
     size_ = shown({other_.cols, other_.rows}, orientation_);
@@ -174,7 +180,7 @@ StoredForm stored_form(Bytes file) {
   }
   const Extent extent = extent_of(file);
   const picture::Size size{static_cast<int>(extent.width), static_cast<int>(extent.height)};
-  return {format_name(file), 0, shown(size, exif_orientation(file)),
+  return {format_name(file), colors_of(file), shown(size, exif_orientation(file)),
           format_name(file) == std::string("unknown") ? 0 : bits_of(file)};
 }
 

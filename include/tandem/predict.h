@@ -50,6 +50,8 @@ class Predictor {
   [[nodiscard]] bool has_probabilities() const;
   // What the run has learned: "labels" (one class for each image), "multilabel", "regression".
   [[nodiscard]] std::string task() const;
+  // What the net sees of an image, in one line: size, fit, channels, mean and scale.
+  [[nodiscard]] std::string images() const;
   // The probability from which on a label counts as predicted; 0.5 if it is not set. Error for one
   // outside 0 to 1, or for a run that has not learned several labels.
   void set_threshold(double threshold);
@@ -61,6 +63,8 @@ class Predictor {
   // used is a Prediction with its error.
   [[nodiscard]] std::vector<Prediction> predict(const std::vector<std::filesystem::path>& paths,
                                                 int top = 5);
+  // Lines on images of the last predict() that were used although something is odd with them.
+  [[nodiscard]] std::vector<std::string> remarks() const;
   // From now on predict() writes a PNG for each image into the folder, which is made: the image as
   // the net sees it, and beside it what speaks for its first class. Returns how that is found:
   // class activation maps, or occlusion. Throws Error for a net that cannot be explained.

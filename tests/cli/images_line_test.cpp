@@ -119,6 +119,16 @@ TEST_F(ImagesLine, TellsTheMeansOfAMeanFile) {
   }
 }
 
+TEST_F(ImagesLine, OfTestsAndPredictionsIsThatOfTheTraining) {
+  const Told trained = told("--net tiny.prototxt --data-option fit=pad --data-option mirror=1");
+  const Outcome tested = desk_.tandem("test --run run --no-report");
+  EXPECT_THAT(tested.output, HasSubstr(trained.line + "\n"));
+  const Outcome predicted = desk_.tandem("predict --run run pictures/val/red/1.ppm");
+  EXPECT_EQ(predicted.errors, trained.line + "\n");
+  const Outcome other = desk_.tandem("test --run run --no-report --data-option scale=0.5");
+  EXPECT_THAT(other.output, HasSubstr("scale 0.5"));
+}
+
 TEST_F(ImagesLine, IsThatOfThePreview) {
   const Outcome outcome =
       desk_.tandem("data pictures --net tiny.prototxt --preview seen.png --data-option fit=squash");

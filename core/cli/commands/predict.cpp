@@ -134,7 +134,11 @@ int run_predict(PredictArguments& a, const Command& command) {
     print_names("pictures in {}: {}\n", a.explain.string(), how);
   }
   if (a.as_json) print_json(tree);
-  if (failed.empty()) return 0;
+  if (failed.empty()) {
+    say(stderr, "{}\n", predictor.images());
+    for (const std::string& line : predictor.remarks()) say(stderr, "{}\n", printable(line));
+    return 0;
+  }
   throw error("{} of the images cannot be used; the first: {}: {}", failed.size(), failed[0].path,
               failed[0].error);
 }

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "core/run/setup/setup_data.h"
+
 namespace tandem {
 namespace {
 
@@ -91,6 +93,13 @@ std::string images_text(const RunRecord& record) {
                          : fmt::format("mean {} ({})", mean, record.data.c == 1 ? "gray" : "b,g,r"),
                      scale.empty() ? "scale 1" : "scale " + scale,
                      white.empty() ? "" : ", white " + white, training_text(record));
+}
+
+std::string images_text(Registry& registry, const RunRecord& record, const std::string& source,
+                        const std::string& split) {
+  const DeclaredParameters declared = declared_parameters(
+      registry, source.empty() ? data_source(registry, record) : source, split);
+  return declared.contains("mean") && declared.contains("fit") ? images_text(record) : "";
 }
 
 }  // namespace tandem

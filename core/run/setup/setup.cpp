@@ -313,11 +313,8 @@ bool are_worth_bytes(const Registry& registry, const TrainSetup& setup) {
 void say_how_images_are_seen(Registry& registry, TrainSetup& setup) {
   const std::string other = other_preparation_text(setup.net);
   if (!other.empty()) setup.messages.push_back(other);
-  const DeclaredParameters declared =
-      declared_parameters(registry, data_source(registry, setup.record));
-  if (declared.contains("mean") && declared.contains("fit")) {
-    setup.messages.push_back(images_text(setup.record));
-  }
+  const std::string seen = images_text(registry, setup.record, "", "train");
+  if (!seen.empty()) setup.messages.push_back(seen);
 }
 
 // Names are written to JSON files, which hold UTF-8 only.
