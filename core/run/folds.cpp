@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/data/dataset.h"
 #include "core/plugin/registry.h"
 #include "core/ranks/ranks.h"
 #include "core/report/compare_page.h"
@@ -19,6 +20,19 @@ namespace fs = std::filesystem;
 
 constexpr int64_t max_folds = 1000;
 
+std::unique_ptr<Dataset> open_fold(Registry& registry, const TrainOptions& options,
+                                   const DeclaredParameters& declared, int64_t fold, int64_t folds,
+                                   const char* split) {
+  DatasetOptions one;
+  one.source = options.data;
+  one.split = split;
+  one.shape = {1, 0, 0, 0};
+  one.parameters = options.data_parameters;
+  one.parameters["fold"] = fmt::format("{}/{}", fold, folds);
+  if (declared.contains("task") && !options.task.empty()) one.parameters["task"] = options.task;
+  return std::make_unique<Dataset>(registry, one);
+}
+
 void require_folds(const TrainOptions& options, int64_t folds) {
   if (folds < 2 || folds > max_folds) {
     throw error("--kfold {}: there are at least 2 folds and at most {}; 5 is usual", folds,
@@ -29,9 +43,24 @@ void require_folds(const TrainOptions& options, int64_t folds) {
                 folds, folds);
   }
   Registry registry = Registry::with_defaults();
-  if (!options.data.empty() && !declared_parameters(registry, options.data).contains("fold")) {
+  if (options.data.empty()) return;
+  const DeclaredParameters declared = declared_parameters(registry, options.data);
+  if (!declared.contains("fold")) {
     throw error("--kfold {}: data '{}': its data set cannot hold out a part (parameter 'fold')",
                 folds, options.data);
+  }
+  // Before the first one is trained.
+  const auto first = open_fold(registry, options, declared, 1, folds, "train");
+  if (!first->split_is_drawn()) {
+    throw error(
+        "--kfold {}: the data have validation images of their own, so that no part of the training "
+        "images is held out: give the training images alone",
+        folds);
+  }
+  try {
+    (void)open_fold(registry, options, declared, folds, folds, "val");
+  } catch (const Error& failure) {
+    throw error("--kfold {}: fold {} cannot hold out an image: {}", folds, folds, failure.what());
   }
 }
 
@@ -70,14 +99,6 @@ FoldsResult train_folds(const TrainOptions& options, int64_t folds, Observer& ob
       const TrainResult trained = train(one, observer);
       result.stopped = trained.stopped;
       if (trained.stopped) return result;
-    }
-    if (fold == 1) {
-      if (!path_status(one.out / "split.csv").exists()) {
-        throw error(
-            "--kfold {}: the data have validation images of their own, so that no part of the "
-            "training images is held out: give the training images alone",
-            folds);
-      }
     }
     runs.push_back(read_compared_run(one.out));
   }

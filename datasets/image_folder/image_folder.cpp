@@ -209,11 +209,8 @@ class Lister {
         listing_.note("class '", one.name, "' has one image: none of it is held out");
       }
     }
-    const bool is_fraction = options_.held_out.fraction > 0 && options_.held_out.fraction < 1;
-    if (listing_.images.empty() && held_out && is_fraction) {  // else one of two is held out
-      throw sdk::invalid(
-          "every class has one image, so that none can be held out for validation: add images, or "
-          "train without validation by --data-option val_fraction=0");
+    if (listing_.images.empty() && held_out && options_.held_out.is_share()) {
+      throw sdk::invalid(options_.held_out.why_none());
     }
     if (listing_.images.empty()) {
       throw sdk::invalid("val_fraction ", options_.held_out.fraction, " leaves no image ",

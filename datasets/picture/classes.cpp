@@ -36,9 +36,19 @@ HeldOut HeldOut::of(const sdk::Attributes& attributes) {
   if (!is_read || share.parts < 2 || share.part < 1 || share.part > share.parts) {
     throw sdk::invalid("fold=", text, ": which of how many parts is held out, as 1/5 to 5/5");
   }
-  if (share.fraction > 0 && share.fraction < 1)
-    share.fraction = 1 / static_cast<double>(share.parts);
+  if (share.fraction == 0) {
+    throw sdk::invalid("fold=", text, " holds out a part, val_fraction=0 none: give one of them");
+  }
+  if (share.fraction < 1) share.fraction = 1 / static_cast<double>(share.parts);
   return share;
+}
+
+std::string HeldOut::why_none() const {
+  if (parts > 0) {
+    return sdk::text("fold=", part, "/", parts, " holds out no image: no class has so many");
+  }
+  return "every class has one image, so that none can be held out for validation: add images, or "
+         "train without validation by --data-option val_fraction=0";
 }
 
 void HeldOut::add_parameters(const char* block, std::vector<sdk::Parameter>& parameters) {

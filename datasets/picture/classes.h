@@ -18,6 +18,10 @@ struct HeldOut {
   int64_t parts = 0, part = 0;  // 0 parts: the share; `part` is counted from 1
   // The parameters val_fraction and fold. Refusal for a fold that is none.
   static HeldOut of(const sdk::Attributes& attributes);
+  // Neither nothing nor all.
+  [[nodiscard]] bool is_share() const { return fraction > 0 && fraction < 1; }
+  // Why not one image of any class is held out, and what to do.
+  [[nodiscard]] std::string why_none() const;
   static void add_parameters(const char* block, std::vector<sdk::Parameter>& parameters);
 };
 

@@ -244,6 +244,19 @@ TEST_F(SeveralLabels, FoldsHoldOutEveryImageOnce) {
   EXPECT_THAT(train("labels", "--kfold 3 --resume").output, HasSubstr("fold 3 of 3 is complete"));
 }
 
+TEST_F(SeveralLabels, FoldsThatCannotBeAreRefusedBeforeTheFirstIsTrained) {
+  EXPECT_THAT(train("labels", "--kfold 100 --epochs 2").errors,
+              AllOf(HasSubstr("fold 100 cannot hold out an image"), Not(HasSubstr("fold 1 of"))));
+  desk_.draw_two_classes("images");
+  const Outcome split = desk_.tandem(
+      "train --net tiny.prototxt --data images --kfold 3 --steps 2 --out folds");
+  EXPECT_THAT(split.errors, HasSubstr("validation images of their own"));
+  EXPECT_FALSE(std::filesystem::exists(desk_ / "folds"));
+  EXPECT_THAT(desk_.refusal("train --net tiny.prototxt --data labels.csv --steps 1 --data-option "
+                            "fold=1/3 --data-option val_fraction=0"),
+              HasSubstr("give one of them"));
+}
+
 TEST_F(SeveralLabels, TenViewsGiveTheMeanOfTheirScores) {
   desk_.draw_two_classes("images");
   ASSERT_EQ(desk_.tandem("train --net tiny.prototxt --data images --steps 2 --out run").code, 0);
