@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 
 #include "core/base/error.h"
@@ -190,6 +192,7 @@ class Auditor {
     if (options_.thumbnails > 0) draw_all();
     finish_statistics();
     result_.suggestions = suggestions(result_);
+    for (std::string& line : forms_) result_.suggestions.push_back(std::move(line));
     return std::move(result_);
   }
 
@@ -276,10 +279,45 @@ class Auditor {
       add_size(stored, split, sides);
       if (stored.bytes > 0) samples_of_[stored.content].push_back({number, index});
     }
+    if (number == 0) note_forms(seen);
     set_sides(split, std::move(sides));
     split.remarks = dataset.remarks();
     for (Remark& one : remarks.list()) split.remarks.push_back(std::move(one));
     for (Remark& one : split.remarks) one.example = dataset.sample_name(one.first);
+  }
+
+  // A class whose files have a form or a size that no file of another class has: the net could tell
+  // it by that alone.
+  void note_forms(const std::vector<Seen>& seen) {
+    if (result_.task != TANDEM_TASK_CLASSES) return;
+    using Text = std::string (*)(const StoredSample&);
+    const Text form = [](const StoredSample& one) {
+      const char* color = one.channels == 1 ? "gray " : one.channels == 3 ? "color " : "";
+      return one.format.empty() ? "" : color + one.format;
+    };
+    const Text size = [](const StoredSample& one) {
+      return one.width > 0 ? fmt::format("files of {}x{} pixels", one.width, one.height) : "";
+    };
+    constexpr int64_t few = 4;
+    for (const Text text : {form, size}) {
+      std::map<std::string, std::map<int64_t, int64_t>> classes_of;  // and their numbers of files
+      std::map<int64_t, std::set<std::string>> texts_of;
+      for (const Seen& one : seen) {
+        if (!one.good) continue;
+        ++classes_of[text(one.stored)][one.label];
+        texts_of[one.label].insert(text(one.stored));
+      }
+      for (const auto& [what, classes] : classes_of) {
+        const auto& [label, files] = *classes.begin();
+        if (what.empty() || classes.size() > 1 || texts_of.size() < 2 || files < few) continue;
+        if (texts_of.at(label).size() > 1) continue;
+        forms_.push_back(
+            fmt::format("class '{}' has {} alone, and no other class has any: a net may learn that "
+                        "and not what the images show",
+                        result_.class_names[size_t(label)], what));
+        break;
+      }
+    }
   }
 
   Duplicate duplicate(const SampleId& a, const SampleId& b) const {
@@ -358,6 +396,7 @@ class Auditor {
     }
   }
 
+  std::vector<std::string> forms_;
   Registry& registry_;
   const AuditOptions& options_;
   Audit result_;
@@ -425,10 +464,13 @@ std::vector<std::string> suggestions(const Audit& audit) {
         "class '{}' has {} images, '{}' has {}: train with --balance, and judge by each class",
         name_of(most), *most, name_of(least), *least));
   }
-  if (audit.task != TANDEM_TASK_VALUES && *least < few) {
+  const char* class_word = has_classes ? "class" : "label";
+  if (audit.task != TANDEM_TASK_VALUES && *least == 0) {
+    lines.push_back(fmt::format("{} '{}' has no image to learn from", class_word, name_of(least)));
+  } else if (audit.task != TANDEM_TASK_VALUES && *least < few) {
     lines.push_back(
         fmt::format("{} '{}' has {} images to learn from: begin with trained weights (--weights)",
-                    has_classes ? "class" : "label", name_of(least), *least));
+                    class_word, name_of(least), *least));
   }
   const auto bad = static_cast<double>(train.bad.size());
   if (bad > std::max(1.0, 0.05 * static_cast<double>(train.samples))) {

@@ -313,6 +313,12 @@ int bits_of(Bytes file) {
   return 8;
 }
 
+int colors_of(Bytes file) {
+  if (is_png(file)) return file[25] == 0 || file[25] == 4 ? 1 : 3;
+  if (is_pnm(file)) return file[1] == '3' || file[1] == '6' ? 3 : 1;
+  return 0;
+}
+
 int64_t white_of_pnm(Bytes file) {
   return is_pnm(file) ? pnm_header(file).greatest : 0;
 }

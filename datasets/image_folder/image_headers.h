@@ -33,6 +33,8 @@ struct Extent {
 
 // Bits of a channel of a PNG, BMP, WebP, TIFF or PNM file.
 [[nodiscard]] int bits_of(Bytes file);
+// 1 or 3, without alpha, of a PNG or PNM file; 0 of other files.
+[[nodiscard]] int colors_of(Bytes file);
 // The value that a PNM's header gives to white; 0 for other files.
 [[nodiscard]] int64_t white_of_pnm(Bytes file);
 
