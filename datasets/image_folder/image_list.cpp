@@ -82,6 +82,26 @@ bool has_split_folder(const std::string& source) {
 
 constexpr size_t checked_files = 10;  // must not all be missing
 
+// Lines that begin with the classes' numbers, all from 0 or from 1 on ("1 tench"), name these.
+std::vector<std::string> by_their_numbers(std::vector<std::string> lines) {
+  std::vector<std::string> names(lines.size() + 1);
+  for (const std::string& line : lines) {
+    const size_t end = line.find_first_not_of("0123456789");
+    const size_t begin = end == std::string::npos ? end : line.find_first_not_of(" \t,:", end);
+    if (end == 0 || begin == std::string::npos || begin == end || end > 6) return lines;
+    const size_t number = std::stoul(line.substr(0, end));
+    if (number >= names.size() || !names[number].empty()) return lines;
+    names[number] = line.substr(begin);
+  }
+  // From 1 on, no class has the number 0.
+  if (names[0].empty()) {
+    names[0] = "0";
+  } else {
+    names.pop_back();
+  }
+  return names;
+}
+
 std::vector<std::string> read_class_names(const std::string& file) {
   std::istringstream stream(picture::text_of_file(file));
   std::vector<std::string> names;
@@ -98,7 +118,7 @@ std::vector<std::string> read_class_names(const std::string& file) {
     names.push_back(name);
   }
   if (names.empty()) throw sdk::invalid("classes '", file, "': the file is empty");
-  return names;
+  return by_their_numbers(std::move(names));
 }
 
 class FileLister {
@@ -183,6 +203,7 @@ class FileLister {
     file_ = file;
     ListFile list = read_list(file, options_.labels);
     if (list.entries.empty()) throw sdk::invalid("list '", file, "' names no image");
+    note_repeated(list);
     FormRequest request = options_.form;
     request.model_names = options_.common.class_names;
     request.written_names = written_names_;
@@ -197,6 +218,28 @@ class FileLister {
     if (std::exchange(has_form_, true)) return list;
     for (const std::string& note : form_.notes) listing_.notes.push_back(note);
     return list;
+  }
+
+  // Images that the list has twice, with other labels or in another split.
+  void note_repeated(const ListFile& list) {
+    std::unordered_map<std::string_view, const ListEntry*> first;
+    int64_t labels = 0, splits = 0;
+    const ListEntry *of_labels = nullptr, *of_splits = nullptr;
+    for (const ListEntry& entry : list.entries) {
+      const auto [known, is_new] = first.emplace(entry.path, &entry);
+      if (is_new) continue;
+      if (known->second->labels != entry.labels && labels++ == 0) of_labels = &entry;
+      if (known->second->split != entry.split && splits++ == 0) of_splits = &entry;
+    }
+    if (labels > 0) {
+      listing_.note("'", list.file, "': ", labels, " lines give an image another label than before",
+                    " (line ", of_labels->line, ": ", of_labels->path, ")");
+    }
+    if (splits > 0) {
+      listing_.note("'", list.file, "': ", splits, " lines have an image of another split (line ",
+                    of_splits->line, ": ", of_splits->path,
+                    "): what is learned is judged by itself");
+    }
   }
 
   static const char* task_name(int64_t task) {
@@ -222,7 +265,7 @@ class FileLister {
     listing_.task = form_.task();
     if (listing_.task != TANDEM_TASK_CLASSES) {
       names = form_.names;
-      return;
+      return listing_.note_similar_classes();
     }
     names = options_.common.class_names;
     if (names.empty() && form_.kind == LabelForm::Kind::one_hot) {
@@ -257,10 +300,12 @@ class FileLister {
     const std::string name = class_of(list, entry);
     const auto found = numbers_.find(as_utf8(name));
     if (found != numbers_.end()) return found->second;
-    throw sdk::invalid(file_, ":", entry.line, ": class '", name, "' is unknown to ",
-                       options_.common.class_names.empty() ? "training" : "the model",
-                       did_you_mean(name, listing_.class_names),
-                       "; known classes: ", list_of(listing_.class_names));
+    throw sdk::invalid(
+        file_, ":", entry.line, ": class '", name, "' is unknown to ",
+        options_.common.class_names.empty() ? "training" : "the model",
+        did_you_mean(name, listing_.class_names),
+        "; known classes: ", list_of(listing_.class_names),
+        list.numbered ? "; the data option classes=FILE names those of numbers" : "");
   }
 
   void take(const ListFile& list) {
@@ -339,6 +384,10 @@ class FileLister {
 
   // Single missing files are skipped later. If all are missing, the paths begin elsewhere.
   void require_images(const std::string& split) const {
+    const picture::HeldOut& share = options_.common.held_out;
+    if (listing_.images.empty() && split != "train" && share.is_share()) {
+      throw sdk::invalid(share.why_none(), "; is that the column of the classes (labels=COLUMN)?");
+    }
     if (listing_.images.empty()) {
       throw sdk::invalid("val_fraction ", options_.common.held_out.fraction,
                          " leaves no image for ", split == "train" ? "training" : "validation");

@@ -51,7 +51,7 @@ double binary_of(const std::string& text) {
 struct Survey {
   bool is_binary = true, is_number = true, is_whole = true;
   bool has_negative = false, has_zero = false, has_minus_one = false;
-  int64_t missing = 0;
+  int64_t missing = 0, fractions = 0;  // numbers with a decimal point
   std::set<std::string> distinct;
 
   void add(const std::string& text) {
@@ -65,9 +65,11 @@ struct Survey {
     has_zero = has_zero || binary == 0;
     has_minus_one = has_minus_one || binary == -1;
     double value = 0;
-    is_number = is_number && read_number(text, &value);
-    is_whole = is_whole && is_number && value == std::floor(value) &&
-               text.find_first_of(".eE") == std::string::npos;
+    const bool is_one = read_number(text, &value);
+    const bool is_fraction = text.find_first_of(".eE") != std::string::npos;
+    fractions += is_one && is_fraction ? 1 : 0;
+    is_number = is_number && is_one;
+    is_whole = is_whole && is_one && value == std::floor(value) && !is_fraction;
     has_negative = has_negative || value < 0;
   }
   // Of 0 and 1, or of -1 and 1.
@@ -152,19 +154,68 @@ class FormFinder {
       form_.kind = is_label ? Kind::columns : Kind::tags;
       if (!is_label) form_.separator = separator(true);
     } else if (only.is_number && !only.distinct.empty()) {
-      if (!are_values(only)) return;
+      if (!are_values(only)) return note_classes(only, title);
       form_.kind = Kind::numbers;
       note(title, " has numbers",
            only.is_whole ? sdk::text(", ", only.distinct.size(), " different ones") : std::string(),
            ": a value to predict, not classes (--task labels takes them as classes)");
     } else {
       form_.separator = separator(false);
-      if (form_.separator == '\0') return;
+      if (form_.separator == '\0') return check_texts(only, title);
       form_.kind = Kind::tags;
       note(title, " names several labels of an image, with '",
            form_.separator == '[' ? ',' : form_.separator,
            "' between them (--task labels takes each value as one class)");
     }
+  }
+
+  [[nodiscard]] bool is_called_class() const {
+    static constexpr std::string_view of_classes[] = {"label", "class", "category", "target", "id",
+                                                      "type",  "code",  "species",  "breed"};
+    const std::string heading = lower_case(list_.columns[0]);
+    return heading.empty() ||
+           std::any_of(std::begin(of_classes), std::end(of_classes),
+                       [&](std::string_view one) { return heading.ends_with(one); });
+  }
+  void note_classes(const Survey& only, const std::string& title) {
+    if (list_.numbered || is_called_class() || only.distinct.size() <= 2) return;
+    note(title, " has ", only.distinct.size(),
+         " different whole numbers, which are taken as classes (--task regression takes them as "
+         "values)");
+  }
+
+  // Prices and shares would be as many classes; texts that hardly repeat are no classes.
+  void check_texts(const Survey& only, const std::string& title) {
+    const std::set<std::string>& texts = only.distinct;
+    if (!texts.empty() && std::all_of(texts.begin(), texts.end(), is_written_number)) {
+      throw sdk::invalid("list '", list_.file, "': ", title, " has '", beginning_of(*texts.begin()),
+                         "' and the like, as numbers to predict: write them as 1234.5; --task "
+                         "labels takes each as the name of a class");
+    }
+    if (2 * only.fractions > static_cast<int64_t>(list_.entries.size())) {
+      const auto odd =
+          std::find_if(list_.entries.begin(), list_.entries.end(), [](const ListEntry& entry) {
+            double ignored = 0;
+            return !is_missing(entry.labels[0]) && !read_number(entry.labels[0], &ignored);
+          });
+      throw wrong(list_, *odd, title, " has '", beginning_of(odd->labels[0]),
+                  "' among numbers to predict: write a number or nothing; --task labels takes each "
+                  "as the name of a class");
+    }
+    constexpr size_t few = 8;
+    if (texts.size() <= few || 2 * texts.size() <= list_.entries.size()) return;
+    note(title, " has ", texts.size(), " different texts for ", list_.entries.size(),
+         " images: each is taken as a class of its own");
+  }
+  // A number with a sign of money, a percent sign or commas between thousands.
+  [[nodiscard]] static bool is_written_number(std::string text) {
+    for (const char* sign : {"$", "€", "£", "%", ",", " "}) {
+      for (size_t at; (at = text.find(sign)) != std::string::npos;) {
+        text.erase(at, std::string_view(sign).size());
+      }
+    }
+    double ignored = 0;
+    return read_number(text, &ignored);
   }
 
   // Few whole numbers are classes. Many are so in a list of Caffe's, and where the column is called
@@ -175,13 +226,7 @@ class FormFinder {
     if (only.has_negative) return !only.has_two_values();
     constexpr size_t few = 20, images_of_value = 5;
     if (only.distinct.size() <= few) return false;
-    static constexpr std::string_view of_classes[] = {"label", "class", "category", "target", "id",
-                                                      "type",  "code",  "species",  "breed"};
-    const std::string heading = lower_case(list_.columns[0]);
-    const bool is_class = heading.empty() ||
-                          std::any_of(std::begin(of_classes), std::end(of_classes),
-                                      [&](std::string_view one) { return heading.ends_with(one); });
-    return !is_class || list_.entries.size() < images_of_value * only.distinct.size();
+    return !is_called_class() || list_.entries.size() < images_of_value * only.distinct.size();
   }
 
   // What stands between the names of labels; '\0': each value is one name.

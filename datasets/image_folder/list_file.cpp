@@ -1,6 +1,7 @@
 #include "datasets/image_folder/list_file.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -65,6 +66,10 @@ CaffeLine caffe_line(std::string_view text, const Line& place) {
     ++result.numbers;
   }
   if (result.numbers > 0) return result;
+  if (picture::is_image(result.words.back())) {
+    throw wrong(place, "'", beginning_of(text),
+                "': the path comes first, and the number behind it");
+  }
   throw wrong(place, "the class '", beginning_of(result.words.back()),
               "' must be a number from 0 on (a list with class names is CSV: path,label)");
 }
@@ -136,12 +141,58 @@ std::vector<std::string> csv_fields(std::string_view line, char separator, const
   }
 }
 
-// Between the fields: a comma, or what the first line has in its place.
-char separator_of(std::string_view line) {
-  for (const char one : {',', ';', '\t'}) {
-    if (line.find(one) != std::string_view::npos) return one;
+// Between the fields: what divides one of the first two lines so that a field is an image, or else
+// the first of these marks that the first line has. In "a.jpg;3,5" the comma is of a number.
+char separator_of(std::string_view first, std::string_view second) {
+  constexpr std::array marks{',', ';', '\t'};
+  const auto has_image = [](std::string_view line, char mark) {
+    for (size_t at = 0; at <= line.size();) {
+      const size_t end = std::min(line.find(mark, at), line.size());
+      std::string_view field = trimmed(line.substr(at, end - at));
+      if (field.ends_with('"')) field.remove_suffix(1);
+      if (field.size() < line.size() && picture::is_image(field)) return true;
+      at = end + 1;
+    }
+    return false;
+  };
+  for (const char one : marks) {
+    if (has_image(first, one) || has_image(second, one)) return one;
   }
-  return ',';
+  const auto found = std::find_if(marks.begin(), marks.end(), [&](char one) {
+    return first.find(one) != std::string_view::npos;
+  });
+  return found == marks.end() ? ',' : *found;
+}
+
+// "3,5", as numbers are written where ';' divides the fields.
+bool has_decimal_comma(std::string_view text) {
+  const size_t comma = text.find(',');
+  double ignored = 0;
+  return comma != std::string_view::npos && comma + 1 < text.size() &&
+         read_number(text.substr(0, comma), &ignored) &&
+         text.find_first_not_of("0123456789", comma + 1) == std::string_view::npos;
+}
+
+// Columns of numbers with decimal commas get points.
+void read_decimal_commas(ListFile& list) {
+  double ignored = 0;
+  for (size_t column = 0; column < list.columns.size(); ++column) {
+    bool any = false;
+    const bool are_numbers =
+        std::all_of(list.entries.begin(), list.entries.end(), [&](const ListEntry& entry) {
+          const std::string& text = entry.labels[column];
+          any = any || has_decimal_comma(text);
+          return text.empty() || has_decimal_comma(text) || read_number(text, &ignored);
+        });
+    if (!any || !are_numbers) continue;
+    for (ListEntry& entry : list.entries) {
+      std::replace(entry.labels[column].begin(), entry.labels[column].end(), ',', '.');
+    }
+    list.notes.push_back(
+        sdk::text("'", list.file, "': the decimal commas ",
+                  list.columns[column].empty() ? "" : sdk::text("of '", list.columns[column], "' "),
+                  "are read as points (3,5 is 3.5)"));
+  }
 }
 
 // The letters and digits of a heading, in lower case: "Image Index" is "imageindex".
@@ -212,10 +263,12 @@ void find_splits(const Rows& rows, Columns& columns) {
   struct Flag {
     const char *name, *one, *zero;
   };
-  for (const Flag& flag : {Flag{"isvalid", "val", "train"}, Flag{"isval", "val", "train"},
-                           Flag{"istrain", "train", "val"}, Flag{"istest", "test", "train"}}) {
+  for (const Flag& flag : {Flag{"isval", "val", "train"}, Flag{"istrain", "train", "val"},
+                           Flag{"istest", "test", "train"}}) {
     if (columns.split != none) return;
-    columns.split = find_heading(headings, {flag.name});
+    for (size_t i = 0; i < headings.size() && columns.split == none; ++i) {
+      if (plain(headings[i]).starts_with(flag.name)) columns.split = i;
+    }
     if (columns.split == none) continue;
     columns.split_of_one = flag.one;
     columns.split_of_zero = flag.zero;
@@ -263,11 +316,15 @@ void choose_labels(const std::vector<std::string>& headings, const std::string& 
   } else if (label != none) {
     columns.labels = {label};
   } else {
+    size_t id = none;
     for (size_t i = 0; i < columns.count; ++i) {
       const std::string name = columns.heading ? plain(headings[i]) : "label";
       const bool is_index = name.empty() || name == "unnamed0" || name == "index" || name == "id";
       if (!is_taken(i) && !is_index) columns.labels.push_back(i);
+      if (!is_taken(i) && name == "id") id = i;
     }
+    // As of the whales of a competition: Image,Id.
+    if (columns.labels.empty() && id != none) columns.labels = {id};
   }
   std::vector<std::string> unread;
   for (size_t i = 0; i < columns.count && columns.heading; ++i) {
@@ -415,12 +472,10 @@ ListFile parse_list(const std::string& text, const std::string& file, const std:
   ListFile list;
   list.file = file;
   list.numbered = !is_csv(file);
-  Rows rows;
   std::vector<std::pair<int64_t, std::string_view>> lines;
   // In CSV a path keeps its blanks, as commas divide the fields.
   const std::string plain_text = list.numbered ? with_plain_blanks(text) : text;
   std::string_view rest = plain_text;
-  char separator = ',';
   for (int64_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const Line place{file, number};
@@ -428,19 +483,22 @@ ListFile parse_list(const std::string& text, const std::string& file, const std:
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.empty()) continue;
     if (line.size() > longest_line) throw wrong(place, "is ", line.size(), " bytes long");
-    if (list.numbered) {
-      lines.emplace_back(number, line);
-    } else {
-      if (rows.empty()) separator = separator_of(line);
-      rows.emplace_back(number, csv_fields(line, separator, place));
-    }
+    lines.emplace_back(number, line);
   }
   if (list.numbered) {
     if (!labels.empty()) throw sdk::invalid("labels=", labels, ": only CSV has named columns");
     read_caffe(lines, list);
-  } else {
-    read_csv(rows, labels, list);
+    return list;
   }
+  if (lines.empty()) return list;
+  const char separator =
+      separator_of(lines[0].second, lines.size() > 1 ? lines[1].second : std::string_view());
+  Rows rows;
+  for (const auto& [number, line] : lines) {
+    rows.emplace_back(number, csv_fields(line, separator, {file, number}));
+  }
+  read_csv(rows, labels, list);
+  if (separator != ',') read_decimal_commas(list);
   return list;
 }
 

@@ -102,6 +102,39 @@ TEST(ImageList, NumbersKeepTheirMeaningWhereSomeAreMissing) {
   EXPECT_THAT(data.notes(), HasSubstr("no image of 2 of 4 classes: 0, 2"));
 }
 
+TEST(ImageList, AFileOfClassesMayHaveTheirNumbers) {
+  const TempFolder folder;
+  draw_ten(folder);
+  const auto names_of = [&](const char* first, const char* second, const char* text) {
+    const auto list = folder.write("all.txt", ten_lines(" ", first, second));
+    const auto classes = folder.write("names.txt", text);
+    return open_images(list_options(list, "train", {{"classes", classes.string()}})).class_names();
+  };
+  EXPECT_THAT(names_of("0", "1", "0 tench\n1 goldfish\n"), ElementsAre("tench", "goldfish"));
+  EXPECT_THAT(names_of("0", "1", "1: goldfish\n0: tench\n"), ElementsAre("tench", "goldfish"));
+  EXPECT_THAT(names_of("1", "2", "1 tench\n2 goldfish\n"), ElementsAre("0", "tench", "goldfish"));
+  // Names that begin with a number.
+  EXPECT_THAT(names_of("0", "1", "3 doors\n5 doors\n"), ElementsAre("3 doors", "5 doors"));
+  EXPECT_THAT(names_of("0", "1", "0a\n1b\n"), ElementsAre("0a", "1b"));
+}
+
+TEST(ImageList, AnImageThatIsTwiceInItIsNoted) {
+  const TempFolder folder;
+  draw_ten(folder);
+  const auto notes = [&](const std::string& more) {
+    const auto list = folder.write("all.csv",
+                                   "path,label,split\n0.png,a,train\n1.png,b,train\n"
+                                   "2.png,a,val\n" +
+                                       more);
+    return open_images(list_options(list)).notes();
+  };
+  EXPECT_EQ(notes("0.png,a,train\n").find("all.csv"), std::string::npos);
+  EXPECT_THAT(notes("0.png,b,train\n"), HasSubstr("1 lines give an image another label than before "
+                                                  "(line 5: 0.png)"));
+  EXPECT_THAT(notes("1.png,b,val\n0.png,a,val\n"),
+              HasSubstr("2 lines have an image of another split (line 5: 1.png)"));
+}
+
 TEST(ImageList, AFileOfClassesGivesNumbersNames) {
   const TempFolder folder;
   draw_ten(folder);

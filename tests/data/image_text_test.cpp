@@ -189,7 +189,8 @@ TEST(ImageText, ColumnsOfSplitsAreKnownByNameContentOrTruth) {
                                                            {"partition", "train", "val"},
                                                            {"part of", "Train", "Dev"},
                                                            {"is_valid", "False", "True"},
-                                                           {"is_train", "1", "0"}};
+                                                           {"is_train", "1", "0"},
+                                                           {"is_training_image", "1", "0"}};
   for (const auto& [name, train, val] : columns) {
     const auto list = folder.write(
         "all.csv", fmt::format("{0},image name,Label\n{1},p/1.jpg,a\n{1},p/2.jpg,b\n{1},p/3.jpg,a\n"
@@ -202,6 +203,16 @@ TEST(ImageText, ColumnsOfSplitsAreKnownByNameContentOrTruth) {
                                     HasSubstr("the split from '" + name + "'")));
     EXPECT_EQ(open_images(image_options(list.string(), "val")).size(), 1) << name;
   }
+}
+
+TEST(ImageText, AColumnIdIsTheClassWhereThereIsNoOther) {
+  const TempFolder folder;
+  fill_class(folder, "p", 4);
+  const auto list =
+      folder.write("all.csv", "Image,Id\np/1.jpg,w_1\np/2.jpg,w_2\np/3.jpg,w_1\np/4.jpg,w_2\n");
+  EXPECT_THAT(all_of(list).class_names(), ElementsAre("w_1", "w_2"));
+  const auto turned = folder.write("all.txt", "0 p/1.jpg\n1 p/2.jpg\n");
+  EXPECT_THAT(refusal(image_options(turned.string())), HasSubstr("the path comes first"));
 }
 
 TEST(ImageText, AHeadingIsNeitherAnImageNorAClass) {

@@ -129,6 +129,55 @@ TEST(SeveralLabels, ColumnsOfWhichOneIsOneAreClassesUnlessToldOtherwise) {
               HasSubstr("all.csv:2: has 1 in 'a' and 'b'"));
 }
 
+TEST(NumbersToPredict, MayHaveDecimalCommasBetweenSemicolons) {
+  for (const char* heading : {"path;age;height\n", ""}) {
+    const Dataset data = Drawn("all.csv", heading, {";41,5;1,80", ";3;2"}).open();
+    EXPECT_EQ(data.task(), TANDEM_TASK_VALUES);
+    EXPECT_EQ(values_of(data, 0), (Values{41.5F, 1.8F}));
+    EXPECT_EQ(values_of(data, 1), (Values{3, 2}));
+    EXPECT_THAT(data.notes(), HasSubstr("read as points"));
+  }
+  // Here the semicolon divides labels, and the comma fields.
+  EXPECT_THAT(Drawn("all.csv", "", {",a;b", ",b"}).open().class_names(), ElementsAre("a", "b"));
+}
+
+TEST(NumbersToPredict, WrittenWithSignsAreNotClasses) {
+  for (const char* row : {",$12.50", ",12%", ",\"1,200\"", ",\u20ac 5"}) {
+    EXPECT_THAT(Drawn("all.csv", "path,price\n", {row, ",$3"}).refusal(),
+                AllOf(HasSubstr("as numbers to predict: write them as"), HasSubstr("'price'")))
+        << row;
+  }
+  const Dataset classes =
+      Drawn("all.csv", "path,price\n", {",$12.50", ",$3"}).with("task", "labels").open();
+  EXPECT_EQ(classes.task(), TANDEM_TASK_CLASSES);
+}
+
+TEST(NumbersToPredict, WithATextAmongThemAreRefusedWithItsLine) {
+  EXPECT_THAT(Drawn("all.csv", "path,age\n", {",1.5", ",2.5", ",inf", ",3.5"}).refusal(),
+              HasSubstr("all.csv:4: column 'age' has 'inf' among numbers to predict"));
+  // Classes may be numbers and words.
+  EXPECT_EQ(Drawn("all.csv", "path,kind\n", {",1", ",2", ",other"}).open().class_count(), 3);
+}
+
+TEST(SeveralLabels, WholeNumbersThatAreTakenAsClassesAreSaid) {
+  EXPECT_THAT(Drawn("all.csv", "path,stars\n", {",1", ",2", ",3"}).open().notes(),
+              HasSubstr("'stars' has 3 different whole numbers, which are taken as classes"));
+  EXPECT_EQ(Drawn("all.csv", "path,label\n", {",1", ",2", ",3"}).open().notes().find("whole"),
+            std::string::npos);
+}
+
+TEST(SeveralLabels, TextsThatHardlyRepeatAreNamedAsClasses) {
+  const auto texts = [](int different) {
+    std::vector<std::string> rows;
+    for (int i = 0; i < 10; ++i) rows.push_back(",text " + std::to_string(i % different));
+    return rows;
+  };
+  EXPECT_THAT(Drawn("all.csv", "path,caption\n", texts(9)).open().notes(),
+              HasSubstr("'caption' has 9 different texts for 10 images"));
+  EXPECT_EQ(Drawn("all.csv", "path,caption\n", texts(5)).open().notes().find("different texts"),
+            std::string::npos);
+}
+
 TEST(NumbersToPredict, AreFloatsInOneColumnOrInSeveral) {
   const Dataset age = Drawn("all.csv", "path,age\n", {",41.5", ",3", ",70.25"}).open();
   EXPECT_EQ(age.task(), TANDEM_TASK_VALUES);
