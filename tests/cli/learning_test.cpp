@@ -49,9 +49,30 @@ TEST_F(LearningRefusals, EveryClassWeightOfZeroIsRefusedAndOneIsNoted) {
   EXPECT_THAT(train("--data list.txt --adapt-classes --class-weights 1,0,0").errors,
               HasSubstr("--class-weights 1,0,0: the weight of every class that has training images "
                         "is 0, so that nothing is learned"));
-  const Outcome one = train("--data images --class-weights 1,0");
+  EXPECT_THAT(train("--data images --class-weights 1,0").errors,
+              HasSubstr("the weight of every class but one"));
+  desk.write("three.txt", "0.ppm 0\n1.ppm 1\n2.ppm 2\n3.ppm 0\n4.ppm 1\n5.ppm 2\n");
+  const Outcome one =
+      train("--data three.txt --data-option val_fraction=0 --adapt-classes --class-weights 1,1,0");
   EXPECT_EQ(one.code, 0) << one.errors;
   EXPECT_THAT(one.output, HasSubstr("class weight 0 (--class-weights): nothing is learned from"));
+  desk.write("weights.csv", "class,weight\n0,1\n1,2\n2,1\n");
+  const Outcome table = desk.tandem(
+      "train --net net.prototxt --steps 1 --batch 4 --data three.txt --data-option val_fraction=0 "
+      "--adapt-classes --class-weights weights.csv --out table");
+  EXPECT_EQ(table.code, 0) << table.errors;
+}
+
+TEST_F(LearningRefusals, RatesAndStepsThatCannotBeMeantAreNoted) {
+  EXPECT_THAT(train("--data images --lr 0.1 --wd 20 --label-smoothing 0.9 --solver-option "
+                    "warmup_iter=7")
+                  .output,
+              AllOf(HasSubstr("weight_decay 20 times the learning rate 0.1 is 2"),
+                    HasSubstr("--label-smoothing 0.9: most of each target"),
+                    HasSubstr("warmup_iter 7: the run ends after 1 steps")));
+  EXPECT_THAT(
+      desk.tandem("train --data images --net net.prototxt --steps 1 --batch 500 --out b").output,
+      HasSubstr("a step reads 500 images, and there are "));
 }
 
 TEST_F(LearningRefusals, ARateOfZeroIsNoted) {

@@ -176,6 +176,46 @@ TEST_F(Learning, WhatComesRightBeforeALossIsLookedAt) {
               IsEmpty());
 }
 
+TEST_F(Learning, WeightsThatAFillerDrawsAllAlikeAreFound) {
+  for (const char* drawn : {"'gaussian' std: 0 mean: 1", "'uniform' min: 1 max: 1"}) {
+    const std::string text =
+        layer("fc", "InnerProduct", "data", "fc",
+              fmt::format("inner_product_param {{ num_output: 4 weight_filler {{ type: {} }} }}",
+                          drawn)) +
+        scores("fc") + test::loss_layer;
+    EXPECT_THAT(only(text), HasSubstr("all its weights begin at 1")) << drawn;
+  }
+}
+
+TEST_F(Learning, WhatMakesALossLargerOrAConstantIsNoted) {
+  EXPECT_THAT(
+      only(layer("ip", "InnerProduct", "data", "ip",
+                 "param { lr_mult: -1 } inner_product_param { num_output: 3 " + filler + " }") +
+           test::loss_layer),
+      HasSubstr("an lr_mult of it is below 0"));
+  const std::string loss = test::loss_layer;
+  EXPECT_THAT(only(scores("data") + loss.substr(0, loss.rfind('}')) + " loss_weight: -1 }"),
+              HasSubstr("its loss_weight is below 0"));
+  EXPECT_THAT(
+      only(scores("data") + layer("p", "Power", "ip", "ip", "power_param { scale: 0 }") + loss),
+      HasSubstr("its output is one number for every image"));
+}
+
+TEST_F(Learning, ValuesThatALayerLimitsAreNoted) {
+  const auto net_with = [](const char* before, const char* loss, const char* target) {
+    return fmt::format(
+        "layer {{ name: '{2}' type: 'Input' top: '{2}' input_param {{ shape {{ dim: 8 dim: 3 }} }} "
+        "}} {0} {1} layer {{ name: 'loss' type: '{3}' bottom: 'last' bottom: '{2}' top: 'loss' }}",
+        scores("data"), layer("last", before, "ip", "last"), target, loss);
+  };
+  for (const char* loss : {"EuclideanLoss", "HuberLoss"}) {
+    EXPECT_THAT(only(net_with("ReLU", loss, "class_targets")), HasSubstr("makes none below 0"));
+    EXPECT_THAT(only(net_with("Sigmoid", loss, "class_targets")), HasSubstr("which limits them"));
+    // As of an autoencoder.
+    EXPECT_THAT(found(net_with("Sigmoid", loss, "pixels")), IsEmpty());
+  }
+}
+
 TEST_F(Learning, ALossThatCountsNothingIsNotedOrRefused) {
   const std::string off =
       "layer { name: 'off' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: "

@@ -53,6 +53,18 @@ TEST(SolverDefinition, NotesFieldsWithoutAnEffect) {
                                                      "chosen with --devices \\(.*:2:1\\)"));
 }
 
+TEST(SolverDefinition, NotesFieldsOfAnotherTypeOrPolicy) {
+  const SolverDefinition solver =
+      read("type: 'SGD' lr_policy: 'fixed' momentum2: 0.9 delta: 1\ngamma: 0.1 stepvalue: 5");
+  ASSERT_EQ(solver.notes.size(), 4u);
+  EXPECT_THAT(solver.notes[0], HasSubstr("solver: momentum2 is not used: type 'SGD' has none ("));
+  EXPECT_THAT(solver.notes[2], testing::AllOf(HasSubstr("gamma is not used: lr_policy 'fixed'"),
+                                              HasSubstr(":2:1)")));
+  EXPECT_TRUE(read("type: 'Adam' momentum2: 0.9 delta: 1").notes.empty());
+  // As runs write them.
+  EXPECT_TRUE(read(write_solver(read("type: 'Adam' momentum: 0.8"))).notes.empty());
+}
+
 TEST(SolverDefinition, AnUnknownFieldSuggestsTheNearName) {
   EXPECT_THAT(failure_of_solver("base_lr: 1\nmomentun: 0.9"),
               testing::AllOf(HasSubstr("solver: unknown field 'momentun' (did you mean "

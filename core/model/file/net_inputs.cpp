@@ -154,6 +154,13 @@ TransformDefinition read_transform(const LayerDefinition& layer) {
     throw error("{}: transform_param has mean_file and mean_value; give one of them{}",
                 layer.title(), in_file(layer.location));
   }
+  const size_t means = transform.mean_values.size();
+  if (means == 2 || means > 4) {
+    throw error(
+        "{}: has {} mean_value: one for all channels, or one for each, of which there are "
+        "1 or 3{}",
+        layer.title(), means, in_file(layer.location));
+  }
   read_image_data(layer, transform);
   require_crop_within(layer, transform);
   return transform;

@@ -244,6 +244,33 @@ class Checks {
               "warmup_start_lr needs warmup_iter (steps until the rate is base_lr)");
   }
 
+  // Fields that are of another type or policy. Files that runs write have all of them.
+  [[nodiscard]] std::vector<std::string> unused_fields() const {
+    struct Use {
+      const char *field, *kind;
+      std::vector<std::string> users;
+    };
+    static const std::vector<Use> uses{
+        {"momentum2", "type", {"Adam", "AdamW"}},
+        {"rms_decay", "type", {"RMSProp"}},
+        {"delta", "type", {"AdaGrad", "RMSProp", "AdaDelta", "Adam", "AdamW"}},
+        {"trust_coefficient", "type", {"LARS"}},
+        {"gamma", "lr_policy", {"step", "exp", "inv", "multistep", "sigmoid"}},
+        {"power", "lr_policy", {"inv", "poly"}},
+        {"stepsize", "lr_policy", {"step", "sigmoid"}},
+        {"stepvalue", "lr_policy", {"multistep"}},
+    };
+    std::vector<std::string> notes;
+    for (const auto& [field, kind, users] : uses) {
+      const bool is_type = kind == std::string_view("type");
+      const std::string& chosen = is_type ? solver_.type : solver_.rate_policy;
+      if (!has(field) || is_among(users, chosen) || is_usual(field)) continue;
+      notes.push_back(fmt::format("solver: {} is not used: {} '{}' has none{}", field, kind, chosen,
+                                  in_file(written_.at(field))));
+    }
+    return notes;
+  }
+
   void rule() const {
     refuse_if(has("type") && has("solver_type"), "solver_type",
               "type and solver_type both say the rule: keep one of them");
@@ -259,6 +286,15 @@ class Checks {
 
  private:
   [[nodiscard]] bool has(const std::string& field) const { return written_.contains(field); }
+  [[nodiscard]] bool is_usual(std::string_view field) const {
+    Message mine, usual;
+    for (const SolverField& known : solver_fields()) {
+      if (field != known.name) continue;
+      known.write(solver_, mine);
+      known.write(Solver{}, usual);
+    }
+    return write_text_format(mine) == write_text_format(usual);
+  }
   // An Error with the location of the field, or the file for a missing one.
   template <class... Arguments>
   void refuse_if(bool is_wrong, const char* field, fmt::format_string<const Arguments&...> reason,
@@ -310,6 +346,7 @@ void read_fields(const Message& message, const std::map<std::string, std::string
   checks.rule();
   checks.nets();
   checks.policy();
+  for (std::string& note : checks.unused_fields()) solver.notes.push_back(std::move(note));
 }
 
 }  // namespace

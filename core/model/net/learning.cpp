@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/text/strings.h"
+#include "core/model/adapted/classes.h"
 #include "core/model/file/batch_norm.h"
 
 namespace tandem {
@@ -134,6 +135,10 @@ void check_loss_weight(const View& view, const Layer& layer, Problems& problems)
   if (!counts) {
     problems.add(layer, "its loss_weight is 0: it is shown, and nothing is learned from it", false);
   }
+  if (std::any_of(layer.loss_weights.begin(), layer.loss_weights.end(),
+                  [](double weight) { return weight < 0; })) {
+    problems.add(layer, "its loss_weight is below 0: training makes this loss larger", false);
+  }
 }
 
 // The layer that computes what a loss reads, without those that only change its form.
@@ -158,6 +163,9 @@ constexpr const char* two_softmaxes =
 constexpr const char* no_negative =
     "its scores come from {}, which makes none below 0 and has no gradient there, so that a class "
     "whose scores are all 0 never learns: let the loss read the layer before it";
+constexpr const char* no_negative_value =
+    "its values come from {}, which makes none below 0, as half of the targets of a run with "
+    "numbers are: let the loss read the layer before it";
 constexpr const char* limited =
     "its scores come from {}, which limits them, so that the loss cannot get near 0: let the loss "
     "read the layer before it";
@@ -188,6 +196,15 @@ constexpr std::array before_losses{
     BeforeLoss{"SigmoidCrossEntropyLoss", "TanH", limited},
     BeforeLoss{"SigmoidCrossEntropyLoss", "Dropout", dropped},
     BeforeLoss{"EuclideanLoss", "Dropout", dropped},
+    BeforeLoss{"EuclideanLoss", "ReLU", no_negative_value},
+    BeforeLoss{"EuclideanLoss", "Sigmoid", limited},
+    BeforeLoss{"EuclideanLoss", "TanH", limited},
+    BeforeLoss{"EuclideanLoss", "Softmax", limited},
+    BeforeLoss{"HuberLoss", "Dropout", dropped},
+    BeforeLoss{"HuberLoss", "ReLU", no_negative_value},
+    BeforeLoss{"HuberLoss", "Sigmoid", limited},
+    BeforeLoss{"HuberLoss", "TanH", limited},
+    BeforeLoss{"HuberLoss", "Softmax", limited},
     BeforeLoss{"MultinomialLogisticLoss", "InnerProduct", not_probabilities},
     BeforeLoss{"MultinomialLogisticLoss", "Convolution", not_probabilities},
     BeforeLoss{"MultinomialLogisticLoss", "ReLU", not_probabilities},
@@ -196,6 +213,10 @@ constexpr std::array before_losses{
 void check_layer_before_loss(const View& view, const Layer& layer, Problems& problems) {
   const Layer* maker = is_loss(layer) ? maker_of(view.net, layer.inputs.at(0)) : nullptr;
   if (maker == nullptr) return;
+  // What else is compared with values, as by an autoencoder, may be limited, too.
+  const bool compares_values = layer.is("EuclideanLoss") || layer.is("HuberLoss");
+  if (compares_values && !view.net.tensor(layer.inputs.at(1)).name.starts_with(class_targets_input))
+    return;
   for (const BeforeLoss& one : before_losses) {
     if (!layer.is(one.loss) || !maker->is(one.before)) continue;
     const bool leaks = maker->is("ReLU") && maker->attributes->number("negative_slope") != 0;
@@ -239,6 +260,25 @@ void check_unreached(const View& view, const Layer& layer, Problems& problems) {
   }
 }
 
+// Caffe allows it, and so does this; meant is hardly ever that the loss grows.
+void check_multipliers(const View& view, const Layer& layer, Problems& problems) {
+  if (layer.weights.empty()) return;
+  for (const WeightRule& rule : view.definition.layers.at(layer.random_index).weight_rules) {
+    if (rule.rate_multiplier() >= 0) continue;
+    problems.add(
+        layer, "an lr_mult of it is below 0: training makes the loss larger by its weights", false);
+    return;
+  }
+}
+
+void check_power(const View&, const Layer& layer, Problems& problems) {
+  if (!layer.is("Power")) return;
+  const bool is_constant =
+      layer.attributes->number("scale") == 0 || layer.attributes->number("power") == 0;
+  if (!is_constant) return;
+  problems.add(layer, "its output is one number for every image (scale or power is 0)", false);
+}
+
 bool multiplies_by_weights(const Layer& layer) {
   return layer.is("InnerProduct") ||
          (layer.is("Convolution") && layer.attributes->integer("group") == 1);
@@ -248,8 +288,14 @@ bool multiplies_by_weights(const Layer& layer) {
 bool begins_at_one_value(const View& view, const Layer& layer, double* value) {
   const WeightArray& array = view.net.weight(layer.weights.at(0));
   const std::vector<float> values = view.values(array);
-  *value = values.empty() ? array.filler.value : values.front();
-  if (values.empty()) return array.filler.type == "constant";
+  const Filler& filler = array.filler;
+  const bool is_uniform = filler.type == "uniform" && filler.min == filler.max;
+  const bool is_gaussian = filler.type == "gaussian" && filler.std == 0;
+  *value = !values.empty() ? values.front()
+           : is_uniform    ? filler.min
+           : is_gaussian   ? filler.mean
+                           : filler.value;
+  if (values.empty()) return filler.type == "constant" || is_uniform || is_gaussian;
   return std::all_of(values.begin(), values.end(), [&](float one) { return one == values[0]; });
 }
 
@@ -304,9 +350,10 @@ void check_first_weights(const View& view, const Layer& layer, Problems& problem
 }
 
 using Check = void (*)(const View&, const Layer&, Problems&);
-constexpr std::array<Check, 7> checks{
-    check_normalization,    check_kept_statistics, check_loss_weight,   check_layer_before_loss,
-    check_number_of_scores, check_unreached,       check_first_weights,
+constexpr std::array<Check, 9> checks{
+    check_normalization,     check_kept_statistics,  check_loss_weight,
+    check_layer_before_loss, check_number_of_scores, check_unreached,
+    check_first_weights,     check_multipliers,      check_power,
 };
 
 }  // namespace

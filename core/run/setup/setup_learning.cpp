@@ -15,8 +15,32 @@ namespace tandem {
 namespace {
 
 void check_rate(TrainSetup& setup) {
-  if (setup.solver.base_rate != 0 || setup.solver.warm_up_rate != 0) return;
-  setup.note("the learning rate is 0 (--lr, base_lr): no weight will change");
+  const SolverDefinition& solver = setup.solver;
+  if (solver.base_rate == 0 && solver.warm_up_rate == 0) {
+    setup.note("the learning rate is 0 (--lr, base_lr): no weight will change");
+  }
+  if (solver.base_rate * solver.weight_decay >= 1) {
+    setup.note(
+        "weight_decay {:g} times the learning rate {:g} is {:g}: from 1 on each step takes more of "
+        "a weight away than there is of it",
+        solver.weight_decay, solver.base_rate, solver.base_rate * solver.weight_decay);
+  }
+  if (solver.warm_up_steps > solver.max_steps) {
+    setup.note("warmup_iter {}: the run ends after {} steps, before the rate is base_lr",
+               solver.warm_up_steps, solver.max_steps);
+  }
+  const TrainOptions& chosen = setup.record.options;
+  if (chosen.label_smoothing > 0.5) {
+    setup.note(
+        "--label-smoothing {:g}: most of each target is spread over all classes; 0.1 is "
+        "usual",
+        chosen.label_smoothing);
+  }
+  const int64_t images = chosen.batch * solver.micro_batches_per_step;
+  if (images > setup.record.training_samples) {
+    setup.note("a step reads {} images, and there are {} to train on: it repeats some (--batch)",
+               images, setup.record.training_samples);
+  }
 }
 
 // Several labels or numbers: those that are the same of all images.
@@ -69,17 +93,17 @@ void check_labels(const std::vector<int64_t>& counts, const TrainSetup& setup) {
 void check_class_weights(const std::vector<int64_t>& counts, TrainSetup& setup) {
   const std::vector<float>& weights = setup.record.class_weights;
   std::vector<std::string> ignored;
-  bool any = false;
+  int counted = 0;
   for (size_t c = 0; c < std::min(counts.size(), weights.size()); ++c) {
-    any = any || (counts[c] > 0 && weights[c] != 0);
+    counted += counts[c] > 0 && weights[c] != 0 ? 1 : 0;
     if (counts[c] > 0 && weights[c] == 0) ignored.push_back(setup.record.class_names[c]);
   }
   if (ignored.empty()) return;
-  if (!any) {
+  if (counted < 2) {
     throw error(
-        "--class-weights {}: the weight of every class that has training images is 0, so that "
-        "nothing is learned",
-        setup.record.options.class_weights);
+        "--class-weights {}: the weight of {} that has training images is 0, so that {}",
+        setup.record.options.class_weights, counted == 0 ? "every class" : "every class but one",
+        counted == 0 ? "nothing is learned" : "that one would be the answer for every image");
   }
   setup.note("class weight 0 (--class-weights): nothing is learned from the images of {}",
              fmt::join(ignored, ", "));

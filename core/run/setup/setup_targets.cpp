@@ -70,10 +70,13 @@ std::vector<float> weights_of_file(const std::string& path, const Dataset& train
     while (!name.empty() && std::string_view(" \t,").find(name.back()) != std::string_view::npos) {
       name.pop_back();
     }
+    const std::string weight = line.substr(gap + 1);
+    const bool is_heading = number == 1 && weight.find_first_of("0123456789") == std::string::npos;
     if (std::count(names.begin(), names.end(), name) == 0) {
+      if (is_heading) continue;
       throw error("{}: there is no class '{}'{}", where, name, did_you_mean(name, names));
     }
-    if (!found.emplace(name, weight_of(line.substr(gap + 1), where)).second) {
+    if (!found.emplace(name, weight_of(weight, where)).second) {
       throw error("{}: class '{}' had a weight already", where, name);
     }
   }
