@@ -92,6 +92,11 @@ constexpr OptionHere options_here[] = {
     {"--logdir", "--out", "here it is '--out FOLDER'"},
     {"--save-period", "--snapshot", "here it is '--snapshot STEPS'"},
     {"--mean", "--data-option", "here it is '--data-option mean=B,G,R'"},
+    {"--early-stopping", "--patience", "here it is '--patience N', of evaluations"},
+    {"--dropout", "--solver-option", "it is dropout_ratio of the net's Dropout layers"},
+    {"--val", "--data-option",
+     "give a folder with train/ and val/, or '--data-option "
+     "val_fraction=X'"},
     {"--std", "--data-option", "here it is '--data-option scale=1/X', one for all channels"},
 };
 

@@ -43,6 +43,9 @@ std::string dataset_of(Registry& registry, const std::string& source, const std:
       throw error("data '{}': it is a link to '{}', which is missing", source,
                   std::filesystem::read_symlink(source, ignored).string());
     }
+    if (source.find("://") != std::string::npos) {
+      throw error("data '{}': is an address: download it, unpack it, and give the folder", source);
+    }
     throw error(
         "data '{}': there is no such folder or file, nor a data set of that name; data sets: {}{}",
         source, fmt::join(names, ", "), did_you_mean(source, names));

@@ -23,6 +23,8 @@ constexpr const char* to_folders =
 constexpr const char* of_caffe =
     "give the list of pictures that it was made from (--data list.txt --data-option root=FOLDER), "
     "or write its pictures as files into a folder for each class";
+constexpr const char* to_list =
+    "write a .csv list with a line 'path,label' for each picture, and give that";
 constexpr const char* unpack = "unpack it, and give the folder";
 constexpr const char* of_shards =
     "unpack the shards, sort the pictures by the .cls file beside each into a folder for each "
@@ -62,8 +64,10 @@ constexpr std::array forms{
 };
 // Of files that are given themselves: any folder may hold some.
 constexpr std::array texts{
-    Form{"a JSON file", ""sv, 0, ".json",
-         "write a .csv list with a line 'path,label' for each picture, and give that"},
+    Form{"a JSON file", ""sv, 0, ".json", to_list},
+    Form{"a JSON Lines file", ""sv, 0, ".jsonl", to_list},
+    Form{"an XML file", ""sv, 0, ".xml", to_list},
+    Form{"a table of a spreadsheet program", ""sv, 0, ".xls", "save it as CSV, and give that"},
     Form{"a description of data for another program", ""sv, 0, ".yaml",
          "give the folder that it names"},
     Form{"a description of data for another program", ""sv, 0, ".yml",

@@ -101,15 +101,16 @@ std::string kind_of(const std::string& word, const std::vector<std::string>& kin
   return is_gpu(lower_case(word)) ? kind_of_gpus(kinds, is_counted) : "";
 }
 
-// "0" and "0,1" are how others name GPUs.
+// "0", "0,1" and "gpu0" are how others name GPUs.
 std::string hint_of(const std::string& text, const std::string& word,
                     const std::vector<std::string>& kinds,
                     const std::function<bool(const std::string&)>& is_counted) {
   if (is_gpu(lower_case(word))) return " (no backend for GPUs is here, or several)";
-  const bool is_number = !text.empty() && text.find_first_not_of("0123456789,") == text.npos;
+  const std::string numbers = lower_case(text).starts_with("gpu") ? text.substr(3) : text;
+  const bool is_number = !numbers.empty() && numbers.find_first_not_of("0123456789,") == text.npos;
   const std::string gpus = is_number ? kind_of_gpus(kinds, is_counted) : "";
   return gpus.empty() ? did_you_mean(word, kinds)
-                      : fmt::format(" (did you mean '{}:{}'?)", gpus, text);
+                      : fmt::format(" (did you mean '{}:{}'?)", gpus, numbers);
 }
 
 // KIND:all

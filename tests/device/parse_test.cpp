@@ -92,6 +92,8 @@ TEST(Devices, AGpuIsNeverMistakenForACpu) {
                 AllOf(HasSubstr("no backend for GPUs is here"), HasSubstr("known here: cpu, sim")));
   }
   EXPECT_THAT(refusal("0,1"), HasSubstr("did you mean 'cuda:0,1'?"));
+  EXPECT_THAT(refusal("gpu0"), HasSubstr("did you mean 'cuda:0'?"));
+  EXPECT_THAT(refusal("GPU1"), HasSubstr("did you mean 'cuda:1'?"));
 }
 
 TEST(Devices, ABadNumberIsNamedWithWhatWouldBeRight) {
