@@ -122,17 +122,19 @@ TEST(ImageList, AnImageThatIsTwiceInItIsNoted) {
   const TempFolder folder;
   draw_ten(folder);
   const auto notes = [&](const std::string& more) {
-    const auto list = folder.write("all.csv",
-                                   "path,label,split\n0.png,a,train\n1.png,b,train\n"
-                                   "2.png,a,val\n" +
-                                       more);
+    const auto list =
+        folder.write("all.csv",
+                     "path,label,split\npictures/0.png,a,train\npictures/1.png,b,train\n"
+                     "pictures/2.png,a,val\n" +
+                         more);
     return open_images(list_options(list)).notes();
   };
-  EXPECT_EQ(notes("0.png,a,train\n").find("all.csv"), std::string::npos);
-  EXPECT_THAT(notes("0.png,b,train\n"), HasSubstr("1 lines give an image another label than before "
-                                                  "(line 5: 0.png)"));
-  EXPECT_THAT(notes("1.png,b,val\n0.png,a,val\n"),
-              HasSubstr("2 lines have an image of another split (line 5: 1.png)"));
+  EXPECT_EQ(notes("pictures/0.png,a,train\n").find("all.csv"), std::string::npos);
+  EXPECT_THAT(notes("pictures/0.png,b,train\n"),
+              HasSubstr("1 lines give an image another label than before "
+                        "(line 5: pictures/0.png)"));
+  EXPECT_THAT(notes("pictures/1.png,b,val\npictures/0.png,a,val\n"),
+              HasSubstr("2 lines have an image of another split (line 5: pictures/1.png)"));
 }
 
 TEST(ImageList, AFileOfClassesGivesNumbersNames) {

@@ -164,7 +164,7 @@ class StrategyRuns : public Runs {
   // Labels that a net can learn and one that it cannot; numbers of several sizes.
   static void write_lists() {
     std::string labels = "path,split,odd,high,low,first,chance\n";
-    std::string values = "path,split,class,square,small,large,chance\n";
+    std::string values = "path,split,number,square,small,large,chance\n";
     for (const auto& [split, count] : {std::pair{"train", 10}, {"val", 3}}) {
       for (int label = 0; label < classes; ++label) {
         for (int i = 0; i < count; ++i) {
