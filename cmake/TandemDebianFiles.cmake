@@ -2,10 +2,6 @@
 # examples and guides in /usr/share/doc/PACKAGE, manual pages compressed, no needless sections in programs and libraries.
 # SOURCE_DATE_EPOCH sets the date of the changelog.
 
-if(NOT CPACK_GENERATOR STREQUAL "DEB")
-  return()
-endif()
-
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 string(TIMESTAMP year "%Y" UTC)
 set(copyright "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
@@ -54,7 +50,7 @@ foreach(component runtime library dev cuda mpi)
   file(GLOB_RECURSE binaries ${folder}/bin/* ${folder}/lib/*.so ${folder}/lib/*.so.*)
   foreach(binary ${binaries})
     if(NOT IS_SYMLINK ${binary})
-      execute_process(COMMAND strip --strip-unneeded --remove-section=.comment --remove-section=.note ${binary}
+      execute_process(COMMAND ${CPACK_TANDEM_STRIP} --strip-unneeded --remove-section=.comment --remove-section=.note ${binary}
         COMMAND_ERROR_IS_FATAL ANY)
     endif()
   endforeach()

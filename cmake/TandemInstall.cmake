@@ -79,10 +79,10 @@ if(TARGET tandem)
     OUTPUT ${completion_folder}/tandem ${completion_folder}/_tandem ${completion_folder}/tandem.fish
       ${completion_folder}/tandem.1
     COMMAND ${CMAKE_COMMAND} -E make_directory ${completion_folder}
-    COMMAND tandem completion bash > ${completion_folder}/tandem
-    COMMAND tandem completion zsh > ${completion_folder}/_tandem
-    COMMAND tandem completion fish > ${completion_folder}/tandem.fish
-    COMMAND tandem completion man > ${completion_folder}/tandem.1
+    COMMAND $<TARGET_FILE:tandem> completion bash > ${completion_folder}/tandem
+    COMMAND $<TARGET_FILE:tandem> completion zsh > ${completion_folder}/_tandem
+    COMMAND $<TARGET_FILE:tandem> completion fish > ${completion_folder}/tandem.fish
+    COMMAND $<TARGET_FILE:tandem> completion man > ${completion_folder}/tandem.1
     DEPENDS tandem VERBATIM)
   add_custom_target(tandem-completion ALL DEPENDS ${completion_folder}/tandem)
   install(FILES ${completion_folder}/tandem

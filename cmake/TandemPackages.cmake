@@ -1,5 +1,5 @@
 # `cpack` makes packages of what is installed: Debian's tandem, libtandem0, libtandem-dev and, where these modules were
-# built, tandem-cuda and tandem-mpi; and one .tar.gz of the same tree, which runs from any folder. scripts/packages calls it.
+# built, tandem-cuda and tandem-mpi. scripts/packages calls it.
 # Debian's packages need CMAKE_INSTALL_PREFIX=/usr (preset packages), so that libraries lie where Debian has them.
 
 set(TANDEM_PACKAGE_MAINTAINER "Tandem maintainers <tandem@packages.invalid>" CACHE STRING
@@ -19,15 +19,18 @@ if(EXISTS /etc/os-release)
 endif()
 set(version ${PROJECT_VERSION}-${revision})
 
-set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tandem)
 set(CPACK_PACKAGE_VENDOR Tandem)
 set(CPACK_PACKAGE_CONTACT ${TANDEM_PACKAGE_MAINTAINER})
 set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
 set(CPACK_STRIP_FILES ON)
+set(CPACK_TANDEM_STRIP ${CMAKE_STRIP})
+if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
+endif()
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_THREADS 0)
-set(CPACK_PACKAGE_FILE_NAME tandem-${PROJECT_VERSION}-${distribution}-${CMAKE_SYSTEM_PROCESSOR})
 
 # Components, one package for each; sdk and development are one.
 set(CPACK_COMPONENTS_ALL runtime library sdk development)

@@ -66,6 +66,10 @@ function(tandem_add_plugin name)
   if(NOT TANDEM_SANITIZE)  # the sanitizers' run-time library is the program's
     target_link_options(${name} PRIVATE -Wl,--no-undefined)
   endif()
+  # The folder that runs on any Linux has a standard library of its own, which may be older than this compiler's.
+  if(DEFINED Tandem_plugin_folder AND EXISTS ${Tandem_plugin_folder}/../libraries)
+    target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
   target_link_libraries(${name} PRIVATE Tandem::sdk ${ARG_LIBRARIES})
   if(ARG_FOLDER)
     set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ARG_FOLDER})

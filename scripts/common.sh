@@ -1,6 +1,8 @@
 # Shared by scripts/demo and scripts/test: installs what is missing on a Debian 12 or 13 (root or sudo), builds a preset,
 # and says how long each part took. A failure is one line that begins with "error: ". Running the script again continues.
-#   TANDEM_NO_INSTALL=1   installs nothing: what is missing is found by the build
+#   TANDEM_NO_INSTALL=1          installs nothing: what is missing is found by the build
+#   TANDEM_ARCHITECTURE=arm64    builds for this architecture of Debian, with the cross compiler and the libraries of that
+#                                architecture, which dpkg --add-architecture must have named
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cores=$(nproc)
@@ -56,11 +58,30 @@ apt_error() {
   fi
 }
 
+# Whether the build is for another architecture than this machine's.
+is_cross() { [ -n "${TANDEM_ARCHITECTURE:-}" ] && [ "$TANDEM_ARCHITECTURE" != "$(dpkg --print-architecture)" ]; }
+
+# The packages of a build for another architecture: its compiler, programs of this machine, and libraries of that one. What
+# `abidiff` and `valgrind` test has no use for them.
+cross_packages() {
+  local package
+  for package in "${packages[@]}"; do
+    case $package in
+      g++) echo "crossbuild-essential-$TANDEM_ARCHITECTURE" ;;
+      libcli11-dev | nlohmann-json3-dev) echo "$package" ;;
+      abigail-tools | valgrind) ;;
+      lib* | ocl-icd-opencl-dev | openmpi-bin) echo "$package:$TANDEM_ARCHITECTURE" ;;
+      *) echo "$package" ;;
+    esac
+  done
+}
+
 install_packages() {
   [ -z "${TANDEM_NO_INSTALL:-}" ] || return 0
   command -v apt-get >/dev/null && command -v dpkg-query >/dev/null \
     || fail "no apt-get here: install the equivalents of ${packages[*]}, then set TANDEM_NO_INSTALL=1"
   local missing=() package
+  if is_cross; then mapfile -t packages < <(cross_packages); fi
   for package in "${packages[@]}"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
@@ -138,6 +159,7 @@ show_progress() { # show_progress WHAT
 configure() { # configure PRESET FOLDER [option...]
   local preset=$1 folder=$2 log new='' home
   shift 2
+  if is_cross; then set -- "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/$TANDEM_ARCHITECTURE.cmake" "$@"; fi
   home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:[A-Z]*=//p' "$folder/CMakeCache.txt" 2>/dev/null) || true
   if [ -n "$home" ] && ! [ "$home" -ef "$root" ]; then
     echo "-- $folder was configured as $home: building all of it again"
