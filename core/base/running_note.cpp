@@ -1,9 +1,13 @@
 #include "core/base/running_note.h"
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <memory>
 
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <unistd.h>
 
 namespace tandem {
@@ -52,6 +56,29 @@ struct CrashReport {
     add(before);
     add(first);
   }
+  // The module whose code the thread runs, if it is no library of the system or of Tandem: a thread
+  // that a plugin has made has no note.
+  void add_module() {
+    void* frames[64];
+    Dl_info own{}, info{};
+    static_cast<void>(::dladdr(reinterpret_cast<const void*>(&report_crashes), &own));
+    const int count = ::backtrace(frames, 64);
+    for (int i = 0; i < count; ++i) {
+      if (::dladdr(frames[i], &info) == 0 || info.dli_fname == nullptr) continue;
+      if (own.dli_fbase == info.dli_fbase) continue;
+      const char* name = std::strrchr(info.dli_fname, '/');
+      name = name == nullptr ? info.dli_fname : name + 1;
+      bool is_of_system = std::strstr(name, ".so") == nullptr;
+      for (const char* known : {"libc.", "libstdc++.", "libgcc_s.", "libpthread.", "ld-linux",
+                                "libtandem", "libtbb", "libgomp.", "libm."}) {
+        is_of_system = is_of_system || std::strncmp(name, known, std::strlen(known)) == 0;
+      }
+      if (is_of_system) continue;
+      add("; in ");
+      add(info.dli_fname);
+      return;
+    }
+  }
   void write() {
     line[used++] = '\n';
     [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, line, used);
@@ -80,7 +107,18 @@ struct CrashReport {
     }
     report.add(" (");
     report.add(signal_text(number));
+    if (innermost == nullptr) report.add_module();
     report.add(")");
+    report.write();
+  }
+
+  static void report_exit(const RunningNote& note) {
+    CrashReport report;
+    report.add(reporting_program.load());
+    report.add(": ");
+    report.add(note);
+    report.add_step(" in step ", note.step_);
+    report.add(" called exit(): a plugin returns a status instead");
     report.write();
   }
 
@@ -96,10 +134,40 @@ extern "C" void on_crash(int number) {
   std::raise(number);
 }
 
+// A run that a plugin ends must not look like one that is complete.
+extern "C" void on_exit_of_process(int code, void*) {
+  if (innermost == nullptr) return;
+  CrashReport::report_exit(*innermost);
+  ::_exit(code == 0 ? 1 : code);
+}
+
+// Where the handler runs if the thread's own stack is full; of a thread that has none yet.
+class SignalStack {
+ public:
+  SignalStack() {
+    stack_t now{};
+    if (::sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
+    memory_ = std::make_unique<char[]>(bytes);
+    const stack_t own{memory_.get(), 0, bytes};
+    ::sigaltstack(&own, nullptr);
+  }
+  ~SignalStack() {
+    const stack_t none{nullptr, SS_DISABLE, 0};
+    if (memory_ != nullptr) ::sigaltstack(&none, nullptr);
+  }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  static constexpr size_t bytes = 64 << 10;
+  std::unique_ptr<char[]> memory_;
+};
+
 }  // namespace
 
 RunningNote::RunningNote(const char* pass, const char* owner, int64_t step) noexcept
     : place_(nullptr), outer_(innermost), pass_(pass), owner_(owner), step_(step) {
+  static thread_local const SignalStack stack;
   innermost = this;
   if (outer_ != nullptr) return;
   for (auto& place : running) {
@@ -127,12 +195,15 @@ void report_crashes_after(int64_t step) noexcept {
 
 void report_crashes(const char* program) {
   reporting_program = program;
+  void* frame = nullptr;
+  static_cast<void>(::backtrace(&frame, 1));  // loads what it needs, which a handler must not
+  static_cast<void>(::on_exit(&on_exit_of_process, nullptr));
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
     struct sigaction before {};
     if (::sigaction(number, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) continue;
     struct sigaction action {};
     action.sa_handler = &on_crash;
-    action.sa_flags = SA_NODEFER;
+    action.sa_flags = SA_NODEFER | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     ::sigaction(number, &action, nullptr);
   }

@@ -56,9 +56,15 @@ std::string differ_together(const Subject& subject, const Case& one, const Resul
   }
   differs = differ("the gradient of input", gradients, whole.input_gradients, rounding);
   if (!differs.empty()) return differs;
-  return differ("the gradient of weight",
-                added(parts[0].weight_gradients, parts[1].weight_gradients), whole.weight_gradients,
-                10 * rounding);
+  differs =
+      differ("the gradient of weight", added(parts[0].weight_gradients, parts[1].weight_gradients),
+             whole.weight_gradients, 10 * rounding);
+  // A state must be the same on every device.
+  for (const Results& part : parts) {
+    if (differs.empty())
+      differs = differ("the state after the pass, weight", part.weights, whole.weights, rounding);
+  }
+  return differs;
 }
 
 }  // namespace
@@ -120,6 +126,12 @@ Outcome statistics_of_parts(const Subject& subject, const Case& one) {
   const std::vector<PlainTensor> expected = whole.forward();
   Trial first(subject, part_of(one, 0, n / 2)), second(subject, part_of(one, n / 2, n));
   const std::vector<PlainTensor> outputs = first.forward({second.forward_statistics()});
+  if (subject.has(TANDEM_LOSS | TANDEM_METRIC)) {
+    const std::vector<PlainTensor> others = second.forward({first.forward_statistics()});
+    return kept_unless(
+        differ("the sum of output", added({outputs[0]}, {others[0]}), {expected[0]}, rounding),
+        " if the batch is on two devices, whose statistics are merged");
+  }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (difference(outputs[i].values, first_axis_of(expected[i], 0, n / 2).values) <= rounding) {
       continue;

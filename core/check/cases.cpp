@@ -174,59 +174,102 @@ std::string guess(const tandem_parameter& p) {
   }
 }
 
-// Other values of an optional parameter than its usual one.
-std::vector<std::string> other_values(const tandem_parameter& p) {
-  const std::string usual = p.default_value == nullptr ? "" : p.default_value;
+// All orders of so many axes, from `first` on, as texts.
+std::vector<std::vector<std::string>> orders(int64_t first, int64_t count) {
+  std::vector<std::string> axes;
+  for (int64_t axis = first; axis < first + count; ++axis) axes.push_back(fmt::format("{}", axis));
+  std::vector<std::vector<std::string>> result;
+  do {
+    result.push_back(axes);
+  } while (std::next_permutation(axes.begin(), axes.end()));
+  return result;
+}
+
+bool names_axes(const tandem_parameter& p) {
+  const std::string name = p.name;
+  return name.find("ax") != std::string::npos || name.find("order") != std::string::npos ||
+         name.find("perm") != std::string::npos;
+}
+
+// Other values of a parameter than its usual one, each as what is written of it: a list has
+// several.
+std::vector<std::vector<std::string>> other_values(const tandem_parameter& p) {
+  const std::string usual = p.required != 0              ? guess(p)
+                            : p.default_value == nullptr ? ""
+                                                         : p.default_value;
   double number = 0;
   const bool is_number = parse_number(usual, &number), is_bounded = p.minimum <= p.maximum;
-  const auto within = [&](double value) {
-    return is_bounded ? std::clamp(value, p.minimum, p.maximum) : value;
+  std::vector<std::vector<std::string>> values;
+  const auto add = [&](const std::string& value) {
+    const std::vector<std::string> one{value};
+    if (value == usual || std::count(values.begin(), values.end(), one) > 0) return;
+    values.push_back(one);
   };
-  std::vector<std::string> values;
-  switch (p.type) {
-    case TANDEM_PARAMETER_BOOLEAN:
-      values = {usual == "true" ? "false" : "true"};
-      break;
-    case TANDEM_PARAMETER_TEXT:
-      if (p.choices != nullptr) values = split(p.choices, '|');
-      break;
-    case TANDEM_PARAMETER_INTEGER:
-      if (is_number) values = {fmt::format("{}", int64_t(within(number + 1)))};
-      if (is_bounded) values.push_back(fmt::format("{}", int64_t(p.minimum)));
-      break;
-    case TANDEM_PARAMETER_NUMBER:
-      if (is_number) values = {fmt::format("{:g}", within(number == 0 ? 0.5 : 1.5 * number))};
-      break;
-    case TANDEM_PARAMETER_INTEGERS:
-    case TANDEM_PARAMETER_NUMBERS:
-      values = {guess(p)};
-      break;
-    default:
-      break;
+  const auto add_integer = [&](double value) {
+    if (!is_bounded || (value >= p.minimum && value <= p.maximum)) {
+      add(fmt::format("{}", int64_t(value)));
+    }
+  };
+  constexpr double large = 100;
+  const bool is_list = p.type == TANDEM_PARAMETER_INTEGERS || p.type == TANDEM_PARAMETER_NUMBERS;
+  if (p.type == TANDEM_PARAMETER_BOOLEAN) add(usual == "true" ? "false" : "true");
+  if (p.type == TANDEM_PARAMETER_TEXT && p.choices != nullptr) {
+    for (const std::string& word : split(p.choices, '|')) add(word);
   }
-  std::erase(values, usual);
+  if (p.type == TANDEM_PARAMETER_INTEGER) {
+    add_integer(number + 1);
+    add_integer(is_bounded && p.maximum < large ? p.maximum : large);
+    if (is_bounded) add_integer(p.minimum);
+    for (const double axis : {-1, 0, 1, 2, 3}) {
+      if (names_axes(p)) add_integer(axis);
+    }
+  }
+  if (p.type == TANDEM_PARAMETER_NUMBER && is_number) {
+    const double other = number == 0 ? 0.5 : 1.5 * number;
+    add(fmt::format("{:g}", is_bounded ? std::clamp(other, p.minimum, p.maximum) : other));
+  }
+  if (p.type == TANDEM_PARAMETER_INTEGERS && names_axes(p)) {
+    for (const auto& [first, count] : {std::pair{0, 4}, {1, 3}, {1, 2}}) {
+      for (std::vector<std::string>& order : orders(first, count)) values.push_back(order);
+    }
+  }
+  if (is_list) {
+    for (const int64_t first : {0, 1, 3}) add_integer(double(first));
+    add(guess(p));
+    values.push_back({guess(p), guess(p)});
+  }
   return values;
 }
 
-// The given parameters with one more, each other value of the optional ones in turn, and each pair
-// of switches.
+// The given parameters with another value of each parameter in turn, and each pair of switches and
+// words.
 std::vector<Parameters> variants(const tandem_layer_type& type, const Parameters& base) {
   std::vector<Parameters> result;
   std::vector<std::pair<std::string, std::string>> switches;
+  const auto without = [&](const std::string& name) {
+    Parameters others = base;
+    std::erase_if(others, [&](const auto& one) { return one.first == name; });
+    return others;
+  };
   for (uint32_t i = 0; i < type.parameter_count; ++i) {
     const tandem_parameter& p = *type.parameters[i];
     const bool is_given =
         std::any_of(base.begin(), base.end(), [&](const auto& one) { return one.first == p.name; });
-    if (is_given) continue;
-    for (const std::string& value : other_values(p)) {
-      result.push_back(base);
-      result.back().emplace_back(p.name, value);
-      if (p.type == TANDEM_PARAMETER_BOOLEAN) switches.emplace_back(p.name, value);
+    if (is_given && p.required == 0) continue;
+    for (const std::vector<std::string>& values : other_values(p)) {
+      result.push_back(without(p.name));
+      for (const std::string& value : values) result.back().emplace_back(p.name, value);
+      const bool is_switch = p.type == TANDEM_PARAMETER_BOOLEAN || p.type == TANDEM_PARAMETER_TEXT;
+      if (is_switch) switches.emplace_back(p.name, values.front());
     }
   }
   for (size_t a = 0; a < switches.size(); ++a) {
     for (size_t b = a + 1; b < switches.size(); ++b) {
+      if (switches[a].first == switches[b].first) continue;
       result.push_back(base);
+      std::erase_if(result.back(), [&](const auto& one) {
+        return one.first == switches[a].first || one.first == switches[b].first;
+      });
       result.back().insert(result.back().end(), {switches[a], switches[b]});
     }
   }
@@ -253,8 +296,8 @@ std::vector<std::vector<Shape>> input_sets(const tandem_layer_type& type, const 
   return result;
 }
 
-const std::vector<Shape> usual_shapes{
-    {3, 4, 3, 5}, {1, 1, 3, 3}, {2, 16, 3, 2}, {4, 5, 1, 1}, {3, 16, 33, 35}};
+const std::vector<Shape> usual_shapes{{3, 4, 3, 5}, {1, 1, 3, 3},  {2, 16, 3, 2},  {4, 5, 1, 1},
+                                      {1, 1, 1, 1}, {2, 3, 1, 11}, {3, 16, 33, 35}};
 
 class Generator {
  public:
@@ -345,11 +388,11 @@ std::vector<Values> values_of(const std::string& type, size_t inputs) {
 
 }  // namespace
 
-std::vector<NetUse> uses_in_net(const Registry& registry, const std::string& file) {
-  const NetDefinition definition = read_net(file);
-  NetOptions options;
-  options.batch = 3;
+std::vector<NetUse> uses_in_net(const Registry& registry, const NetDefinition& definition,
+                                NetOptions options) {
+  options.batch = std::min<int64_t>(options.batch, 3);
   options.device_kind = "";
+  options.precision = TANDEM_FLOAT32;
   const auto build = [&]() -> Net {
     try {
       return build_net(definition, registry, options);
@@ -370,6 +413,35 @@ std::vector<NetUse> uses_in_net(const Registry& registry, const std::string& fil
   return uses;
 }
 
+std::vector<NetUse> uses_in_net(const Registry& registry, const std::string& file) {
+  NetOptions options;
+  options.batch = 3;
+  return uses_in_net(registry, read_net(file), options);
+}
+
+namespace {
+
+constexpr int64_t max_small = 5000;
+
+bool is_large(const std::vector<Shape>& shapes) {
+  return std::any_of(shapes.begin(), shapes.end(),
+                     [](const Shape& shape) { return element_count(shape) > max_small; });
+}
+
+// Small enough for finite differences, with the same channels if these are few.
+std::vector<Shape> cropped(std::vector<Shape> shapes) {
+  constexpr int64_t max_side = 6, max_channels = 64;
+  for (Shape& shape : shapes) {
+    shape.h = std::min(shape.h, max_side);
+    shape.w = std::min(shape.w, max_side - 1);
+  }
+  if (!is_large(shapes)) return shapes;
+  for (Shape& shape : shapes) shape.c = std::min(shape.c, max_channels);
+  return shapes;
+}
+
+}  // namespace
+
 std::vector<Case> cases_of(const Registry& registry, KernelDevice& device, const std::string& type,
                            const CaseOptions& options) {
   const tandem_layer_type& table = registry.layer_type(type);
@@ -378,14 +450,25 @@ std::vector<Case> cases_of(const Registry& registry, KernelDevice& device, const
   for (const NetUse& use : options.uses) {
     if (use.type != type) continue;
     const std::vector<Values> values = values_of(type, use.inputs.size());
+    const auto add = [&](const std::vector<Shape>& inputs) {
+      of_net.push_back(maker.make({}, inputs, use.outputs, values, use.attributes));
+      of_net.back().arguments = " --layer " + use.layer;
+    };
+    const bool large = is_large(use.inputs);
+    if (large && options.sizes != CaseSizes::large) {
+      try {
+        add(cropped(use.inputs));
+      } catch (const Error&) {  // its parameters need the shapes of the net
+      }
+    }
+    if (options.sizes == (large ? CaseSizes::small : CaseSizes::large)) continue;
     try {
-      of_net.push_back(maker.make({}, use.inputs, use.outputs, values, use.attributes));
+      add(use.inputs);
     } catch (const Error& refusal) {
       throw error("layer '{}': {}", use.layer, refusal.what());
     }
-    of_net.back().arguments = " --layer " + use.layer;
   }
-  if (!of_net.empty()) return of_net;
+  if (!of_net.empty() || options.sizes != CaseSizes::all) return of_net;
   if (!options.inputs.empty()) {
     const uint32_t outputs = options.outputs > 0 ? options.outputs : min_outputs(table);
     return {maker.make(options.parameters, options.inputs, outputs,

@@ -8,19 +8,24 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 
 #include "core/base/text/strings.h"
+#include "core/check/data.h"
+#include "core/data/dataset.h"
 
 namespace tandem::checker {
 
 namespace {
 
 // What the child writes: one line each, of fields divided by `divider`.
-//   unit LAYER PROMISE       this is next
+//   type TARGET TYPE NUMBER  the next unit: a layer type, or a data set
+//   unit PROMISE NUMBER TEXT this is next
 //   case ARGUMENTS           in this case
 //   kept | none | broken DETAIL | note DETAIL NAME VALUE NAME VALUE ...
 //   skip                     it is not asked for
@@ -67,22 +72,38 @@ bool is_file(const std::string& target) {
   return target.find('/') != std::string::npos || target.ends_with(".so");
 }
 
-// The types of a module file. It may be in a plugin folder, too, and is loaded already then.
-std::vector<std::string> types_of(Registry& registry, const std::string& file) {
+// What is checked with all promises: a layer type with cases of some sizes, or a data set.
+struct Unit {
+  std::string target, type;
+  bool is_data = false;
+  CaseSizes sizes = CaseSizes::all;
+};
+
+// Those of a module file. It may be in a plugin folder, too, and is loaded already then.
+std::vector<Unit> units_of(Registry& registry, const std::string& file) {
   namespace fs = std::filesystem;
   std::error_code ignored;
-  const ModuleReport* found = nullptr;
-  for (const ModuleReport& module : registry.modules()) {
-    if (!module.shadowed && fs::equivalent(module.path, file, ignored)) found = &module;
+  const auto find = [&]() -> const ModuleReport* {
+    for (const ModuleReport& module : registry.modules()) {
+      if (!module.shadowed && fs::equivalent(module.path, file, ignored)) return &module;
+    }
+    return nullptr;
+  };
+  const ModuleReport* found = find();
+  if (found == nullptr && fs::path(file).filename().string().starts_with("tandem_")) {
+    registry.load_all();  // it may be deferred
+    found = find();
   }
   if (found == nullptr) found = &registry.load(fs::path(file));
   if (!found->loaded) throw error("{} is not loaded: {}", file, found->reason);
-  std::vector<std::string> types;
+  std::vector<Unit> units;
   for (const std::string& offer : found->offers) {
-    if (offer.starts_with("layer ")) types.push_back(offer.substr(6));
+    if (offer.starts_with("layer ")) units.push_back({file, offer.substr(6)});
+    if (offer.starts_with("dataset ")) units.push_back({file, offer.substr(8), true});
   }
-  if (types.empty()) throw error("{} has no layer type: only these are checked", file);
-  return types;
+  if (units.empty())
+    throw error("{} has no layer type and no data set: only these are checked", file);
+  return units;
 }
 
 // The error for a name that is not among the known ones.
@@ -90,10 +111,6 @@ Error not_there(const std::string& what, const std::string& name,
                 const std::vector<std::string>& known) {
   return error("{}{}; there are: {}", what, did_you_mean(name, known), fmt::join(known, ", "));
 }
-
-struct Unit {
-  std::string target, type;
-};
 
 // The types of which the net has a layer; each once.
 std::vector<std::string> types_of(const std::vector<NetUse>& uses) {
@@ -121,16 +138,28 @@ std::vector<NetUse> uses_of(const Registry& registry, const CheckOptions& option
   return uses;
 }
 
+// First all types with what is quickly done.
+std::vector<Unit> units_before_training(const std::vector<std::string>& types) {
+  std::vector<Unit> units;
+  for (const CaseSizes sizes : {CaseSizes::small, CaseSizes::large}) {
+    for (const std::string& type : types) units.push_back({type, type, false, sizes});
+  }
+  return units;
+}
+
 std::vector<Unit> units_of(Registry& registry, const CheckOptions& options) {
+  const std::vector<std::string> in_net = types_of(options.cases.uses);
+  if (options.seconds > 0) return units_before_training(in_net);
   std::vector<Unit> units;
   for (const std::string& target : options.targets) {
-    if (!is_file(target)) {
+    if (is_file(target)) {
+      for (Unit& unit : units_of(registry, target)) units.push_back(std::move(unit));
+    } else if (registry.find_layer_type(target) == nullptr && is_dataset(registry, target)) {
+      units.push_back({target, target, true});
+    } else {
       units.push_back({target, registry.layer_type(target).name});
-      continue;
     }
-    for (const std::string& type : types_of(registry, target)) units.push_back({target, type});
   }
-  const std::vector<std::string> in_net = types_of(options.cases.uses);
   if (options.targets.empty()) {
     const std::vector<std::string> all = options.net.empty() ? registry.layer_types() : in_net;
     for (const std::string& type : all) units.push_back({type, type});
@@ -154,13 +183,19 @@ std::vector<Unit> units_of(Registry& registry, const CheckOptions& options) {
 }
 
 // A promise is broken if its check throws; the text of the error is the detail.
-Outcome outcome_of(const Promise& promise, const Subject& subject, const Case& one) {
+template <class Check>
+Outcome outcome_of(const Check& check) {
   try {
-    return promise.check(subject, one);
+    return check();
   } catch (const Error& failure) {
     return broken(failure.what());
   }
 }
+
+// Where the child begins, or goes on after another one has died.
+struct Position {
+  size_t unit = 0, promise = 0;
+};
 
 class Child {
  public:
@@ -170,45 +205,86 @@ class Child {
         registry_(Registry::with_defaults()),
         devices_(registry_) {
     registry_.load_kernels();
-    load_modules();
-    options_.cases.uses = uses_of(registry_, options_);
+    for (const std::string& target : options_.targets) {  // the net may have layers of them
+      if (is_file(target)) static_cast<void>(units_of(registry_, target));
+    }
+    if (!options_.net.empty()) options_.cases.uses = uses_of(registry_, options_);
   }
 
-  // Units of the types, one for each promise, from `first` on.
-  void run(size_t first) {
+  // The promises of all units, from `first` on.
+  void run(Position first) {
     const std::vector<Unit> units = units_of(registry_, options_);
-    BackendDevice device(registry_.backend(options_.device));
-    const size_t each = promises().size();
-    for (size_t u = first / each; u < units.size(); ++u) {
-      run(units[u], device, u == first / each ? first % each : 0);
+    std::optional<BackendDevice> device;
+    for (size_t u = first.unit; u < units.size(); ++u) {
+      const size_t from = u == first.unit ? first.promise : 0;
+      channel_.write("type", units[u].target, units[u].type, std::to_string(u));
+      if (units[u].is_data) {
+        run_data(units[u], from);
+        continue;
+      }
+      if (!device) device.emplace(registry_.backend(options_.device));
+      run_layer(units[u], *device, from);
     }
     channel_.write("end");
   }
 
  private:
-  void run(const Unit& unit, KernelDevice& device, size_t first) {
-    channel_.write("type", unit.target, unit.type);
+  // Writes what check(promise) gives for each promise of the table that is asked for.
+  template <class Promises, class Check>
+  void run_all(const Promises& table, size_t first, const Check& check) {
+    for (size_t i = first; i < table.size(); ++i) {
+      channel_.write("unit", table[i].name, std::to_string(i), table[i].text);
+      const bool is_asked = options_.promise.empty() || options_.promise == table[i].name;
+      if (is_asked && is_due(table[i])) {
+        channel_.write_outcome(check(table[i], i == 0 || !options_.promise.empty()));
+      } else {
+        channel_.write("skip");
+      }
+    }
+  }
+  [[nodiscard]] bool is_due(const Promise& promise) const {
+    return options_.seconds == 0 || promise.before_training;
+  }
+  [[nodiscard]] static bool is_due(const DataPromise&) { return true; }
+
+  void run_layer(const Unit& unit, KernelDevice& device, size_t first) {
+    CaseOptions options = options_.cases;
+    options.sizes = unit.sizes;
     std::optional<Subject> subject;
     std::string refusal;
     try {
       subject.emplace(Subject{registry_, devices_, device, registry_.layer_type(unit.type),
                               registry_.kernel(unit.type, device.kind()),
-                              cases_of(registry_, device, unit.type, options_.cases)});
+                              cases_of(registry_, device, unit.type, options)});
     } catch (const Error& failure) {
       refusal = failure.what();
     }
-    for (size_t i = first; i < promises().size(); ++i) {
-      const Promise& promise = promises()[i];
-      channel_.write("unit", promise.name);
-      if (!options_.promise.empty() && options_.promise != promise.name) {
-        channel_.write("skip");
-      } else if (!subject.has_value()) {
-        const bool is_first = i == 0 || !options_.promise.empty();
-        channel_.write_outcome(is_first ? broken(refusal) : not_applicable());
-      } else {
-        channel_.write_outcome(run(*subject, promise));
-      }
+    run_all(promises(), first, [&](const Promise& promise, bool is_first) {
+      if (subject.has_value()) return run(*subject, promise);
+      return is_first ? broken(refusal) : not_applicable();
+    });
+  }
+
+  // A data set that needs a source is not checked without one.
+  void run_data(const Unit& unit, size_t first) {
+    const DataSubject subject{registry_, unit.type, options_.data, options_.data_parameters};
+    Outcome refused = kept();
+    try {
+      DatasetOptions options;
+      options.source = options_.data.empty() ? unit.type : options_.data;
+      options.shape = {1, 0, 0, 0};
+      options.parameters = options_.data_parameters;
+      static_cast<void>(Dataset(registry_, options));
+    } catch (const Error& refusal) {
+      refused = options_.data.empty()
+                    ? note(fmt::format("not checked: give what it reads with --data ({})",
+                                       refusal.what()))
+                    : broken(refusal.what());
     }
+    run_all(data_promises(), first, [&](const DataPromise& promise, bool is_first) {
+      if (refused.verdict != Verdict::kept) return is_first ? refused : not_applicable();
+      return outcome_of([&] { return promise.check(subject); });
+    });
   }
 
   // The outcome of the first case that breaks the promise or gives figures; else the first note,
@@ -217,7 +293,7 @@ class Child {
     Outcome result = not_applicable();
     for (const Case& one : subject.cases) {
       channel_.write("case", one.arguments);
-      Outcome outcome = outcome_of(promise, subject, one);
+      Outcome outcome = outcome_of([&] { return promise.check(subject, one); });
       if (outcome.verdict == Verdict::broken || !outcome.figures.empty()) return outcome;
       const bool is_first_note =
           outcome.verdict == Verdict::note && result.verdict != Verdict::note;
@@ -227,13 +303,6 @@ class Child {
     return result;
   }
 
-  // The net may have layers of them.
-  void load_modules() {
-    for (const std::string& target : options_.targets) {
-      if (is_file(target)) static_cast<void>(types_of(registry_, target));
-    }
-  }
-
   CheckOptions options_;
   Channel channel_;
   Registry registry_;
@@ -241,7 +310,7 @@ class Child {
 };
 
 // Does not return.
-[[noreturn]] void run_child(const CheckOptions& options, int file, size_t first) {
+[[noreturn]] void run_child(const CheckOptions& options, int file, Position first) {
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(number, SIG_DFL);
   const rlimit none{0, 0};
   static_cast<void>(::setrlimit(RLIMIT_CORE, &none));
@@ -258,8 +327,10 @@ class Parent {
   Parent(const CheckOptions& options, const std::function<void(const Finding&)>& report)
       : options_(options), report_(report) {}
 
-  void run() {
-    while (!ended_) run_once();
+  // False if the time was over.
+  bool run() {
+    while (!ended_ && !is_late_) run_once();
+    return !is_late_;
   }
 
  private:
@@ -275,12 +346,13 @@ class Parent {
     ::close(ends[1]);
     const bool hangs = !listen(ends[0]);
     ::close(ends[0]);
+    is_late_ = hangs && milliseconds_left() == 0;
     if (hangs) ::kill(child, SIGKILL);
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (!failure_.empty()) throw Error(failure_);
-    if (ended_) return;
+    if (ended_ || is_late_) return;
     died(hangs ? fmt::format("it did not return within {} seconds", options_.patience)
          : WIFSIGNALED(status)
              ? fmt::format("it crashed: {}", ::strsignal(WTERMSIG(status)))
@@ -288,13 +360,20 @@ class Parent {
          hangs);
   }
 
-  // False if the child is silent for too long.
+  // Of all the time that the check may take.
+  [[nodiscard]] int milliseconds_left() const {
+    if (options_.seconds == 0) return INT_MAX;
+    const std::chrono::duration<double> past = std::chrono::steady_clock::now() - began_;
+    return std::max(0, static_cast<int>(1000 * (options_.seconds - past.count())));
+  }
+
+  // False if the child is silent for too long, or the time is over.
   bool listen(int file) {
     std::string text;
     char buffer[4096];
     for (;;) {
       pollfd wait{file, POLLIN, 0};
-      const int ready = ::poll(&wait, 1, 1000 * options_.patience);
+      const int ready = ::poll(&wait, 1, std::min(1000 * options_.patience, milliseconds_left()));
       if (ready < 0 && errno == EINTR) continue;
       if (ready == 0) return false;
       const ssize_t got = ::read(file, buffer, sizeof buffer);
@@ -313,10 +392,14 @@ class Parent {
     if (what == "type") {
       target_ = more;
       type_ = fields[2];
+      const size_t unit = std::stoul(fields[3]);
+      if (unit != next_.unit) next_ = {unit, 0};
       promise_.clear();
       case_.clear();
     } else if (what == "unit") {
       promise_ = more;
+      next_.promise = std::stoul(fields[2]);
+      text_ = fields[3];
       case_.clear();
     } else if (what == "case") {
       case_ = more;
@@ -325,7 +408,7 @@ class Parent {
     } else if (what == "end") {
       ended_ = true;
     } else {
-      ++next_;
+      ++next_.promise;
       for (const auto& [verdict, word] : verdicts) {
         if (what != word) continue;
         report({verdict, more, verdict == Outcome::Verdict::note ? figures_of(fields) : Figures{}});
@@ -341,9 +424,6 @@ class Parent {
   }
 
   void report(Outcome outcome) const {
-    const auto found =
-        std::find_if(promises().begin(), promises().end(),
-                     [&](const Promise& promise) { return promise.name == promise_; });
     std::string command;
     if (outcome.verdict == Verdict::broken) {
       const bool names_type = is_file(target_) && options_.net.empty();
@@ -353,12 +433,15 @@ class Parent {
                             options_.device == default_kind ? "" : " --device " + options_.device,
                             promise_, case_.empty() ? given_arguments() : case_);
     }
-    report_({type_, promise_, found->text, std::move(outcome), command});
+    report_({type_, promise_, text_, std::move(outcome), command, case_});
   }
 
   // Those of a case that is refused, so that there is none.
   [[nodiscard]] std::string given_arguments() const {
-    std::string arguments;
+    std::string arguments = options_.data.empty() ? "" : " --data " + options_.data;
+    for (const auto& [name, value] : options_.data_parameters) {
+      arguments += fmt::format(" --data-option {}={}", name, value);
+    }
     for (const auto& [name, value] : options_.cases.parameters) {
       arguments += fmt::format(" --set {}={}", name, value);
     }
@@ -373,29 +456,34 @@ class Parent {
   void died(const std::string& how, bool hangs) {
     if (type_.empty()) throw error("the plugin cannot be checked: {}", how);
     const bool no_case = promise_.empty();
-    if (no_case) promise_ = promises().front().name;
+    if (no_case) {
+      promise_ = promises().front().name;
+      text_ = promises().front().text;
+    }
     const std::string rest = hangs ? "; the promises after this one are not tried" : "";
     report(broken(how + (case_.empty() ? " before the first case" : "") + rest));
-    const size_t each = promises().size();
-    next_ = no_case || hangs ? (next_ / each + 1) * each : next_ + 1;
+    next_ =
+        no_case || hangs ? Position{next_.unit + 1, 0} : Position{next_.unit, next_.promise + 1};
   }
 
   const CheckOptions& options_;
   const std::function<void(const Finding&)>& report_;
-  size_t next_ = 0;
-  bool ended_ = false;
-  std::string target_, type_, promise_, case_, failure_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  Position next_;
+  bool ended_ = false, is_late_ = false;
+  std::string target_, type_, promise_, text_, case_, failure_;
 };
 
 }  // namespace
 
-void check_layers(const CheckOptions& options, const std::function<void(const Finding&)>& report) {
+bool check_plugins(const CheckOptions& options, const std::function<void(const Finding&)>& report) {
   std::vector<std::string> names;
   for (const Promise& promise : promises()) names.emplace_back(promise.name);
+  for (const DataPromise& promise : data_promises()) names.emplace_back(promise.name);
   if (!options.promise.empty() && std::count(names.begin(), names.end(), options.promise) == 0) {
     throw not_there(fmt::format("unknown promise '{}'", options.promise), options.promise, names);
   }
-  Parent(options, report).run();
+  return Parent(options, report).run();
 }
 
 }  // namespace tandem::checker

@@ -1,8 +1,9 @@
-// `tandem plugin check`: tries to break every promise of layers, in a child process, so that a
-// crash or an endless loop of a plugin is a broken promise and not the end of the check.
+// `tandem plugin check`: tries to break every promise of layers and data sets, in a child process,
+// so that a crash or an endless loop of a plugin is a broken promise and not the end of the check.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,23 +13,31 @@
 namespace tandem::checker {
 
 struct CheckOptions {
-  std::vector<std::string> targets;  // module files and layer types; empty: all known types
-  std::string layer;                 // only this type, or this layer of the net
-  std::string net;                   // a net file, whose layers are the cases; "": none
-  std::string promise;               // only this one
+  // Module files, layer types and data sets; empty: all known layer types.
+  std::vector<std::string> targets;
+  std::string layer;    // only this type, or this layer of the net
+  std::string net;      // a net file, whose layers are the cases; "": none
+  std::string promise;  // only this one
   CaseOptions cases;
   std::string device = default_kind;
   int patience = 120;  // seconds without a result after which the child is ended
+  // Of data sets.
+  std::string data;  // the source; "": the data set's name
+  std::map<std::string, std::string> data_parameters;
+  // Before training: only the uses of `cases`, only promises by which other weights are trained,
+  // and no longer than so many seconds. 0: all, without a limit.
+  double seconds = 0;
 };
 
 struct Finding {
   std::string layer, promise, text;
   Outcome outcome;
-  std::string command;  // of a broken promise: runs the failing case again
+  std::string command;    // of a broken promise: runs the failing case again
+  std::string arguments;  // of the case
 };
 
-// Calls report() for each promise of each layer, in order. Throws Error for an unknown target or
-// promise. The calling process must have one thread.
-void check_layers(const CheckOptions& options, const std::function<void(const Finding&)>& report);
+// Calls report() for each promise of each layer and data set, in order. False: the time was over
+// before all were tried. Throws Error for an unknown target or promise.
+bool check_plugins(const CheckOptions& options, const std::function<void(const Finding&)>& report);
 
 }  // namespace tandem::checker

@@ -19,18 +19,6 @@ constexpr double tolerance = 5e-3;
 // derivative to compare with.
 constexpr double kink = 0.02;
 
-double weighted_sum(Trial& run) {
-  double sum = 0;
-  const std::vector<PlainTensor>& factors = run.factors();
-  const std::vector<PlainTensor> outputs = run.forward();
-  for (size_t i = 0; i < factors.size(); ++i) {
-    for (size_t k = 0; k < factors[i].values.size(); ++k) {
-      sum += double(outputs[i].values[k]) * double(factors[i].values[k]);
-    }
-  }
-  return sum;
-}
-
 // Passes of so many elements take long, and sums of so many float32 outputs may hide the difference
 // that one element makes.
 bool is_large(const LayerSetup& setup) {
@@ -44,6 +32,13 @@ std::vector<size_t> sampled(size_t size, size_t max_count) {
     places.push_back(size <= max_count ? i : (i * size + size / 2) / max_count);
   }
   return places;
+}
+
+// "input 1 ('label')"
+std::string input_name(const tandem_layer_type& type, size_t input) {
+  if (type.input_count == 0) return fmt::format("input {}", input);
+  return fmt::format("input {} ('{}')", input,
+                     type.inputs[std::min<size_t>(input, type.input_count - 1)]->name);
 }
 
 struct Compared {
@@ -62,9 +57,9 @@ Compared compare(Trial& run, std::vector<float>& values, const std::vector<float
   const auto slope = [&](float& value, double width) {
     const float middle = value;
     value = middle + float(width);
-    const double above = value, high = weighted_sum(run);
+    const double above = value, high = run.weighted_sum();
     value = middle - float(width);
-    const double below = value, low = weighted_sum(run);
+    const double below = value, low = run.weighted_sum();
     value = middle;
     return (high - low) / (above - below);
   };
@@ -73,7 +68,7 @@ Compared compare(Trial& run, std::vector<float>& values, const std::vector<float
     double wide, expected;
   };
   std::vector<Sample> samples;
-  const double size = std::abs(weighted_sum(run));
+  const double size = std::abs(run.weighted_sum());
   for (const size_t place : sampled(values.size(), max_places)) {
     const double wide = slope(values[place], step), narrow = slope(values[place], step / 2);
     samples.push_back({place, wide, narrow + (narrow - wide) / 3});
@@ -118,7 +113,7 @@ Outcome check_input_gradients(const Subject& subject, const Case& one) {
   std::vector<std::string> hidden;
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (gradients[i].values.empty() || !one.plain[i]) continue;
-    const std::string name = fmt::format("input {}", i);
+    const std::string name = input_name(subject.type, i);
     const Compared compared = compare(run, run.setup().inputs[i].values, gradients[i].values, name,
                                       is_large(one.setup) ? places_of_large : usual_places);
     if (!compared.wrong.empty()) return broken(compared.wrong);

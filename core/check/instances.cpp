@@ -1,5 +1,6 @@
 // Several kernels of a layer at the same time: on the devices of a run, and on one device for
 // training and testing.
+#include <cmath>
 #include <thread>
 
 #include "core/check/passes.h"
@@ -82,6 +83,40 @@ std::string differ_in_threads(const Subject& subject, const std::vector<LayerSet
   return "";
 }
 
+// A layer that drops elements, and multiplies the others by one factor: what is dropped must be
+// made up for by the factor, so that testing, which drops none, gives the mean. "" if it is so, or
+// if the layer draws in another way.
+std::string changes_mean(const Subject& subject, const LayerSetup& testing, const LayerSetup& one) {
+  constexpr int steps = 150;
+  constexpr double enough = 500;
+  const std::vector<PlainTensor> expected = results_of(subject, testing).outputs;
+  double drawn = 0, kept_elements = 0, factor = 0;
+  for (int step = 0; step < steps; ++step) {
+    LayerSetup setup = one;
+    setup.step.step += uint64_t(step);
+    const std::vector<PlainTensor> outputs = Trial(subject, setup).forward();
+    for (size_t k = 0; k < outputs[0].values.size(); ++k) {
+      const double usual = expected[0].values[k], now = outputs[0].values[k];
+      if (std::abs(usual) < 0.05) continue;
+      ++drawn;
+      if (now == 0) continue;
+      if (factor == 0) factor = now / usual;
+      if (!(std::abs(now / usual - factor) < 1e-3 * std::abs(factor))) return "";
+      ++kept_elements;
+    }
+  }
+  if (drawn < enough || kept_elements == 0) return "";
+  const double draws =
+      steps * static_cast<double>(one.inputs[0].shape.n);  // of whole rows, at least
+  const double share = kept_elements / drawn,
+               error = std::abs(factor) * std::sqrt(share * (1 - share) / draws);
+  if (std::abs(share * factor - 1) <= 5 * error + 0.01) return "";
+  return fmt::format(
+      "in training {:.3g} of the elements are kept and multiplied by {:.3g}, so their mean is not "
+      "that of testing",
+      share, factor);
+}
+
 }  // namespace
 
 Outcome works_beside_others(const Subject& subject, const Case& one) {
@@ -105,10 +140,15 @@ Outcome tests_as_it_trains(const Subject& subject, const Case& one) {
   for (const tandem_weight& weight : training.declared_weights()) {
     if (weight.kind == TANDEM_STATE) return not_applicable();
   }
-  if (subject.has(TANDEM_RANDOM | TANDEM_BATCH_STATISTICS)) return not_applicable();
+  if (subject.has(TANDEM_BATCH_STATISTICS)) return not_applicable();
   LayerSetup testing = one.setup;
   testing.phase = TANDEM_TEST;
   testing.flags = 0;
+  if (subject.has(TANDEM_RANDOM)) {
+    const bool is_plain = !subject.has(TANDEM_LOSS | TANDEM_METRIC) &&
+                          element_count(one.setup.inputs[0].shape) < 5000;
+    return is_plain ? kept_unless(changes_mean(subject, testing, one.setup)) : not_applicable();
+  }
   return kept_unless(
       differ("output", results_of(subject, testing).outputs, results_of(subject, one.setup).outputs,
              rounding),

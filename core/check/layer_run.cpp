@@ -178,6 +178,10 @@ void LayerRun::run(tandem_pass_function function, bool is_forward, Memory memory
   memory.weights = pointers(weights);
   memory.scratch = scratch.data();
   if (in_place()) memory.inputs[0] = memory.outputs[0];
+  for (size_t i = 1; i < memory.inputs.size() && shares_inputs_; ++i) {
+    const bool is_same = equal(input_shapes_[i], input_shapes_[0]) && !is_label(type_, i);
+    if (is_same) memory.inputs[i] = memory.inputs[0];
+  }
   const std::vector<ReadOnly> before = read_only(memory, is_forward);
   call_pass(function, flags, memory);
   check_unwritten(before);

@@ -28,6 +28,9 @@ class LayerRun : public LayerBinding {
   // Backward passes get inputs and outputs even if the traits do not name them.
   void show_everything() { shows_everything_ = true; }
 
+  // Inputs of the shape of input 0 have its memory, as those of a net that uses a tensor twice.
+  void share_inputs() { shares_inputs_ = true; }
+
   // The inputs whose gradient is not wanted; the outputs whose gradient does not exist (zeros).
   void leave_out(std::vector<bool> input_gradients, std::vector<bool> output_gradients) {
     unwanted_ = std::move(input_gradients);
@@ -99,7 +102,7 @@ class LayerRun : public LayerBinding {
   std::unique_ptr<GuardedMemory> statistics_;
   int64_t statistics_count_ = 0;
   std::vector<PlainTensor> weights_after_;
-  bool tolerates_ = false, shows_everything_ = false;
+  bool tolerates_ = false, shows_everything_ = false, shares_inputs_ = false;
 };
 
 }  // namespace tandem::checker

@@ -57,6 +57,21 @@ Outcome accumulates(const Subject& subject, const Case& one) {
   return kept();
 }
 
+Outcome takes_a_tensor_twice(const Subject& subject, const Case& one) {
+  LayerSetup setup = one.setup;
+  bool has_twin = false;
+  for (size_t i = 1; i < setup.inputs.size() && one.plain[0]; ++i) {
+    if (!one.plain[i] || !equal(setup.inputs[i].shape, setup.inputs[0].shape)) continue;
+    setup.inputs[i] = setup.inputs[0];
+    has_twin = true;
+  }
+  if (!has_twin) return not_applicable();
+  Trial apart(subject, setup), shared(subject, setup);
+  shared.share_inputs();
+  return kept_unless(differ(shared.all_passes(), apart.all_passes()),
+                     " if one tensor is several inputs");
+}
+
 Outcome skips_what_is_not_wanted(const Subject& subject, const Case& one) {
   if (!subject.wants_data(one.setup)) return not_applicable();
   Trial all(subject, one.setup);

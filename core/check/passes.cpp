@@ -25,6 +25,17 @@ bool Trial::wants_weights() const {
          (setup_.flags & TANDEM_WANTS_BACKWARD_WEIGHTS) != 0;
 }
 
+double Trial::weighted_sum() {
+  double sum = 0;
+  const std::vector<PlainTensor> outputs = forward();
+  for (size_t i = 0; i < factors_.size(); ++i) {
+    for (size_t k = 0; k < factors_[i].values.size(); ++k) {
+      sum += double(outputs[i].values[k]) * double(factors_[i].values[k]);
+    }
+  }
+  return sum;
+}
+
 Results Trial::all_passes(const std::vector<PlainTensor>& factors) {
   Results results;
   results.outputs = forward();

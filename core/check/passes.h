@@ -1,6 +1,7 @@
 // All passes of one case, and comparisons of their results.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class Trial : public LayerRun {
   [[nodiscard]] bool wants_data() const;
   [[nodiscard]] bool wants_weights() const;
 
+  // Of the outputs of a forward pass, with the factors: its derivatives are the gradients.
+  [[nodiscard]] double weighted_sum();
   Results all_passes() { return all_passes(factors_); }
   Results all_passes(const std::vector<PlainTensor>& factors);
 
@@ -61,6 +64,10 @@ void multiply(std::vector<PlainTensor>& tensors, float factor);
 // The sums of tensors of equal shapes.
 [[nodiscard]] std::vector<PlainTensor> added(std::vector<PlainTensor> a,
                                              const std::vector<PlainTensor>& b);
+
+// What of the process grows with each use, as "a file stays open"; "" if nothing does. Calls use()
+// some hundred times.
+[[nodiscard]] std::string what_grows(const std::function<void()>& use);
 
 // How rows other than the changed one differ; "" if they do not.
 [[nodiscard]] std::string other_rows(const std::vector<PlainTensor>& a,

@@ -24,6 +24,8 @@ struct Promise {
   const char* text;  // one line
   // Throws Error if a pass fails.
   Outcome (*check)(const Subject&, const Case&);
+  // Tried before the first step of training, too: a layer that breaks it trains other weights.
+  bool before_training = true;
 };
 
 inline Outcome kept() {
@@ -54,6 +56,7 @@ Outcome stays_in_memory(const Subject& subject, const Case& one);
 Outcome overwrites(const Subject& subject, const Case& one);
 Outcome reads_only_what_its_traits_name(const Subject& subject, const Case& one);
 Outcome accumulates(const Subject& subject, const Case& one);
+Outcome takes_a_tensor_twice(const Subject& subject, const Case& one);
 Outcome skips_what_is_not_wanted(const Subject& subject, const Case& one);
 
 // Gradients of a kernel's backward passes against finite differences of its forward pass.
@@ -82,6 +85,9 @@ Outcome works_beside_others(const Subject& subject, const Case& one);
 Outcome tests_as_it_trains(const Subject& subject, const Case& one);
 Outcome needs_no_forward_of_its_own(const Subject& subject, const Case& one);
 
+// Results are finite where the formula is.
+Outcome stays_finite(const Subject& subject, const Case& one);
+
 // A NaN that goes in comes out.
 Outcome passes_nan_on(const Subject& subject, const Case& one);
 
@@ -101,6 +107,10 @@ Outcome holds_no_more_each_time(const Subject& subject, const Case& one);
 // device for which the layer has a kernel and whose streams can be captured. The outcome is a note
 // where the kernel refuses, which it may, or where there is no such device.
 Outcome equal_in_a_capture(const Subject& subject, const Case& one);
+
+// What the type declares of arithmetic and memory traffic, beside the time of its passes in three
+// sizes of the batch.
+Outcome costs_what_it_declares(const Subject& subject, const Case& one);
 
 // Notes how long the passes of a layer take for each element, beside a copy. It runs the largest
 // case, with its rows repeated so often that a call is short beside its work.

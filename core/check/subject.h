@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/check/layer_run.h"
+#include "core/model/file/definition.h"
+#include "core/model/net/net.h"
 #include "core/plugin/layer_questions.h"
 
 namespace tandem::checker {
@@ -29,12 +31,18 @@ struct NetUse {
   uint32_t outputs = 0;
 };
 
-// The layers of a net file with a few rows of the batch. Throws Error as build_net() does.
+// The layers of a net with a few rows of the batch. Throws Error as build_net() does.
 [[nodiscard]] std::vector<NetUse> uses_in_net(const Registry& registry, const std::string& file);
+[[nodiscard]] std::vector<NetUse> uses_in_net(const Registry& registry,
+                                              const NetDefinition& definition, NetOptions options);
+
+// Of the layers of a net: cropped to a few pixels where they are large, and as they are.
+enum class CaseSizes { all, small, large };
 
 // The author's own cases; empty: they are generated.
 struct CaseOptions {
   std::vector<NetUse> uses;  // those of the type are its cases
+  CaseSizes sizes = CaseSizes::all;
 
   std::vector<std::pair<std::string, std::string>> parameters;
   std::vector<Shape> inputs;

@@ -35,10 +35,9 @@ fs::path cache_folder() {
   return home != nullptr && *home == '/' ? fs::path(home) / ".cache/tandem/modules" : fs::path();
 }
 
-// A file of this name in the cache folder says that the module was loaded.
-std::string name_of(const fs::path& module) {
+std::string name_of(const fs::path& module, const std::string& what) {
   const InputFile file(module, "module");
-  uint64_t hash = fnv::hash_of(version());
+  uint64_t hash = fnv::hash_of(version() + what);
   std::array<unsigned char, 1 << 16> part{};
   for (uint64_t offset = 0;;) {
     const size_t bytes = file.read(offset, part.data(), part.size());
@@ -100,10 +99,21 @@ std::string ending_of(int status) {
 
 }  // namespace
 
+ModuleMark::ModuleMark(const fs::path& module, const std::string& what)
+    : folder_(cache_folder()), name_(name_of(module, what)) {}
+
+bool ModuleMark::is_set() const {
+  std::error_code ignored;
+  return !folder_.empty() && fs::exists(folder_ / name_, ignored);
+}
+
+void ModuleMark::set() const {
+  if (!folder_.empty()) remember(folder_, name_);
+}
+
 std::string why_it_ends_a_process(const fs::path& module, const std::function<void()>& load) {
-  const fs::path folder = cache_folder();
-  const std::string name = name_of(module);
-  if (std::error_code ignored; !folder.empty() && fs::exists(folder / name, ignored)) return "";
+  const ModuleMark mark(module, "");
+  if (mark.is_set()) return "";
   const pid_t child = ::fork();
   if (child < 0) return "";
   if (child == 0) load_in_child(load);
@@ -114,7 +124,7 @@ std::string why_it_ends_a_process(const fs::path& module, const std::function<vo
   } while (ended < 0 && errno == EINTR);
   if (ended != child) return "";  // the program's own handling of its children has taken it
   const std::string ending = ending_of(status);
-  if (ending.empty() && !folder.empty()) remember(folder, name);
+  if (ending.empty()) mark.set();
   return ending.empty() ? ""
                         : ending +
                               ": it is damaged or faulty; rebuild it, or take it out of the "

@@ -15,6 +15,7 @@
 #include "core/ranks/ranks.h"
 #include "core/report/run_page.h"
 #include "core/run/folder/first_state.h"
+#include "core/run/plugin_trial.h"
 #include "core/run/setup/rank_setup.h"
 #include "core/run/setup/resume.h"
 #include "core/run/setup/session_options.h"
@@ -306,6 +307,10 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
   recognize_data(setup);
   const TrainOptions& chosen = setup.record.options;
   require_computing(registry, chosen.devices);
+  if (!options.given.contains("--no-plugin-check")) {
+    const std::string tried = try_plugins(registry, setup);
+    if (!tried.empty()) setup.messages.push_back(tried);
+  }
   const std::string hosts = ranks != nullptr ? share_setup(*ranks, registry, options, setup) : "";
   if (const std::string limits = core_limits(ranks); !limits.empty()) setup.note("{}", limits);
   const KernelChoices known = setup.record.algorithms;

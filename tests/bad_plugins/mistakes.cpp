@@ -90,6 +90,15 @@ enum class Mistake {
   StaticScratch,
   ScalesInTraining,
   NeedsOwnForward,
+  ZeroByZeroInForward,
+  ZeroByZeroInBackward,
+  LogarithmOfExponential,
+  SpreadsNan,
+  ComparesInputPointers,
+  CostOfOneRow,
+  CostTooLarge,
+  CostTooSmall,
+  CostNotANumber,
 };
 
 constexpr const char* names[] = {
@@ -158,6 +167,15 @@ constexpr const char* names[] = {
     "mistake.StaticScratch",
     "mistake.ScalesInTraining",
     "mistake.NeedsOwnForward",
+    "mistake.ZeroByZeroInForward",
+    "mistake.ZeroByZeroInBackward",
+    "mistake.LogarithmOfExponential",
+    "mistake.SpreadsNan",
+    "mistake.ComparesInputPointers",
+    "mistake.CostOfOneRow",
+    "mistake.CostTooLarge",
+    "mistake.CostTooSmall",
+    "mistake.CostNotANumber",
 };
 constexpr int mistakes = sizeof names / sizeof *names;
 
@@ -203,9 +221,14 @@ struct Type : LayerType {
             {.name = "offset", .shape = {1, 1, 1, 1}}};
   }
   tandem_layer_cost cost(const Query& query) const override {
-    tandem_layer_cost cost = LayerType::cost(query);
-    if (m == Mistake::NegativeCost) cost.backward_weights_bytes = -1;
-    return cost;
+    const Shape& x = query.input(0);
+    auto size = static_cast<double>(count(x));
+    if (m == Mistake::CostOfOneRow) size = static_cast<double>(x.c * x.h * x.w);
+    if (m == Mistake::CostTooLarge) size *= 1e6;
+    if (m == Mistake::CostTooSmall) size *= 1e-6;
+    if (m == Mistake::CostNotANumber) size = NAN;
+    return make_cost(5 * size, 5 * size, 5 * size, 12 * size, 20 * size,
+                     m == Mistake::NegativeCost ? -1 : 12 * size);
   }
 };
 
@@ -279,10 +302,14 @@ class Cpu : public Needs {
       if (m == Mistake::ScalesInTraining && is_training_) factor = 2;
       const float of_row = m == Mistake::StaticScratch ? static_means[row % max_rows]
                                                        : mean(a, m == Mistake::MixesRows ? 0 : row);
-      const float term = pass.weight(1)[0] * of_row;
+      float term = pass.weight(1)[0] * of_row;
+      if (m == Mistake::ZeroByZeroInForward) term *= of_row / of_row;
+      if (m == Mistake::SpreadsNan) term += 0 * mean(a, 0);
       each(row, [&](int64_t i, int64_t c) {
         float larger = a[i] < b[i] || b[i] != b[i] ? b[i] : a[i];
         if (m == Mistake::SwallowsNan && larger != larger) larger = 0;
+        if (m == Mistake::LogarithmOfExponential) larger = std::log(std::exp(larger));
+        if (m == Mistake::ComparesInputPointers && a == b) larger = 0;
         float weight = pass.weight(0)[c];
         if (m == Mistake::SwallowsNanOfWeight && weight != weight) weight = 1;
         const float before = m == Mistake::AddsToOutput ? y[i] : 0;
@@ -329,6 +356,7 @@ class Cpu : public Needs {
         float slope = factor * pass.weight(0)[c] * dy[i];
         if (m == Mistake::SwallowsNanBackward && slope != slope) slope = 0;
         if (m == Mistake::WrongInputGradient) slope *= 1.1F;
+        if (m == Mistake::ZeroByZeroInBackward) slope *= a[i] / a[i];
         if (m == Mistake::AppliesFusedReluTwice && rectifies_ && (a[i] < b[i] ? b : a)[i] < 0) {
           slope = 0;
         }
@@ -459,8 +487,11 @@ void add(Plugin& plugin) {
 
 }  // namespace
 
+void add_mistakes_of_cases(Plugin& plugin);  // mistakes_of_cases.cpp
+
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   Plugin plugin(host, "mistakes", "1.0");
   add<0>(plugin);
+  add_mistakes_of_cases(plugin);
   return plugin.table();
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 
 #include "plugins/sdk.h"
 
@@ -72,7 +73,9 @@ struct Ends : LayerType {
   const char* name() const override { return "test.Ends"; }
   const char* help() const override { return "ends the program, or fails"; }
   std::vector<Parameter> parameters() const override {
-    return {word("test_param", "by").by_default("throw").one_of("throw|write|abort|prepare")};
+    return {word("test_param", "by")
+                .by_default("throw")
+                .one_of("throw|write|abort|prepare|exit|stack|thread")};
   }
 };
 
@@ -214,6 +217,13 @@ class LabelledCpu {
   bool is_narrow_;
 };
 
+// The array and the sum keep the calls from becoming a loop.
+int fill_the_stack(int depth) {
+  volatile char used[1000];
+  used[depth % 1000] = 1;
+  return depth < 0 ? 0 : fill_the_stack(depth + 1) + used[depth % 1000];
+}
+
 struct EndsCpu : Copies {
   EndsCpu(const Binding& binding, const Call& call)
       : Copies(binding, call), by(binding.attributes.text("by")) {
@@ -223,6 +233,9 @@ struct EndsCpu : Copies {
     if (by == "throw") throw std::runtime_error("no luck today");
     if (by == "abort") std::abort();
     if (by == "write") write_to_unmapped_memory();
+    if (by == "exit") std::exit(0);
+    if (by == "stack") fill_the_stack(0);
+    if (by == "thread") std::thread([] { throw std::runtime_error("no luck today"); }).join();
     Copies::backward_data(call, pass);
   }
   std::string by;

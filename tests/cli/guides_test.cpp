@@ -119,7 +119,8 @@ TEST_F(Guide, OfADataSetBuildsAndTrains) {
     for (int i = 0; i < 40; ++i) {
       records += static_cast<char>(i % 10);
       for (int k = 0; k < 3 * 32 * 32; ++k) {
-        records += static_cast<char>(k / 32 % 32 == 2 * (i % 10) ? 250 : k % 50);
+        const int dark = *split == 't' ? k % 50 : k % 40;
+        records += static_cast<char>(k / 32 % 32 == 2 * (i % 10) ? 250 : dark);
       }
     }
     desk_.write(fmt::format("my_folder/{}.records", split), records);
@@ -127,8 +128,13 @@ TEST_F(Guide, OfADataSetBuildsAndTrains) {
   const Outcome listed = desk_.tandem("datasets records", "TANDEM_PLUGIN_PATH=build");
   EXPECT_EQ(listed.code, 0) << listed.errors;
   EXPECT_THAT(listed.output, HasSubstr("height and width"));
+  const Outcome checked = desk_.tandem(
+      "plugin check build/tandem_dataset_records.so --data my_folder --data-option side=32");
+  EXPECT_EQ(checked.code, 0) << checked.output << checked.errors;
   train(
       "--data my_folder --data-option side=32 --net cifar10_quick --batch 8 --steps 10 --out run");
+  const Outcome tested = desk_.tandem("test --run run", "TANDEM_PLUGIN_PATH=build");
+  EXPECT_EQ(tested.code, 0) << tested.errors;
   EXPECT_THAT(desk_.refusal("train --data my_folder --net cifar10_quick --steps 1 --out other",
                             "TANDEM_PLUGIN_PATH=build"),
               HasSubstr("no multiple of the"));

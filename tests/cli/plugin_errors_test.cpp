@@ -79,8 +79,9 @@ TEST(PluginErrors, AFailedPluginMattersOnlyWhereItIsNeeded) {
 test::Outcome train_with(const Desk& desk, const std::string& type, const std::string& parameters) {
   desk.write("net.prototxt",
              replaced(tiny_net(), "type: \"ReLU\"", "type: \"" + type + "\" " + parameters));
-  return desk.tandem("train --net net.prototxt --data synthetic --steps 2 --out run",
-                     "exec env " + with_plugins(bad_plugin("run_time")));
+  return desk.tandem(
+      "train --net net.prototxt --data synthetic --steps 2 --no-plugin-check --out run",
+      "rm -rf run; exec env " + with_plugins(bad_plugin("run_time")));
 }
 
 TEST(PluginErrors, ALayerWithAnotherNumberOfRowsIsNamed) {
@@ -176,7 +177,9 @@ TEST(PluginErrors, ACrashIsReportedInOneLineWithPassLayerTypeAndModule) {
   for (const auto& [by, pass, crash, code] :
        {std::tuple{"write", "backward_data", "run_time.so crashed in step 1 (SIGSEGV", 139},
         {"abort", "backward_data", "run_time.so crashed in step 1 (SIGABRT", 134},
-        {"prepare", "prepare", "run_time.so crashed (SIGABRT", 134}}) {
+        {"prepare", "prepare", "run_time.so crashed (SIGABRT", 134},
+        {"stack", "backward_data", "run_time.so crashed in step 1 (SIGSEGV", 139},
+        {"exit", "backward_data", "run_time.so in step 1 called exit()", 1}}) {
     const Desk desk;
     const test::Outcome outcome =
         train_with(desk, "test.Ends", "test_param { by: \"" + std::string(by) + "\" }");
@@ -352,11 +355,22 @@ TEST(Layers, OfAnUnknownNameGiveTheNearOne) {
               AllOf(HasSubstr("'Poolin'"), HasSubstr("did you mean 'Pooling'?")));
 }
 
+// The line of terminate() comes first.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(PluginErrors, AnExceptionInAThreadOfAPluginIsReportedWithItsModule) {
+  const Desk desk;
+  const test::Outcome outcome = train_with(desk, "test.Ends", "test_param { by: \"thread\" }");
+  EXPECT_EQ(outcome.code, 134);
+  EXPECT_THAT(outcome.errors, AllOf(HasSubstr("no luck today"), HasSubstr("(test.Ends)"),
+                                    HasSubstr("; in "), HasSubstr("run_time.so)")));
+}
+#endif
+
 // ---- tandem train --check-plugins
 
 // Trains a net in which a mistake stands between two convolutions and the score.
 test::Outcome train_mistake(const Desk& desk, const std::string& mistake,
-                            const std::string& options) {
+                            const std::string& options, const std::string& environment = "") {
   std::string net = replaced(
       tiny_net(), "layer { name: \"relu1\" type: \"ReLU\" bottom: \"conv1\" top: \"conv1\" }",
       "layer {\n  name: \"conv2\" type: \"Convolution\" bottom: \"data\" top: \"conv2\"\n"
@@ -369,16 +383,16 @@ test::Outcome train_mistake(const Desk& desk, const std::string& mistake,
                                       "\"InnerProduct\" bottom: \"own\""));
   return desk.tandem(
       "train --net net.prototxt --data synthetic --devices cpu:2 --steps 3 --out run " + options,
-      "rm -rf run; exec env " + with_plugins(bad_plugin("mistakes")));
+      "rm -rf run; exec env " + environment + with_plugins(bad_plugin("mistakes")));
 }
 
 TEST(PluginGuards, ChangeNoBitOfALayerWithoutMistakesAndPrintWhatTheyCost) {
   const Desk desk;
-  const test::Outcome plain = train_mistake(desk, "None", "");
+  const test::Outcome plain = train_mistake(desk, "None", "--no-plugin-check");
   ASSERT_EQ(plain.code, 0) << plain.errors;
   EXPECT_THAT(plain.output, testing::Not(HasSubstr("between guards")));
   const std::string weights = desk.read("run/last.safetensors");
-  const test::Outcome guarded = train_mistake(desk, "None", "--check-plugins");
+  const test::Outcome guarded = train_mistake(desk, "None", "--no-plugin-check --check-plugins");
   ASSERT_EQ(guarded.code, 0) << guarded.errors;
   EXPECT_TRUE(weights == desk.read("run/last.safetensors"));
   EXPECT_THAT(guarded.output,
@@ -408,11 +422,46 @@ TEST(PluginGuards, EndARunThatWouldTrainWronglyWithoutAWord) {
            {"MissingReadsInputs", "or was made from memory that this pass has not written"},
            {"ReadsUnwrittenScratch", "or was made from memory that this pass has not written"}}) {
     const Desk desk;
-    const test::Outcome outcome = train_mistake(desk, mistake, "--check-plugins");
+    const test::Outcome outcome = train_mistake(desk, mistake, "--no-plugin-check --check-plugins");
     EXPECT_EQ(outcome.code, 1) << mistake << "\n" << outcome.errors;
     EXPECT_THAT(outcome.errors, AllOf(HasSubstr("(mistake." + mistake + ")"), HasSubstr(message),
                                       HasSubstr("mistakes.so")));
   }
+}
+#endif
+
+// ---- before the first step
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(PluginTrial, RefusesALayerThatBreaksAPromiseBeforeTheFirstStep) {
+  for (const std::string mistake :
+       {"WrongInputGradient", "IgnoresAccumulate", "StaticMeans", "ZeroByZeroInBackward",
+        "UsesBatchSize", "WritesPastOutput", "Crashes", "CostNotANumber", "NegativeCost"}) {
+    const Desk desk;
+    const test::Outcome outcome = train_mistake(desk, mistake, "");
+    EXPECT_EQ(outcome.code, 1) << mistake << "\n" << outcome.output;
+    EXPECT_THAT(outcome.errors,
+                AllOf(HasSubstr("layer 'own' (mistake." + mistake + ")"), HasSubstr("tandem: ")))
+        << mistake;
+    EXPECT_FALSE(std::filesystem::exists(desk / "run")) << mistake;
+  }
+}
+
+TEST(PluginTrial, IsMadeOnceForAModuleAndANetAndCanBeLeftOut) {
+  const Desk desk;
+  desk.make_folder("cache");
+  const std::string cache = " XDG_CACHE_HOME='" + (desk / "cache").string() + "' ";
+  const auto train = [&](const std::string& options) {
+    return train_mistake(desk, "None", options, cache);
+  };
+  const test::Outcome first = train("");
+  EXPECT_EQ(first.code, 0) << first.errors;
+  EXPECT_THAT(first.output, HasSubstr("plugins: mistake.None kept "));
+  EXPECT_THAT(train("").output, testing::Not(HasSubstr("plugins: mistake.None")));
+  EXPECT_THAT(train("--batch 6").output, testing::Not(HasSubstr("plugins: mistake.None")));
+  std::filesystem::remove_all(desk / "cache");
+  EXPECT_THAT(train("--no-plugin-check").output, testing::Not(HasSubstr("plugins: mistake.None")));
+  EXPECT_THAT(train("").output, HasSubstr("plugins: mistake.None kept "));
 }
 #endif
 

@@ -15,7 +15,7 @@ using checker::Outcome;
 
 struct PluginArguments {
   std::string what;
-  std::vector<std::string> names, set, inputs;
+  std::vector<std::string> names, set, inputs, data_options;
   CheckOptions check;
   std::string with;
   int64_t outputs = 0;
@@ -111,9 +111,11 @@ int check_plugin(PluginArguments& a) {
   if (options.cases.inputs.empty() && !options.cases.parameters.empty()) {
     throw Error("--set needs --input: a case has parameters and the shape of each input");
   }
+  options.data_parameters = read_pairs(a.data_options, "--data-option", "side=32");
   options.cases.outputs = uint32_t(a.outputs);
   Printer printer(a.as_json);
-  checker::check_layers(options, [&](const Finding& finding) { printer(finding); });
+  static_cast<void>(
+      checker::check_plugins(options, [&](const Finding& finding) { printer(finding); }));
   return printer.finish();
 }
 
@@ -139,14 +141,14 @@ int run_plugin(PluginArguments& a) {
 }  // namespace
 
 void add_plugin(CommandLine& line) {
-  Command& command =
-      line.add("plugin", "Check the layers of a plugin, or write the sources of a new one");
+  Command& command = line.add(
+      "plugin", "Check the layers and data sets of a plugin, or write the sources of a new one");
   PluginArguments& a = command.runs(run_plugin);
   command.add({
       {"action check|new", &a.what, "check: try to break what layers promise; new: write a folder",
        required},
       {"names PATH", &a.names,
-       "check: module files and layer types (none: all types); new: a name"},
+       "check: module files, layer types and data sets (none: all layer types); new: a name"},
       {"--layer NAME", &a.check.layer,
        "check: only this type of a module; with --net a layer of the net"},
       {"--net FILE", &a.check.net,
@@ -157,6 +159,8 @@ void add_plugin(CommandLine& line) {
        "generated"},
       {"--set NAME=VALUE", &a.set, "check: a parameter of the layer, with --input"},
       {"--outputs N", &a.outputs, "check: number of outputs, with --input", in_range(1, 64)},
+      {"--data SOURCE", &a.check.data, "check: what a data set reads (default: its name)"},
+      {"--data-option NAME=VALUE", &a.data_options, "check: a parameter of a data set"},
       {"--device KIND", &a.check.device, "check: kind of device", show_default},
       {"--with PARTS", &a.with,
        "new: what the layer has, as weights,two-inputs: " + plugin_template_parts()},

@@ -147,6 +147,13 @@ tandem_layer_cost layer_cost(const Layer& layer, int32_t phase, const std::vecto
   const tandem_layer_query query = make_query(layer, phase, inputs);
   tandem_layer_cost cost{};
   require_answer(layer, ask_cost(*layer.type, query, cost), "its cost");
+  for (const double number :
+       {cost.forward_flops, cost.backward_data_flops, cost.backward_weights_flops,
+        cost.forward_bytes, cost.backward_data_bytes, cost.backward_weights_bytes}) {
+    if (number >= 0 && std::isfinite(number)) continue;
+    throw layer_error(layer, "its plugin declares a cost of {}: it must be finite and not negative",
+                      number);
+  }
   return cost;
 }
 

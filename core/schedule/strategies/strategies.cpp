@@ -197,6 +197,23 @@ std::string to_text(const Strategy& strategy, const StrategyOptions& options) {
   return text;
 }
 
+namespace {
+
+// On several devices each has some rows of the batch only.
+void require_rows_or_statistics(const Net& net) {
+  for (const Layer& layer : net.layers) {
+    const bool is_sum = layer.has(TANDEM_LOSS) || layer.has(TANDEM_METRIC);
+    if (is_sum || layer.has(TANDEM_PER_SAMPLE) || layer.has(TANDEM_BATCH_STATISTICS)) continue;
+    throw error(
+        "{}: its type has neither TANDEM_PER_SAMPLE nor TANDEM_BATCH_STATISTICS, so its results "
+        "may "
+        "depend on rows of the batch that another device has: train on one device{}",
+        layer.title(), in_file(layer.location));
+  }
+}
+
+}  // namespace
+
 Plan build_plan(const std::string& strategy, const StrategyInputs& inputs,
                 const Strategies& known) {
   Plan plan = build_plan_without_waits(strategy, inputs, known);
@@ -212,6 +229,7 @@ Plan build_plan_without_waits(const std::string& strategy, const StrategyInputs&
   known.require_options_of(strategy, inputs.options);
   known.check_options(*inputs.net, inputs.options);
   require_weights_to_train(*inputs.net);
+  if (inputs.devices > 1) require_rows_or_statistics(*inputs.net);
   StrategyInputs completed = inputs;
   if (completed.costs == nullptr) completed.costs = &unmeasured;
   Plan plan = wanted.build(completed);
