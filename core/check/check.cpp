@@ -12,6 +12,7 @@
 #include <climits>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <optional>
 
@@ -30,7 +31,7 @@ namespace {
 //   kept | none | broken DETAIL | note DETAIL NAME VALUE NAME VALUE ...
 //   skip                     it is not asked for
 //   fail DETAIL              nothing can be checked
-//   end
+//   end | late               all is done; the time is over
 constexpr char divider = '\x1f';
 using Verdict = Outcome::Verdict;
 constexpr std::pair<Verdict, const char*> verdicts[] = {{Verdict::kept, "kept"},
@@ -215,7 +216,7 @@ class Child {
   void run(Position first) {
     const std::vector<Unit> units = units_of(registry_, options_);
     std::optional<BackendDevice> device;
-    for (size_t u = first.unit; u < units.size(); ++u) {
+    for (size_t u = first.unit; u < units.size() && !is_late(); ++u) {
       const size_t from = u == first.unit ? first.promise : 0;
       channel_.write("type", units[u].target, units[u].type, std::to_string(u));
       if (units[u].is_data) {
@@ -225,14 +226,23 @@ class Child {
       if (!device) device.emplace(registry_.backend(options_.device));
       run_layer(units[u], *device, from);
     }
-    channel_.write("end");
+    channel_.write(is_late() ? "late" : "end");
   }
 
  private:
+  // Of the processors' time: other work of the machine does not count.
+  [[nodiscard]] bool is_late() const {
+    timespec used{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return options_.seconds > 0 &&
+           static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec) >
+               options_.seconds;
+  }
+
   // Writes what check(promise) gives for each promise of the table that is asked for.
   template <class Promises, class Check>
   void run_all(const Promises& table, size_t first, const Check& check) {
-    for (size_t i = first; i < table.size(); ++i) {
+    for (size_t i = first; i < table.size() && !is_late(); ++i) {
       channel_.write("unit", table[i].name, std::to_string(i), table[i].text);
       const bool is_asked = options_.promise.empty() || options_.promise == table[i].name;
       if (is_asked && is_due(table[i])) {
@@ -292,6 +302,7 @@ class Child {
   Outcome run(const Subject& subject, const Promise& promise) {
     Outcome result = not_applicable();
     for (const Case& one : subject.cases) {
+      if (is_late()) break;
       channel_.write("case", one.arguments);
       Outcome outcome = outcome_of([&] { return promise.check(subject, one); });
       if (outcome.verdict == Verdict::broken || !outcome.figures.empty()) return outcome;
@@ -346,7 +357,7 @@ class Parent {
     ::close(ends[1]);
     const bool hangs = !listen(ends[0]);
     ::close(ends[0]);
-    is_late_ = hangs && milliseconds_left() == 0;
+    is_late_ = is_late_ || (hangs && milliseconds_left() == 0);
     if (hangs) ::kill(child, SIGKILL);
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -364,7 +375,8 @@ class Parent {
   [[nodiscard]] int milliseconds_left() const {
     if (options_.seconds == 0) return INT_MAX;
     const std::chrono::duration<double> past = std::chrono::steady_clock::now() - began_;
-    return std::max(0, static_cast<int>(1000 * (options_.seconds - past.count())));
+    constexpr double waits = 10;  // for other work of the machine
+    return std::max(0, static_cast<int>(1000 * (waits * options_.seconds - past.count())));
   }
 
   // False if the child is silent for too long, or the time is over.
@@ -405,6 +417,8 @@ class Parent {
       case_ = more;
     } else if (what == "fail") {
       failure_ = more;
+    } else if (what == "late") {
+      is_late_ = true;
     } else if (what == "end") {
       ended_ = true;
     } else {

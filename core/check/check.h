@@ -25,7 +25,7 @@ struct CheckOptions {
   std::string data;  // the source; "": the data set's name
   std::map<std::string, std::string> data_parameters;
   // Before training: only the uses of `cases`, only promises by which other weights are trained,
-  // and no longer than so many seconds. 0: all, without a limit.
+  // and no longer than so many seconds of the processors. 0: all, without a limit.
   double seconds = 0;
 };
 

@@ -78,15 +78,17 @@ std::string net_text(const TrainSetup& setup) {
 
 }  // namespace
 
-std::string try_plugins(Registry& registry, const TrainSetup& setup) {
+std::string try_plugins(Registry& registry, const TrainSetup& setup, bool has_ranks) {
   const std::string kind = parse_devices(setup.record.options.devices, registry).kind;
   const ForeignLayers foreign = foreign_layers(registry, setup, kind);
   if (foreign.uses.empty()) return "";
-  if (!is_host_addressable(registry.backend(kind))) {
+  // A process of MPI, or of a GPU's driver, must not be forked.
+  if (has_ranks || !is_host_addressable(registry.backend(kind))) {
     return fmt::format(
-        "note: layers of plugins are not tried before the first step on {0}; 'tandem plugin check "
-        "--net {1} --device {0}' does so",
-        kind, setup.record.options.net);
+        "note: layers of plugins are not tried before the first step {}; 'tandem plugin check "
+        "--net "
+        "{} --device {}' does so",
+        has_ranks ? "of several ranks" : "on " + kind, setup.record.options.net, kind);
   }
   const std::string what = net_text(setup);
   const auto is_tried = [&](const fs::path& module) { return ModuleMark(module, what).is_set(); };

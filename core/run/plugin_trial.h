@@ -14,6 +14,6 @@ namespace tandem {
 // layer that breaks a promise. Otherwise returns a line for the user; "" if the net has no layer of
 // a third party, or if all were tried in an earlier run: the same bytes of the modules with the
 // same net.
-[[nodiscard]] std::string try_plugins(Registry& registry, const TrainSetup& setup);
+[[nodiscard]] std::string try_plugins(Registry& registry, const TrainSetup& setup, bool has_ranks);
 
 }  // namespace tandem

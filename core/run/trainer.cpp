@@ -308,7 +308,7 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
   const TrainOptions& chosen = setup.record.options;
   require_computing(registry, chosen.devices);
   if (!options.given.contains("--no-plugin-check")) {
-    const std::string tried = try_plugins(registry, setup);
+    const std::string tried = try_plugins(registry, setup, ranks != nullptr);
     if (!tried.empty()) setup.messages.push_back(tried);
   }
   const std::string hosts = ranks != nullptr ? share_setup(*ranks, registry, options, setup) : "";

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "plugins/sdk.h"
@@ -78,7 +79,10 @@ class Pictures : public DatasetType {
       if (s == Slip::DrawsFromRand) value += static_cast<float>(std::rand() % 2);
       to[i] = value;
     }
-    if (s == Slip::Races) std::copy_n(shared_row, elements, pixels);
+    if (s == Slip::Races) {
+      std::this_thread::yield();
+      std::copy_n(shared_row, elements, pixels);
+    }
     if (s == Slip::WritesPastPixels) pixels[elements] = 1;
   }
   void get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const override {

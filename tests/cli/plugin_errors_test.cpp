@@ -355,17 +355,6 @@ TEST(Layers, OfAnUnknownNameGiveTheNearOne) {
               AllOf(HasSubstr("'Poolin'"), HasSubstr("did you mean 'Pooling'?")));
 }
 
-// The line of terminate() comes first.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST(PluginErrors, AnExceptionInAThreadOfAPluginIsReportedWithItsModule) {
-  const Desk desk;
-  const test::Outcome outcome = train_with(desk, "test.Ends", "test_param { by: \"thread\" }");
-  EXPECT_EQ(outcome.code, 134);
-  EXPECT_THAT(outcome.errors, AllOf(HasSubstr("no luck today"), HasSubstr("(test.Ends)"),
-                                    HasSubstr("; in "), HasSubstr("run_time.so)")));
-}
-#endif
-
 // ---- tandem train --check-plugins
 
 // Trains a net in which a mistake stands between two convolutions and the score.
