@@ -19,9 +19,11 @@ class Box {
   };
 
   // The box of `extent` that begins at `source_begin` in a tensor of shape `source`, and at
-  // `target_begin` in one of shape `target`. The shapes include the rows of the batch.
+  // `target_begin` in one of shape `target`. The shapes include the rows of the batch. Its elements
+  // are `step` apart in the source, of which channels may be so in plain layouts only.
   Box(int32_t layout, const sdk::Shape& source, const Extents& source_begin,
-      const sdk::Shape& target, const Extents& target_begin, const Extents& extent) {
+      const sdk::Shape& target, const Extents& target_begin, const Extents& extent,
+      const Extents& step = {1, 1, 1, 1}) {
     // NHWC is one block of all channels, whose number may differ between the two tensors.
     const bool last = layout == TANDEM_NHWC;
     const int64_t block = last ? 1 : cpu::block_of(layout, 1);
@@ -29,10 +31,10 @@ class Box {
     source_offset = from.offset(source_begin, block);
     target_offset = to.offset(target_begin, block);
     push({block, 1, 1});
-    if (last) push({extent[1], from.c, to.c});
-    push({extent[3], from.w, to.w});
-    push({extent[2], from.h, to.h});
-    if (!last) push({extent[1] / block, from.c, to.c});
+    if (last) push({extent[1], from.c * step[1], to.c});
+    push({extent[3], from.w * step[3], to.w});
+    push({extent[2], from.h * step[2], to.h});
+    if (!last) push({extent[1] / block, from.c * step[1], to.c});
     push({extent[0], from.n, to.n});
   }
 

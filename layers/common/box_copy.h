@@ -25,8 +25,9 @@ class BoxCopy {
  public:
   // The arguments of Box, with one layout for both tensors.
   BoxCopy(int32_t layout, const sdk::Shape& source, const Extents& source_begin,
-          const sdk::Shape& target, const Extents& target_begin, const Extents& extent)
-      : box_(layout, source, source_begin, target, target_begin, extent) {}
+          const sdk::Shape& target, const Extents& target_begin, const Extents& extent,
+          const Extents& step = {1, 1, 1, 1})
+      : box_(layout, source, source_begin, target, target_begin, extent, step) {}
 
   [[nodiscard]] BoxCopy reversed() const { return BoxCopy(box_.reversed()); }
 

@@ -1,9 +1,10 @@
 // The layers that move elements and compute nothing, on NVIDIA GPUs.
+#include "layers/common/mapped_image_cuda.h"
 #include "layers/common/renamed_axes_cuda.h"
 #include "layers/concat/concat_cuda.h"
 #include "layers/crop/crop_cuda.h"
 #include "layers/flatten/flatten.h"
-#include "layers/pad/pad_cuda.h"
+#include "layers/pad/pad.h"
 #include "layers/permute/permute_cuda.h"
 #include "layers/reorder/reorder_cuda.h"
 #include "layers/reshape/reshape.h"
@@ -21,7 +22,7 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
       .kernel<Concat, ConcatCuda>(kind)
       .kernel<Crop, CropCuda>(kind)
       .kernel<Flatten, RenamedAxesCuda>(kind)
-      .kernel<Pad, PadCuda>(kind)
+      .kernel<Pad, MappedImageCuda<PadSettings>>(kind)
       .kernel<Permute, PermuteCuda>(kind)
       .kernel<Reorder, ReorderCuda>(kind)
       .kernel<Reshape, RenamedAxesCuda>(kind)

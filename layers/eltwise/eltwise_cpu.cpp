@@ -16,7 +16,7 @@ using namespace tandem::layers;
 
 constexpr int64_t at_once = 2048;
 
-enum class Operation { sum, product, maximum };
+enum class Operation { sum, product, maximum, minimum, quotient, power };
 
 // The same tile of all tensors of a pass, as floats: in the tensors themselves, or as copies of
 // bfloat16.
@@ -79,11 +79,11 @@ class EltwiseCpu : public Needs {
     const std::string_view operation = binding.attributes.text("operation");
     if (operation == "PROD") operation_ = Operation::product;
     if (operation == "MAX") operation_ = Operation::maximum;
-    if (!binding.has(TANDEM_WANTS_BACKWARD_DATA)) return;
-    if (operation_ == Operation::product) {
-      saved_bytes = elements_ * static_cast<int64_t>(inputs_ * sizeof(float));
-    }
-    if (operation_ == Operation::maximum) saved_bytes = elements_;
+    if (operation == "MIN") operation_ = Operation::minimum;
+    if (operation == "DIV") operation_ = Operation::quotient;
+    if (operation == "POW") operation_ = Operation::power;
+    if (!binding.has(TANDEM_WANTS_BACKWARD_DATA) || operation_ == Operation::sum) return;
+    saved_bytes = picks() ? elements_ : elements_ * static_cast<int64_t>(inputs_ * sizeof(float));
   }
 
   static constexpr uint32_t dtypes = float32_and_bfloat16;
@@ -100,6 +100,11 @@ class EltwiseCpu : public Needs {
   }
 
  private:
+  // Of each element the output is that of one input.
+  [[nodiscard]] bool picks() const {
+    return operation_ == Operation::maximum || operation_ == Operation::minimum;
+  }
+
   template <class T>
   void forward_of(const Call& call, const Pass& pass) const {
     if (operation_ == Operation::sum && inputs_ == 2 && coefficients_[0] == 1 &&
@@ -115,7 +120,10 @@ class EltwiseCpu : public Needs {
     for_tiles<T>(call, pass, [&](Tile<T>& tile) {
       if (operation_ == Operation::sum) add(tile);
       if (operation_ == Operation::product) multiply(pass, tile);
-      if (operation_ == Operation::maximum) pick(pass, tile);
+      if (operation_ == Operation::maximum) pick<false>(pass, tile);
+      if (operation_ == Operation::minimum) pick<true>(pass, tile);
+      if (operation_ == Operation::quotient) combine_two(pass, tile, Combination::quotient);
+      if (operation_ == Operation::power) combine_two(pass, tile, Combination::power);
     });
   }
 
@@ -129,7 +137,7 @@ class EltwiseCpu : public Needs {
         tile.input_gradient(k, [&](float* dx) {
           if (operation_ == Operation::sum) {
             scale(coefficients_[k], dy, dx, tile.size());
-          } else if (operation_ == Operation::product) {
+          } else if (!picks()) {
             combine(dy, saved_factor(pass, k) + tile.at(), dx, tile.size(),
                     [](float g, float factor) { return g * factor; });
           } else {
@@ -211,35 +219,55 @@ class EltwiseCpu : public Needs {
     tile.output(fuses_relu_, [&](float* y) { std::copy_n(result, tile.size(), y); });
   }
 
-  template <class T>
+  // The output is written last, as above.
+  template <class T, class Function>
+  void combine_two(const Pass& pass, Tile<T>& tile, const Function& function) const {
+    const float *a = tile.input(0, 0), *b = tile.input(1, 1);
+    float result[at_once], unused[at_once];
+    float* by_first = saved_bytes > 0 ? saved_factor(pass, 0) + tile.at() : unused;
+    float* by_second = saved_bytes > 0 ? saved_factor(pass, 1) + tile.at() : unused;
+    for (int64_t i = 0; i < tile.size(); ++i) {
+      const Combination all = function(a[i], b[i]);
+      result[i] = all.value;
+      by_first[i] = all.by_first;
+      by_second[i] = all.by_second;
+    }
+    tile.output(fuses_relu_, [&](float* y) { std::copy_n(result, tile.size(), y); });
+  }
+
+  template <bool smallest, class T>
   void pick(const Pass& pass, Tile<T>& tile) const {
     uint8_t unused[at_once];
     uint8_t* from = saved_bytes > 0 ? pass.saved<uint8_t>() + tile.at() : unused;
     tile.output(fuses_relu_, [&](float* y) {
-      pick_of_two(tile.input(0, 0), tile.input(1, 1), y, from, tile.size());
+      pick_of_two<smallest>(tile.input(0, 0), tile.input(1, 1), y, from, tile.size());
       for (size_t k = 2; k < inputs_; ++k) {
-        pick_next(tile.input(k, 0), static_cast<uint8_t>(k), y, from, tile.size());
+        pick_next<smallest>(tile.input(k, 0), static_cast<uint8_t>(k), y, from, tile.size());
       }
     });
   }
+  template <bool smallest>
   static void pick_of_two(const float* a, const float* b, float* y, uint8_t* from, int64_t size) {
 #pragma omp simd
     for (int64_t i = 0; i < size; ++i) {
       const float first = a[i], second = b[i];
-      const bool larger = (first > second) | (first != first);  // a NaN stays NaN
-      from[i] = larger ? 0 : 1;
-      y[i] = larger ? first : second;
+      const bool wins = smallest ? first < second : first > second;
+      const bool takes_first = wins | (first != first);  // a NaN stays NaN
+      from[i] = takes_first ? 0 : 1;
+      y[i] = takes_first ? first : second;
     }
   }
+  template <bool smallest>
   static void pick_next(const float* x, uint8_t number, float* y, uint8_t* from, int64_t size) {
 #pragma omp simd
     for (int64_t i = 0; i < size; ++i) {
       const float best = y[i], other = x[i];
-      const bool larger = (other > best) | (other != other);
+      const bool wins = smallest ? other < best : other > best;
+      const bool takes_other = wins | (other != other);
       // By arithmetic: g++ would make a branch of a choice between bytes.
-      const auto taken = static_cast<uint8_t>(-static_cast<int>(larger));
+      const auto taken = static_cast<uint8_t>(-static_cast<int>(takes_other));
       from[i] = static_cast<uint8_t>((number & taken) | (from[i] & ~taken));
-      y[i] = larger ? other : best;
+      y[i] = takes_other ? other : best;
     }
   }
 

@@ -2,7 +2,7 @@
 // of a product or a maximum needs is saved, as on the cpu.
 #pragma once
 
-#include <string_view>
+#include <string>
 
 #include "layers/common/fused_relu_cuda.h"
 #include "layers/eltwise/eltwise.h"
@@ -78,17 +78,40 @@ struct EltwiseProduct {
   bool fuses_relu;
 };
 
+// factors: the derivatives by the first input, then those by the second.
+template <class T>
+struct EltwiseCombination {
+  TANDEM_HOST_DEVICE void operator()(int64_t i) const {
+    const float a = inputs.at(0, i), b = inputs.at(1, i);
+    const Combination all = is_power ? Combination::power(a, b) : Combination::quotient(a, b);
+    if (factors != nullptr) {
+      factors[i] = all.by_first;
+      factors[elements + i] = all.by_second;
+    }
+    store_with_relu(all.value, y[i], fuses_relu);  // last: y may be the memory of input 0
+  }
+  EltwiseInputs<T> inputs;
+  bool is_power;
+  int64_t elements;
+  float* factors;
+  T* y;
+  bool fuses_relu;
+};
+
 // Of equal values it takes the second of the first two inputs, after that the earlier.
 template <class T>
 struct EltwiseMaximum {
+  [[nodiscard]] TANDEM_HOST_DEVICE bool wins(float a, float b) const {
+    return smallest ? a < b : a > b;
+  }
   TANDEM_HOST_DEVICE void operator()(int64_t i) const {
     const float first = inputs.at(0, i), second = inputs.at(1, i);
-    const bool larger = first > second || first != first;  // a NaN stays NaN
-    int64_t from = larger ? 0 : 1;
-    float best = larger ? first : second;
+    const bool takes_first = wins(first, second) || first != first;  // a NaN stays NaN
+    int64_t from = takes_first ? 0 : 1;
+    float best = takes_first ? first : second;
     for (int64_t k = 2; k < inputs.count; ++k) {
       const float other = inputs.at(k, i);
-      if (other > best || other != other) {
+      if (wins(other, best) || other != other) {
         best = other;
         from = k;
       }
@@ -97,6 +120,7 @@ struct EltwiseMaximum {
     store_with_relu(best, y[i], fuses_relu);
   }
   EltwiseInputs<T> inputs;
+  bool smallest;
   uint8_t* taken;
   T* y;
   bool fuses_relu;
@@ -158,8 +182,7 @@ class EltwiseCuda : public sdk::Needs {
         elements_(sdk::count(binding.input(0).shape)),
         dtype_(binding.input(0).dtype),
         stable_(binding.attributes.boolean("stable_prod_grad")),
-        product_(binding.attributes.text("operation") == "PROD"),
-        maximum_(binding.attributes.text("operation") == "MAX"),
+        operation_(binding.attributes.text("operation")),
         fuses_relu_(binding.fuses_relu()) {
     if (inputs_ > max_eltwise_inputs) {
       throw sdk::unsupported("takes at most ", max_eltwise_inputs, " inputs on a GPU, not ",
@@ -170,8 +193,8 @@ class EltwiseCuda : public sdk::Needs {
     }
     coefficients_.resize(binding.input_count(), 1);
     if (!binding.has(TANDEM_WANTS_BACKWARD_DATA)) return;
-    if (product_) saved_bytes = elements_ * inputs_ * static_cast<int64_t>(sizeof(float));
-    if (maximum_) saved_bytes = elements_;
+    if (operation_ == "SUM") return;
+    saved_bytes = picks() ? elements_ : elements_ * inputs_ * static_cast<int64_t>(sizeof(float));
   }
 
   static constexpr uint32_t dtypes = cuda::all_dtypes;
@@ -188,6 +211,9 @@ class EltwiseCuda : public sdk::Needs {
   }
 
  private:
+  // Of each element the output is that of one input.
+  [[nodiscard]] bool picks() const { return operation_ == "MAX" || operation_ == "MIN"; }
+
   template <class T>
   void combine(const sdk::Call& call, const sdk::DevicePass& pass) const {
     EltwiseInputs<T> inputs{{}, inputs_};
@@ -196,14 +222,20 @@ class EltwiseCuda : public sdk::Needs {
     }
     T* y = pass.output<T>(0).get();
     const bool saves = saved_bytes > 0;
-    if (product_) {
-      float* factors = saves ? pass.saved().get() : nullptr;
+    if (picks()) {
+      uint8_t* taken = saves ? pass.saved<uint8_t>().get() : nullptr;
+      cuda::for_each(call, elements_,
+                     EltwiseMaximum<T>{inputs, operation_ == "MIN", taken, y, fuses_relu_});
+      return;
+    }
+    float* factors = saves ? pass.saved().get() : nullptr;
+    if (operation_ == "PROD") {
       cuda::for_each(call, elements_,
                      EltwiseProduct<T>{inputs, stable_, elements_, factors, y, fuses_relu_});
-    } else if (maximum_) {
+    } else if (operation_ == "DIV" || operation_ == "POW") {
       cuda::for_each(
           call, elements_,
-          EltwiseMaximum<T>{inputs, saves ? pass.saved<uint8_t>().get() : nullptr, y, fuses_relu_});
+          EltwiseCombination<T>{inputs, operation_ == "POW", elements_, factors, y, fuses_relu_});
     } else {
       EltwiseSum<T> sum{inputs, {}, y, fuses_relu_};
       std::copy(coefficients_.begin(), coefficients_.end(), sum.coefficients);
@@ -219,12 +251,12 @@ class EltwiseCuda : public sdk::Needs {
       T* dx = pass.input_gradient<T>(static_cast<size_t>(k)).get();
       if (dx == nullptr) continue;
       const float coefficient = coefficients_[static_cast<size_t>(k)];
-      if (product_) {
-        cuda::for_each(call, elements_,
-                       EltwiseProductGradient<T>{pass.saved().get() + k * elements_, dy, dx});
-      } else if (maximum_) {
+      if (picks()) {
         cuda::for_each(call, elements_,
                        EltwiseMaximumGradient<T>{k, pass.saved<uint8_t>().get(), dy, dx});
+      } else if (operation_ != "SUM") {
+        cuda::for_each(call, elements_,
+                       EltwiseProductGradient<T>{pass.saved().get() + k * elements_, dy, dx});
       } else if (coefficient == 1) {
         cuda::copy(call, dy, dx, elements_);
       } else {
@@ -235,7 +267,9 @@ class EltwiseCuda : public sdk::Needs {
 
   int64_t inputs_, elements_;
   int32_t dtype_;
-  bool stable_, product_, maximum_, fuses_relu_;
+  bool stable_;
+  std::string operation_;
+  bool fuses_relu_;
   std::vector<float> coefficients_;
 };
 

@@ -6,44 +6,42 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/sdk.h"
+#include "layers/common/mapped_image.h"
 
 namespace tandem::layers {
 
-// One axis: which pixel of the input each pixel of the output is.
 struct PadAxis {
   enum Mode : int32_t { constant, reflect, edge };
-  int64_t extent, before, after;
+  int64_t input, before, after;
   Mode mode;
+  int64_t output = input + before + after;
 
-  [[nodiscard]] TANDEM_HOST_DEVICE int64_t padded() const { return extent + before + after; }
-  // -1: none.
-  [[nodiscard]] TANDEM_HOST_DEVICE int64_t source(int64_t i) const {
+  [[nodiscard]] TANDEM_HOST_DEVICE PixelSource source(int64_t i) const {
     const int64_t at = i - before;
-    if (at >= 0 && at < extent) return at;
-    if (mode == constant) return -1;
-    if (mode == edge) return at < 0 ? 0 : extent - 1;
-    return at < 0 ? -at : 2 * (extent - 1) - at;
+    if (at >= 0 && at < input) return {at, at, 0};
+    int64_t other = -1;
+    if (mode == edge) other = at < 0 ? 0 : input - 1;
+    if (mode == reflect) other = at < 0 ? -at : 2 * (input - 1) - at;
+    return {other, other, 0};
   }
-  // The pixels of the output that are pixel `at`: up to three ranges, [begin, end).
-  struct Range {
-    int64_t begin, end;
-  };
-  [[nodiscard]] TANDEM_HOST_DEVICE Range copies(int64_t at, int which) const {
+  // Its own place, and the copies before and after the image.
+  static constexpr int ranges = 3;
+  [[nodiscard]] TANDEM_HOST_DEVICE PixelRange targets(int64_t at, int which) const {
     const int64_t own = at + before;
     if (which == 0) return {own, own + 1};
     if (mode == edge) {
       if (which == 1 && at == 0) return {0, own};
-      if (which == 2 && at == extent - 1) return {own + 1, padded()};
+      if (which == 2 && at == input - 1) return {own + 1, output};
     }
     if (mode == reflect) {
-      const int64_t mirrored = which == 1 ? before - at : before + 2 * (extent - 1) - at;
+      const int64_t mirrored = which == 1 ? before - at : before + 2 * (input - 1) - at;
       const bool exists =
-          which == 1 ? at > 0 && mirrored >= 0 : at < extent - 1 && mirrored < padded();
+          which == 1 ? at > 0 && mirrored >= 0 : at < input - 1 && mirrored < output;
       if (exists) return {mirrored, mirrored + 1};
     }
     return {0, 0};
   }
+  [[nodiscard]] int64_t only_copy() const { return mode == constant ? before : -1; }
 };
 
 struct PadSettings {
@@ -57,13 +55,13 @@ struct PadSettings {
         value(static_cast<float>(attributes.number("value"))) {
     for (const PadAxis& axis : {h, w}) {
       if (axis.mode != PadAxis::reflect) continue;
-      if (axis.before < axis.extent && axis.after < axis.extent) continue;
-      throw sdk::invalid("REFLECT pads by less than the image's extent, which is ", axis.extent,
+      if (axis.before < axis.input && axis.after < axis.input) continue;
+      throw sdk::invalid("REFLECT pads by less than the image's extent, which is ", axis.input,
                          ", not by ", axis.before, " and ", axis.after);
     }
   }
   [[nodiscard]] sdk::Shape output(const sdk::Shape& input) const {
-    return {input.n, input.c, h.padded(), w.padded()};
+    return {input.n, input.c, h.output, w.output};
   }
 
  private:

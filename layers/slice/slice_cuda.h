@@ -1,6 +1,7 @@
 // Slice on NVIDIA GPUs: a copy of each part.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "layers/common/box_cuda.h"
@@ -13,11 +14,18 @@ class SliceCuda {
   SliceCuda(const sdk::Binding& binding, const sdk::Call&) {
     const tandem_tensor& input = binding.input(0);
     const size_t axis = slice_axis(binding.attributes, input.shape);
-    Extents begin{};
-    for (size_t i = 0; i < binding.output_count(); ++i) {
-      const sdk::Shape& output = binding.output(i).shape;
-      parts_.emplace_back(input.layout, input.shape, begin, output, Extents{}, extents_of(output));
-      begin[axis] += extents_of(output)[axis];
+    const Extents extents = extents_of(input.shape);
+    for (const SlicePart& part :
+         slice_parts(binding.attributes, extents[axis], binding.output_count())) {
+      Extents begin{}, step{1, 1, 1, 1};
+      begin[axis] = part.start;
+      step[axis] = part.step;
+      const sdk::Shape& output = binding.output(parts_.size()).shape;
+      parts_.emplace_back(input.layout, input.shape, begin, output, Extents{}, extents_of(output),
+                          step);
+    }
+    if (takes_steps(binding.attributes)) {
+      all_.emplace(input.layout, input.shape, Extents{}, input.shape, Extents{}, extents);
     }
   }
 
@@ -30,6 +38,8 @@ class SliceCuda {
   }
   // An output without a gradient counts as one with gradient zero.
   void backward_data(const sdk::Call& call, const sdk::DevicePass& pass) const {
+    const float* zero = nullptr;
+    if (all_) copy_box(call, *all_, zero, pass.input_gradient(0).get());
     for (size_t i = 0; i < parts_.size(); ++i) {
       copy_box(call, parts_[i].reversed(), pass.output_gradient(i).get(),
                pass.input_gradient(0).get());
@@ -38,6 +48,7 @@ class SliceCuda {
 
  private:
   std::vector<Box> parts_;
+  std::optional<Box> all_;  // of an input of which some elements are in no output
 };
 
 }  // namespace tandem::layers

@@ -6,58 +6,39 @@
 #include <cmath>
 #include <vector>
 
-#include "plugins/sdk.h"
+#include "layers/common/mapped_image.h"
 
 namespace tandem::layers {
 
-// One axis: which pixels of the input each pixel of the output is made of.
 struct UpsampleAxis {
   int64_t input, output;
   bool is_linear, aligns;
+  double step;  // pixels of the input from one of the output to the next
 
-  struct Source {
-    int64_t first, second;
-    float second_share;
-  };
-  [[nodiscard]] TANDEM_HOST_DEVICE double ratio() const {
-    if (is_linear && aligns) {
-      return output > 1 ? static_cast<double>(input - 1) / static_cast<double>(output - 1) : 0;
-    }
-    return static_cast<double>(input) / static_cast<double>(output);
-  }
-  [[nodiscard]] TANDEM_HOST_DEVICE Source source(int64_t i) const {
-    if (!is_linear) {
-      const int64_t at = i * input / output;
-      return {at, at, 0};
-    }
+  [[nodiscard]] TANDEM_HOST_DEVICE PixelSource source(int64_t i) const {
     const double written = static_cast<double>(i);
-    double place = aligns ? written * ratio() : (written + 0.5) * ratio() - 0.5;
+    constexpr double rounding = 1e-9;
+    double place = is_linear && !aligns ? (written + 0.5) * step - 0.5 : written * step;
+    if (!is_linear) place += rounding;
     if (place < 0) place = 0;
     int64_t first = static_cast<int64_t>(place);
     if (first > input - 1) first = input - 1;
-    const int64_t second = first + 1 < input ? first + 1 : first;
-    return {first, second, static_cast<float>(place - static_cast<double>(first))};
+    if (!is_linear || first == input - 1) return {first, first, 0};
+    return {first, first + 1, static_cast<float>(place - static_cast<double>(first))};
   }
-  // The pixels of the output, [begin, end), that may be made of pixel `at`.
-  struct Range {
-    int64_t begin, end;
-  };
-  [[nodiscard]] TANDEM_HOST_DEVICE Range targets(int64_t at) const {
+  static constexpr int ranges = 1;
+  [[nodiscard]] TANDEM_HOST_DEVICE PixelRange targets(int64_t at, int) const {
     if (output <= 1 || input <= 1) return {0, output};
-    const double each = 1 / ratio();
-    const int64_t begin = static_cast<int64_t>(static_cast<double>(at - 1) * each) - 2;
-    const int64_t end = static_cast<int64_t>(static_cast<double>(at + 2) * each) + 3;
-    return {begin < 0 ? 0 : begin, end > output ? output : end};
+    const int64_t begin = static_cast<int64_t>(static_cast<double>(at - 1) / step) - 2;
+    const int64_t end = static_cast<int64_t>(static_cast<double>(at + 2) / step) + 3;
+    return {begin < 0 ? 0 : begin, end > output || at == input - 1 ? output : end};
   }
-  // The share of input pixel `at` in output pixel `i`.
-  [[nodiscard]] TANDEM_HOST_DEVICE float share(int64_t i, int64_t at) const {
-    const Source of = source(i);
-    return (of.first == at ? 1 - of.second_share : 0) + (of.second == at ? of.second_share : 0);
-  }
+  [[nodiscard]] int64_t only_copy() const { return -1; }
 };
 
 struct UpsampleSettings {
   UpsampleAxis h, w;
+  static constexpr float value = 0;  // every pixel is made of some
 
   // Throws Refusal for a size that is none.
   UpsampleSettings(const sdk::Attributes& attributes, const sdk::Shape& input)
@@ -74,8 +55,13 @@ struct UpsampleSettings {
     if (output < 1 || output > most) {
       throw sdk::invalid(name, " ", scale, " makes ", output, " pixels of ", extent);
     }
-    return {extent, static_cast<int64_t>(output), attributes.text("mode") == "BILINEAR",
-            attributes.boolean("align_corners")};
+    const bool is_linear = attributes.text("mode") == "BILINEAR";
+    const bool aligns = is_linear && attributes.boolean("align_corners");
+    const auto input = static_cast<double>(extent);
+    // Extents that are not whole are rounded down; the pixels keep their distances.
+    double step = std::abs(input * scale - output) < 2 * rounding ? input / output : 1 / scale;
+    if (aligns) step = output > 1 ? (input - 1) / (output - 1) : 0;
+    return {extent, static_cast<int64_t>(output), is_linear, aligns, step};
   }
 };
 

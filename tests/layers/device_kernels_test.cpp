@@ -128,6 +128,13 @@ std::vector<LayerSetup> device_kernel_setups() {
                       .parameters = {{"axis", "3"}, {"slice_point", "4"}},
                       .inputs = {x},
                       .output_count = 2});
+    result.push_back(
+        {.type = "Slice", .parameters = {{"axis", "2"}, {"step", "-2"}}, .inputs = {x}});
+    for (const char* operation : {"MIN", "DIV"}) {
+      result.push_back({.type = "Eltwise",
+                        .parameters = {{"operation", operation}},
+                        .inputs = {x, random_tensor(x.shape, 8)}});
+    }
     result.push_back({.type = "Split", .inputs = {x}, .output_count = 3});
     result.push_back({.type = "SoftmaxWithLoss",
                       .inputs = {x, labels({x.shape.n, 1, x.shape.h, x.shape.w}, x.shape.c)},

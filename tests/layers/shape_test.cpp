@@ -82,6 +82,10 @@ TEST(ShapeLayers, GradientsMatchDifferences) {
   const PlainTensor x = random_tensor({2, 16, 3, 2}, 1), y = random_tensor({2, 8, 3, 2}, 2);
   check({.type = "Concat", .inputs = {x, y, y}});
   check({.type = "Slice", .parameters = {{"slice_point", "8"}}, .inputs = {x}, .output_count = 2});
+  check({.type = "Slice", .parameters = {{"axis", "2"}, {"step", "-2"}}, .inputs = {x}});
+  check({.type = "Slice",
+         .parameters = {{"start", "1"}, {"step", "5"}, {"count", "2"}},
+         .inputs = {x}});
   check({.type = "Tile", .parameters = {{"tiles", "3"}}, .inputs = {y}});
   check({.type = "Crop",
          .parameters = {{"offset", "1"}},
@@ -89,6 +93,10 @@ TEST(ShapeLayers, GradientsMatchDifferences) {
   check({.type = "Pad",
          .parameters = {{"top", "2"}, {"right", "1"}, {"mode", "REFLECT"}},
          .inputs = {y}});
+  check({.type = "Pad",
+         .parameters = {{"left", "2"}, {"bottom", "1"}, {"value", "3"}},
+         .inputs = {y}});
+  check({.type = "Upsample", .parameters = {{"scale_h", "1.4"}}, .inputs = {y}});
   check({.type = "Upsample",
          .parameters = {{"mode", "BILINEAR"}, {"scale_w", "1.5"}},
          .inputs = {y}});
@@ -158,6 +166,16 @@ TEST(MatMul, RefusesMatricesThatDoNotFit) {
   EXPECT_THAT(refused("MatMul", {{2, 3, 4, 5}, {2, 1, 5, 4}}, {}),
               HasSubstr("cannot be multiplied"));
 }
+TEST(Slice, RefusesStepsThatLeaveTheAxis) {
+  EXPECT_EQ(refused("Slice", {{2, 5, 4, 4}}, {{"start", "3"}, {"step", "-2"}, {"count", "3"}}, 1),
+            "Slice: start 3, step -2 and count 3 lead outside the extent 5");
+  EXPECT_EQ(refused("Slice", {{2, 5, 4, 4}}, {{"start", "5"}}, 1),
+            "Slice: start 5, step 1 and count 0 lead outside the extent 5");
+  EXPECT_EQ(refused("Slice", {{2, 5, 4, 4}}, {{"step", "0"}}, 1), "Slice: step must not be 0");
+  EXPECT_EQ(refused("Slice", {{2, 5, 4, 4}}, {{"step", "2"}}, 2),
+            "Slice: start, step and count are for one output, without slice_point");
+}
+
 TEST(Pad, RefusesAMirrorThatIsTooLarge) {
   EXPECT_THAT(refused("Pad", {{2, 3, 4, 4}}, {{"top", "4"}, {"mode", "REFLECT"}}),
               HasSubstr("REFLECT pads by less than"));

@@ -226,6 +226,9 @@ def eltwise(writer):
     def maximum(*x):
         return torch.stack(x).amax(0)
 
+    def minimum(*x):
+        return torch.stack(x).amin(0)
+
     operation, coeff = "eltwise_param.operation", "eltwise_param.coeff"
     for label, shape in (SHAPES[0], SHAPES[3]):
         for count in (2, 3, 5):
@@ -235,11 +238,17 @@ def eltwise(writer):
                     ("coeff", [(coeff, factor) for factor in factors], total(factors)),
                     ("prod", [(operation, "PROD")], product),
                     ("prod_by_output", [(operation, "PROD"), ("eltwise_param.stable_prod_grad", "false")], product),
-                    ("max", [(operation, "MAX")], maximum)):
+                    ("max", [(operation, "MAX")], maximum), ("min", [(operation, "MIN")], minimum),
+                    ("div", [(operation, "DIV")], lambda a, b: a / b),
+                    ("pow", [(operation, "POW")], lambda a, b: a ** b)):
+                if count > 2 and name in ("div", "pow"):
+                    continue
                 case = f"{name}_{count}_{label}"
                 rng = random_generator("eltwise/" + case)
                 # No two equal, and none near zero.
                 values = distinct(rng, (count, *shape), 0.3, 1.7) * rng.choice((-1.0, 1.0), (count, *shape))
+                if name == "pow":
+                    values[0] = abs(values[0])
                 write_inputs_case(writer, case, parameters, function, list(values))
 
 

@@ -164,6 +164,124 @@ def channels_last():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7)
 
 
+class Forms:
+    """Branches of one image of 3x6x5 that are flattened and joined, and a matrix: forms that exporters seldom write."""
+
+    def __init__(self, opset):
+        self.opset, self.nodes, self.constants, self.branches = opset, [], [], []
+        self.rng = numpy.random.default_rng(11)
+
+    def constant(self, value):
+        name = f"c{len(self.constants)}"
+        value = numpy.array(value)
+        if value.dtype == numpy.float64:
+            value = value.astype(numpy.float32)
+        self.constants.append(numpy_helper.from_array(value, name))
+        return name
+
+    def some(self, *shape):
+        return self.constant(self.rng.uniform(0.5, 1.5, shape))
+
+    def add(self, operation, *inputs, **attributes):
+        output = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operation, list(inputs), [output], **attributes))
+        return output
+
+    def branch(self, operation, *inputs, **attributes):
+        self.branches.append(self.add(operation, *inputs, **attributes))
+
+    def model(self):
+        rows = [self.add("Reshape", branch, self.constant([1, -1])) for branch in self.branches]
+        joined = self.add("Concat", *rows, axis=1)
+        shape = [helper.make_tensor_value_info("image", 1, [1, 3, 6, 5])]
+        graph = helper.make_graph(self.nodes, "forms", shape, [helper.make_tensor_value_info(joined, 1, None)],
+                                  self.constants)
+        session = onnxruntime.InferenceSession(
+            helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8).SerializeToString())
+        count = session.run(None, {"image": numpy.ones((1, 3, 6, 5), numpy.float32)})[0].size
+        matrix = self.constant(self.rng.standard_normal((count, CLASSES)) / count ** 0.5)
+        self.add("MatMul", joined, matrix)
+        graph = helper.make_graph(
+            self.nodes, "forms", shape,
+            [helper.make_tensor_value_info(self.nodes[-1].output[0], 1, [1, CLASSES])], self.constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+
+
+def forms_old():
+    """What operators of opset 11 and older mean otherwise."""
+    forms = Forms(10)
+    positive = forms.add("Abs", "image")
+    for axis in ({}, {"axis": 2}, {"axis": 3}):
+        forms.branch("Mul", forms.add("Softmax", "image", **axis), forms.constant(20.0))
+    forms.branch("LogSoftmax", "image", axis=1)
+    forms.branch("Resize", "image", forms.constant([1, 1, 1.5, 2.0]), mode="nearest")
+    forms.branch("Clip", "image", max=0.25)
+    forms.branch("Pad", "image", pads=[0, 0, 2, 1, 0, 0, 0, 1], mode="reflect")
+    forms.branch("Slice", "image", forms.constant([-2]), forms.constant([-9]), forms.constant([3]), forms.constant([-2]))
+    for operation in ("ReduceL1", "ReduceSumSquare", "ReduceLogSumExp"):
+        forms.branch(operation, "image", axes=[1], keepdims=0)
+    forms.branch("PRelu", "image", forms.some(3, 1, 1))
+    forms.branch("Pow", positive, forms.add("Sigmoid", "image"))
+    return forms.model()
+
+
+def forms_new():
+    """Operators of opset 18 and newer: axes as inputs, broadcasting of two values, windows that are not even."""
+    forms = Forms(18)
+    positive = forms.add("Add", forms.add("Abs", "image"), forms.constant(0.5))
+    columns = forms.add("ReduceMean", positive, forms.constant([2]))
+    rows = forms.add("ReduceMax", positive, forms.constant([3]))
+    for operation in ("Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"):
+        forms.branch(operation, rows, columns)
+    for operation in ("Max", "Min"):
+        forms.branch(operation, "image", forms.add("Tanh", "image"), forms.add("Neg", "image"))
+    forms.branch("Mean", "image", columns)
+    forms.branch("Pow", forms.constant(1.7), "image")
+    forms.branch("Mul", "image", forms.some(1, 1, 3, 1, 1))
+    nothing = forms.constant(numpy.zeros(0, numpy.int64))
+    forms.branch("ReduceSum", "image", nothing)
+    forms.branch("ReduceMean", "image", nothing, noop_with_empty_axes=1)
+    for operation in ("ReduceMin", "ReduceSumSquare", "ReduceLogSumExp", "ReduceL2"):
+        forms.branch(operation, "image", forms.constant([-3, 3]), keepdims=0)
+    for indices in ([2, 1, 0], [3, 0, 5, 1], [0, 2, 4]):
+        forms.branch("Gather", "image", forms.constant(indices), axis=1 if len(indices) == 3 and indices[0] == 2 else 2)
+    forms.branch("Slice", "image", forms.constant([4]), forms.constant([-100]), forms.constant([2]), forms.constant([-3]))
+    forms.branch("Slice", "image", forms.constant([0, 1]), forms.constant([99, 99]), forms.constant([3, 2]),
+                 forms.constant([2, 4]))
+    for mode in ("constant", "reflect", "edge"):
+        forms.branch("Pad", "image", forms.constant([0, 1, -1, 2, 0, 0, 2, -1]), mode=mode)
+    forms.branch("Pad", "image", forms.constant([1, 2]), forms.constant(1.5), forms.constant([-2]))
+    forms.branch("AveragePool", "image", kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER")
+    forms.branch("AveragePool", "image", kernel_shape=[2, 3], pads=[1, 0, 0, 2], strides=[2, 1], ceil_mode=1)
+    forms.branch("AveragePool", "image", kernel_shape=[3, 3], pads=[0, 1, 1, 0], count_include_pad=1)
+    forms.branch("MaxPool", "image", kernel_shape=[3, 2], strides=[2, 2], auto_pad="SAME_LOWER")
+    forms.branch("MaxPool", "image", kernel_shape=[6, 5])
+    forms.branch("LRN", "image", size=3, alpha=0.5, beta=0.6, bias=1.5)
+    forms.branch("Conv", "image", forms.some(2, 3, 2, 4), auto_pad="SAME_LOWER", strides=[1, 2])
+    linear = {"mode": "linear"}
+    forms.branch("Resize", "image", "", forms.constant([1, 1, 1.5, 2.3]), **linear)
+    forms.branch("Resize", "image", "", "", forms.constant([9, 4]), axes=[2, 3], **linear)
+    forms.branch("Resize", "image", "", forms.constant([1, 1, 3.0, 2.0]), coordinate_transformation_mode="align_corners",
+                 **linear)
+    forms.branch("Resize", "image", "", forms.constant([1, 1, 3.0, 2.0]), mode="nearest")
+    joined = forms.add("Reshape", "image", forms.constant([1, 3, 10, 3]))
+    mean = forms.add("ReduceMean", joined, forms.constant([1]))
+    away = forms.add("Sub", joined, mean)
+    variance = forms.add("ReduceMean", forms.add("Pow", away, forms.constant(2.0)), forms.constant([1]))
+    deviation = forms.add("Sqrt", forms.add("Add", variance, forms.constant(0.01)))
+    scaled = forms.add("Mul", forms.add("Div", away, deviation), forms.some(3))  # along the last axis, not the first
+    forms.branch("Add", scaled, forms.some(3, 1, 1))
+    forms.branch("PRelu", joined, forms.some(3, 1, 1))
+    whole = forms.constant(numpy.array([300, 7, -2], numpy.int64))
+    wrapped = forms.add("Cast", forms.add("Cast", whole, to=2), to=1)
+    even = forms.add("Cast", forms.add("Mod", whole, forms.constant(numpy.array([4, 4, 3], numpy.int64)), fmod=1), to=1)
+    products = forms.add("ReduceProd", forms.some(3, 2), forms.constant([1]), keepdims=1)
+    factor = forms.add("Mul", forms.add("Reshape", forms.add("Add", wrapped, even), forms.constant([3, 1, 1])),
+                       forms.add("Unsqueeze", products, forms.constant([2])))
+    forms.branch("Mul", "image", forms.add("Mul", factor, forms.constant(0.01)))
+    return forms.model()
+
+
 def randomize(module):
     for name, value in [*module.named_parameters(), *module.named_buffers()]:
         if name.endswith("running_var"):
@@ -203,12 +321,14 @@ def main():
         randomize(module)
         for kind in kinds:
             export(module, str(folder / f"{net.__name__.lower()}_{kind}.onnx"), kind)
-    onnx.save(channels_last(), str(folder / "channels_last.onnx"))
+    for net in (channels_last, forms_old, forms_new):
+        onnx.save(net(), str(folder / f"{net.__name__}.onnx"))
     with open(folder / "scores.txt", "w", encoding="utf-8") as file:
         for path in sorted(folder.glob("*.onnx")):
             session = onnxruntime.InferenceSession(str(path))
-            image = ((37 * numpy.arange(3 * SIDE * SIDE)) % 101 / 50 - 1).astype(numpy.float32)
-            image = image.reshape(1, 3, SIDE, SIDE)
+            height, width = (6, 5) if path.stem.startswith("forms") else (SIDE, SIDE)
+            image = ((37 * numpy.arange(3 * height * width)) % 101 / 50 - 1).astype(numpy.float32)
+            image = image.reshape(1, 3, height, width)
             if path.stem == "channels_last":
                 image = image.transpose(0, 2, 3, 1)
             scores = session.run(None, {session.get_inputs()[0].name: image})[0].astype(numpy.float64)

@@ -94,6 +94,17 @@ def slice_(writer):
         places = points or [i * shape[axis] // outputs for i in range(1, outputs)]
         write_case(writer, name, {"slice_param.axis": axis, "slice_param.slice_point": Repeated(points)},
                    lambda x, _: list(torch.tensor_split(x[0], places, axis)), inputs_of("slice", name, shape))
+    # name, shape, axis, the written fields, the indices
+    for name, shape, axis, fields, indices in [
+        ("every_second_channel", (2, 16, 2, 3), 1, {"step": 2}, range(0, 16, 2)),
+        ("channels_backwards", (2, 3, 4, 2), 1, {"step": -1}, range(2, -1, -1)),
+        ("rows", (2, 8, 7, 3), 2, {"start": 1, "step": 3, "count": 2}, (1, 4)),
+        ("columns_backwards", (1, 5, 3, 7), 3, {"start": 5, "step": -2}, (5, 3, 1)),
+        ("one_column", (2, 16, 3, 5), 3, {"start": 2, "count": 1}, (2,)),
+        ("rest_of_the_rows", (3, 4, 5, 2), 2, {"start": 3}, (3, 4)),
+    ]:
+        write_case(writer, name, {"slice_param.axis": axis, **{f"slice_param.{key}": value for key, value in fields.items()}},
+                   lambda x, _: [x[0].index_select(axis, torch.tensor(list(indices)))], inputs_of("slice", name, shape))
 
 
 def tile(writer):
@@ -153,9 +164,11 @@ def upsample(writer):
         ("nearest_odd", (1, 3, 3, 2), (1.5, 3), "nearest", False),
         ("bilinear", (2, 8, 3, 4), (2, 2), "bilinear", False),
         ("bilinear_less", (1, 5, 6, 4), (0.5, 1.5), "bilinear", False),
+        ("nearest_fraction", (2, 3, 7, 5), (2.3, 1.7), "nearest", False),
+        ("bilinear_fraction", (2, 8, 5, 3), (1.5, 1.7), "bilinear", False),
+        ("bilinear_less_fraction", (1, 3, 7, 9), (0.45, 0.7), "bilinear", False),
         ("corners", (2, 3, 3, 2), (2, 3), "bilinear", True), ("one_pixel", (1, 8, 1, 1), (3, 2), "bilinear", False),
     ]:
-        size = [math.floor(extent * scale) for extent, scale in zip(shape[2:], scales)]
         parameters = {"upsample_param.scale_h": float(scales[0]), "upsample_param.scale_w": float(scales[1])}
         if mode == "bilinear":
             parameters["upsample_param.mode"] = "BILINEAR"
@@ -163,7 +176,7 @@ def upsample(writer):
             parameters["upsample_param.align_corners"] = True
         options = {"align_corners": aligns} if mode == "bilinear" else {}
         write_case(writer, name, parameters,
-                   lambda x, _: [functional.interpolate(x[0], size=size, mode=mode, **options)],
+                   lambda x, _: [functional.interpolate(x[0], scale_factor=scales, mode=mode, **options)],
                    inputs_of("upsample", name, shape))
 
 

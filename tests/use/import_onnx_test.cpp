@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <sstream>
 
@@ -130,10 +131,10 @@ TEST_P(StoredNets, GiveTheSameScoresAfterAnExport) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StoredNets,
-                         testing::Values("channels_last", "mobile_new", "mobile_old", "plain_new",
-                                         "plain_old", "plain_training", "shuffle_new",
-                                         "shuffle_old", "tokens_new", "tokens_old", "windows_new",
-                                         "windows_old"),
+                         testing::Values("channels_last", "forms_new", "forms_old", "mobile_new",
+                                         "mobile_old", "plain_new", "plain_old", "plain_training",
+                                         "shuffle_new", "shuffle_old", "tokens_new", "tokens_old",
+                                         "windows_new", "windows_old"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(OnnxNets, LayersHaveTheNamesOfTheFilesParameters) {
@@ -174,10 +175,10 @@ std::string node(const std::string& operation, const std::vector<std::string>& i
   for (const std::string& input : inputs) bytes += field(1, input);
   return field(1, bytes + field(2, output) + field(3, output) + field(4, operation) + more);
 }
-std::string image(const std::string& name) {
+std::string image(const std::string& name, uint64_t type = 1) {
   std::string shape;
   for (const uint64_t extent : {1, 3, 4, 4}) shape += field(1, number(1, extent));
-  return field(11, field(1, name) + field(2, field(1, number(1, 1) + field(2, shape))));
+  return field(11, field(1, name) + field(2, field(1, number(1, type) + field(2, shape))));
 }
 std::string output(const std::string& name) {
   return field(12, field(1, name));
@@ -252,6 +253,75 @@ TEST(OnnxFiles, AllNodesWithoutALayerAreNamedAtOnce) {
               AllOf(HasSubstr("has 3 nodes without a layer here"),
                     HasSubstr("node 'a' (NonZero): Tandem has no layer for it (and 1 more"),
                     HasSubstr("node 'd' (Det)")));
+}
+
+// An attribute: its name, its type, and the field with its value.
+std::string attribute(const std::string& name, uint64_t type, const std::string& value) {
+  return field(5, field(1, name) + value + number(20, type));
+}
+std::string word(const std::string& name, const std::string& value) {
+  return attribute(name, 3, field(4, value));
+}
+std::string integer(const std::string& name, uint64_t value) {
+  return attribute(name, 2, number(3, value));
+}
+std::string floats(const std::string& name, const std::vector<float>& values) {
+  std::string bytes(values.size() * sizeof(float), '\0');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return tensor(name, {values.size()}, field(9, bytes));
+}
+
+TEST(OnnxFiles, WhatWouldBeComputedOtherwiseIsRefused) {
+  const auto refusal = [](const std::string& constants, const std::string& nodes,
+                          uint64_t opset = 18) {
+    return refusal_of(model(image("x") + constants + nodes + output("y"), opset));
+  };
+  const std::string scales = floats("scales", {1, 1, 3, 3});
+  const auto resize = [&](const std::string& attributes) {
+    return refusal(scales, node("Resize", {"x", "", "scales"}, "y", attributes));
+  };
+  EXPECT_THAT(resize(word("coordinate_transformation_mode", "asymmetric")),
+              HasSubstr("node 'y' (Resize): mode nearest by factors of 3 and 3 with the places "
+                        "asymmetric (round_prefer_floor) is not read"));
+  EXPECT_THAT(resize(word("mode", "cubic")), HasSubstr("(Resize): mode cubic"));
+  EXPECT_THAT(
+      refusal(scales, node("Resize", {"x", "scales"}, "y", word("mode", "linear")), 10),
+      HasSubstr(
+          "node 'y' (Upsample): mode linear by factors of 3 and 3 with the places asymmetric"));
+  EXPECT_THAT(refusal(floats("scales", {1, 1, 0.5F, 0.5F}),
+                      node("Resize", {"x", "", "scales"}, "y",
+                           word("mode", "linear") + integer("antialias", 1))),
+              HasSubstr("and antialias is not read"));
+  EXPECT_THAT(refusal("", node("Cast", {"x"}, "y", integer("to", 7))),
+              HasSubstr("node 'y' (Cast): it makes whole numbers"));
+  EXPECT_THAT(refusal(floats("slope", {1, 2}), node("PRelu", {"x", "slope"}, "y")),
+              HasSubstr("node 'y' (PRelu): it needs one slope, or one for each channel"));
+  EXPECT_THAT(refusal(floats("w", {1, 2, 3, 4}), node("Max", {"x", "w"}, "y")),
+              HasSubstr("node 'y' (Max): its constant has 4 values; one number is read"));
+}
+
+TEST(OnnxFiles, AZeroThatAWriterLeavesOutIsRead) {
+  // keepdims is 0: an integer without a value. The mean then has one axis.
+  const std::string reduced = node("ReduceMean", {"x", "axes"}, "a", attribute("keepdims", 2, "")) +
+                              node("Flatten", {"a"}, "y", attribute("axis", 2, ""));
+  const std::string axes =
+      field(5, number(1, 2) + number(2, 7) + field(8, "axes") +
+                   field(9, std::string("\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 16)));
+  const TempFolder folder;
+  const fs::path file =
+      folder.write("a.onnx", model(image("x") + axes + reduced + output("y"), 18));
+  EXPECT_EQ(read_onnx_file(file).nodes.at(0).integer("keepdims", 1), 0);
+  const OnnxImport onnx = import_onnx(file, no_std);
+  EXPECT_EQ(onnx.net.input_shape().c, 3);
+}
+
+TEST(OnnxFiles, ImagesOfBytesAreGivenAsTheyAre) {
+  const std::string graph = image("x", 2) + node("Cast", {"x"}, "a", integer("to", 1)) +
+                            node("Flatten", {"a"}, "y") + output("y");
+  const TempFolder folder;
+  const OnnxImport onnx = import_onnx(folder.write("a.onnx", model(graph)), no_std);
+  EXPECT_EQ(onnx.preparation, R"({"scale": 1, "channels": "rgb"})");
+  EXPECT_FALSE(onnx.arrays.arrays.contains("std.weight"));
 }
 
 TEST(OnnxFiles, OldOpsetsAndOtherFilesAreRefused) {

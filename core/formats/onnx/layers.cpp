@@ -153,7 +153,11 @@ void eltwise(OnnxLayer& l) {
   std::vector<std::string> inputs;  // with the same number of axes
   for (size_t i = 0; i < values.size(); ++i) inputs.push_back(flat ? l.row(i) : values[i].name);
   const std::string& operation = l.text("operation");
-  if (operation == "MAX") return l.set({l.add("Max", inputs), flat});
+  constexpr std::pair<const char*, const char*> names[] = {
+      {"MAX", "Max"}, {"MIN", "Min"}, {"DIV", "Div"}, {"POW", "Pow"}};
+  for (const auto& [ours, onnx] : names) {
+    if (operation == ours) return l.set({l.add(onnx, inputs), flat});
+  }
   const bool sums = operation == "SUM";
   const auto factors = sums ? l.listed<double>("coeff") : std::vector<double>{};
   for (size_t i = 0; i < factors.size(); ++i) {
@@ -195,15 +199,28 @@ int64_t extent(const Shape& shape, int64_t axis) {
 
 std::string slice_of(OnnxGraph& graph, const std::string& name, const std::string& x,
                      const std::vector<int64_t>& axes, const std::vector<int64_t>& starts,
-                     const std::vector<int64_t>& ends) {
-  return graph.add("Slice", name,
-                   {x, graph.integers(name + "/starts", starts),
-                    graph.integers(name + "/ends", ends), graph.integers(name + "/axes", axes)});
+                     const std::vector<int64_t>& ends, int64_t step = 1) {
+  std::vector<std::string> inputs{x, graph.integers(name + "/starts", starts),
+                                  graph.integers(name + "/ends", ends),
+                                  graph.integers(name + "/axes", axes)};
+  if (step != 1) inputs.push_back(graph.integers(name + "/steps", {step}));
+  return graph.add("Slice", name, inputs);
 }
 
 void slice(OnnxLayer& l) {
   const int64_t axis = axis_of(l, "slice_dim");
   const std::string x = l.image();
+  const bool takes_steps = l.layer.attributes->is_set("start") ||
+                           l.layer.attributes->is_set("step") ||
+                           l.layer.attributes->is_set("count");
+  if (takes_steps) {
+    const int64_t step = l.integer("step"), extent_in = extent(l.shape_in(), axis);
+    const bool from_end = step < 0 && !l.layer.attributes->is_set("start");
+    const int64_t start = from_end ? extent_in - 1 : l.integer("start");
+    int64_t end = start + step * extent(l.shape_out(), axis);
+    if (end < 0) end = -extent_in - 1;  // before the first; -1 is the last
+    return l.set({slice_of(l.graph, l.layer.name, x, {axis}, {start}, {end}, step), false});
+  }
   int64_t first = 0;
   for (size_t i = 0; i < l.layer.outputs.size(); ++i) {
     const int64_t end = first + extent(l.shape_out(i), axis);
@@ -225,6 +242,26 @@ void crop(OnnxLayer& l) {
     ends.push_back(start + extent(l.shape_out(), axis));
   }
   l.set({slice_of(l.graph, l.layer.name, l.image(), axes, starts, ends), false});
+}
+
+void reduction(OnnxLayer& l) {
+  const std::string& operation = l.text("operation");
+  const char* name = operation == "SUM"     ? "ReduceSum"
+                     : operation == "ASUM"  ? "ReduceL1"
+                     : operation == "SUMSQ" ? "ReduceSumSquare"
+                                            : "ReduceMean";
+  std::vector<int64_t> axes;
+  for (int64_t axis = axis_of(l); axis < 4; ++axis) axes.push_back(axis);
+  // Of these ReduceSum alone has its axes as an input.
+  const std::string x = l.image();
+  std::string result;
+  if (operation == "SUM") {
+    result = l.add_part("sum", name, {x, l.graph.integers(l.part("axes"), axes)});
+  } else {
+    result = l.add_part("sum", name, {x}, {{"axes", axes}});
+  }
+  const std::string factor = l.graph.scalar(l.part("factor"), l.number("coeff"));
+  l.set({l.add("Mul", {result, factor}), false});
 }
 
 // ---- shapes
@@ -432,6 +469,7 @@ constexpr NamedForm forms[] = {
     {"Pooling", pooling},
     {"Power", power},
     {"ReLU", relu},
+    {"Reduction", reduction},
     {"Reshape", reshape},
     {"Scale", scale},
     {"SiLU", [](OnnxLayer& l) { sigmoid_times(l, 1); }},

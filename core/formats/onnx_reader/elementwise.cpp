@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/formats/onnx_reader/operators.h"
@@ -10,6 +11,8 @@ namespace tandem::onnx_operators {
 namespace {
 
 // ---- functions
+
+constexpr double no_bound = 3e38;  // as good as none
 
 void power(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, double scale, double shift,
            double exponent = 1) {
@@ -33,6 +36,15 @@ void same(OnnxMapper& m, const OnnxNode& node) {
   m.set(node, m.value(node, 0));
 }
 
+// All values are float32 here.
+void cast(OnnxMapper& m, const OnnxNode& node) {
+  const int64_t to = node.integer("to", 0);
+  if (to != 1 && to != 10 && to != 11 && to != 16) {
+    throw error("it makes whole numbers; only floating point is computed");
+  }
+  same(m, node);
+}
+
 double number_of(const OnnxMapper& m, const OnnxNode& node, size_t input, double absent) {
   if (!node.has_input(input)) return absent;
   const OnnxConstant value = m.required(node, input);
@@ -41,10 +53,9 @@ double number_of(const OnnxMapper& m, const OnnxNode& node, size_t input, double
 }
 
 void clip(OnnxMapper& m, const OnnxNode& node) {
-  constexpr double most = 3e38;  // as good as no bound
-  const double min = std::max(-most, number_of(m, node, 1, -most));
-  const double max = std::min(most, number_of(m, node, 2, most));
-  if (min == 0 && max == most) return simple(m, node, "ReLU");
+  const double min = std::max(-no_bound, number_of(m, node, 1, -no_bound));
+  const double max = std::min(no_bound, number_of(m, node, 2, no_bound));
+  if (min == 0 && max == no_bound) return simple(m, node, "ReLU");
   simple(m, node, "Clip", "clip_param", {{"min", text_of(min)}, {"max", text_of(max)}});
 }
 
@@ -76,8 +87,8 @@ void hard_sigmoid(OnnxMapper& m, const OnnxNode& node) {
 
 void selu(OnnxMapper& m, const OnnxNode& node) {
   OnnxNetValue x = m.value(node, 0);
-  apply(m, node, x, "ELU", "elu_param", {{"alpha", text_of(node.number("alpha", 1.67326F))}});
-  power(m, node, x, node.number("gamma", 1.0507F), 0);
+  apply(m, node, x, "ELU", "elu_param", {{"alpha", text_of(node.number("alpha", 1.67326319F))}});
+  power(m, node, x, node.number("gamma", 1.05070102F), 0);
   m.set(node, std::move(x));
 }
 
@@ -128,24 +139,20 @@ std::vector<float> moved(const OnnxTensor& from, const std::vector<int64_t>& dim
   return result;
 }
 
-// x + values or x * values, where values have extents of x or 1.
+// x + values or x * values, where values have extents of x or 1, and no more axes.
 void with_values(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, const OnnxTensor& values,
                  bool is_product, size_t parameter) {
   std::vector<int64_t> extents = values.shape;
-  if (extents.size() < x.axes.size()) {
-    extents.insert(extents.begin(), x.axes.size() - extents.size(), 1);
-  }
-  while (extents.size() > x.axes.size() && extents.front() == 1) extents.erase(extents.begin());
+  extents.insert(extents.begin(), x.axes.size() - extents.size(), 1);
   std::vector<size_t> covered;
-  for (size_t axis = 0; axis < extents.size() && axis < x.axes.size(); ++axis) {
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
     if (extents[axis] != 1) covered.push_back(axis);
   }
   for (const size_t axis : covered) {
-    if (extents.size() == x.axes.size() && extents[axis] == x.extent(axis)) continue;
+    if (extents[axis] == x.extent(axis)) continue;
     throw error("a constant of {} with a value of {}: extents must be equal or 1",
                 fmt::join(values.shape, "x"), fmt::join(x.extents(), "x"));
   }
-  if (extents.size() != x.axes.size()) throw error("a constant has more axes than its operand");
   const bool prepares = m.is_prepared(x.top);
   const bool is_own = !prepares && (!values.parameter.empty() || values.is_derived);
   if (values.is_derived && !prepares) {
@@ -183,25 +190,48 @@ OnnxConstant changed(const OnnxTensor& values, const Function& function) {
   return result;
 }
 
-void with_constant(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTensor& c,
-                   bool is_first) {
-  const std::string& operation = node.operation;
-  const size_t parameter = is_first ? 0 : 1;
-  if (operation == "Pow" && (is_first || c.count() != 1)) {
-    throw error("its exponent must be one constant number");
+// Gives the value as many axes, the new ones first.
+void pad_axes(OnnxNetValue& value, size_t rank) {
+  if (value.axes.size() < rank) value.axes.insert(value.axes.begin(), rank - value.axes.size(), {});
+}
+
+void with_number(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, double c,
+                 const std::string& operation, bool is_first) {
+  if (operation == "Add" || operation == "Sum" || operation == "Mean") power(m, node, x, 1, c);
+  if (operation == "Sub") power(m, node, x, is_first ? -1 : 1, is_first ? c : -c);
+  if (operation == "Mul") power(m, node, x, c, 0);
+  if (operation == "Div") {
+    if (is_first) power(m, node, x, 1, 0, -1);
+    power(m, node, x, is_first ? c : 1 / c, 0);
   }
+  if (operation == "Max" && c == 0) {
+    apply(m, node, x, "ReLU");
+  } else if (operation == "Max" || operation == "Min") {
+    const bool is_bound = std::abs(c) < no_bound;
+    const std::string bound = text_of(c), none = text_of(operation == "Max" ? no_bound : -no_bound);
+    if (!is_bound) throw error("its constant is {}", c);
+    apply(m, node, x, "Clip", "clip_param",
+          {{"min", operation == "Max" ? bound : none}, {"max", operation == "Max" ? none : bound}});
+  }
+  if (operation == "Pow" && is_first) {
+    if (!(c > 0)) throw error("its base is {}; a base above 0 is read", c);
+    apply(m, node, x, "Exp", "exp_param", {{"base", text_of(c)}});
+  } else if (operation == "Pow") {
+    power(m, node, x, 1, 0, c);
+  }
+}
+
+}  // namespace
+
+OnnxNetValue with_constant(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTensor& c,
+                           const std::string& operation, size_t parameter, bool is_first) {
+  pad_axes(x, c.shape.size());
   if (c.count() == 1) {
-    const double value = c.at(0);
-    if (operation == "Add") power(m, node, x, 1, value);
-    if (operation == "Sub") power(m, node, x, is_first ? -1 : 1, is_first ? value : -value);
-    if (operation == "Mul") power(m, node, x, value, 0);
-    if (operation == "Div" && !is_first) power(m, node, x, 1 / value, 0);
-    if (operation == "Div" && is_first) {
-      power(m, node, x, 1, 0, -1);
-      power(m, node, x, value, 0);
-    }
-    if (operation == "Pow") power(m, node, x, 1, 0, value);
-    return m.set(node, std::move(x));
+    with_number(m, node, x, c.at(0), operation, is_first);
+    return x;
+  }
+  if (operation == "Pow" || operation == "Max" || operation == "Min") {
+    throw error("its constant has {} values; one number is read", c.count());
   }
   if (operation == "Sub" && is_first) power(m, node, x, -1, 0);
   if (operation == "Div" && is_first) power(m, node, x, 1, 0, -1);
@@ -210,13 +240,10 @@ void with_constant(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const On
   if (!is_first && operation == "Div") values = changed(c, [](double v) { return 1 / v; });
   const bool is_product = operation == "Mul" || operation == "Div";
   with_values(m, node, x, *values, is_product, parameter);
-  m.set(node, std::move(x));
+  return x;
 }
 
-// Gives the value as many axes, the new ones first.
-void pad_axes(OnnxNetValue& value, size_t rank) {
-  if (value.axes.size() < rank) value.axes.insert(value.axes.begin(), rank - value.axes.size(), {});
-}
+namespace {
 
 // b with the elements of these of its factors in the order that those of `a` have in memory.
 std::vector<size_t> order_like(const std::vector<size_t>& of_a, const std::vector<size_t>& of_b) {
@@ -249,31 +276,25 @@ void align(OnnxMapper& m, OnnxNetValue& a, OnnxNetValue& b) {
   b = m.arranged(b, order, a.net);
 }
 
-void equal_shapes(OnnxMapper& m, const OnnxNode& node, OnnxNetValue a, OnnxNetValue b) {
+OnnxNetValue equal_shapes(OnnxMapper& m, const OnnxNode& node, OnnxNetValue a, OnnxNetValue b,
+                          const std::string& operation) {
   align(m, a, b);
-  const std::string& operation = node.operation;
-  if (operation == "Div") power(m, node, b, 1, 0, -1);
-  if (operation == "Min") {
-    power(m, node, a, -1, 0);
-    power(m, node, b, -1, 0);
-  }
   Message& layer = m.add(m.layer_name(node), "Eltwise", {a.top, b.top});
+  constexpr std::pair<const char*, const char*> names[] = {
+      {"Div", "DIV"}, {"Max", "MAX"}, {"Min", "MIN"}, {"Mul", "PROD"}, {"Pow", "POW"}};
   if (operation == "Sub") {
     add_fields(layer, "eltwise_param", {{"coeff", "1"}, {"coeff", "-1"}});
-  } else if (operation == "Mul" || operation == "Div") {
-    add_fields(layer, "eltwise_param", {{"operation", "PROD"}});
-  } else if (operation == "Max" || operation == "Min") {
-    add_fields(layer, "eltwise_param", {{"operation", "MAX"}});
+  }
+  for (const auto& [onnx, ours] : names) {
+    if (operation == onnx) add_fields(layer, "eltwise_param", {{"operation", ours}});
   }
   a.top = layer.find("top")->text;
-  if (operation == "Min") power(m, node, a, -1, 0);
-  m.set(node, std::move(a));
+  return a;
 }
 
 // `small` has extents of `x` or 1.
-void with_fewer(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, OnnxNetValue small,
-                bool is_small_first) {
-  const std::string& operation = node.operation;
+OnnxNetValue with_fewer(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, OnnxNetValue small,
+                        const std::string& operation, bool is_small_first) {
   std::vector<size_t> covered;
   for (size_t axis = 0; axis < small.axes.size(); ++axis) {
     if (small.extent(axis) == x.extent(axis)) {
@@ -290,10 +311,6 @@ void with_fewer(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, OnnxNetValu
     x.set_plain(extents);
   }
   const bool is_product = operation == "Mul" || operation == "Div";
-  if (!is_product && operation != "Add" && operation != "Sub") {
-    throw error("values of {} and {} must have the same extents", fmt::join(x.extents(), "x"),
-                fmt::join(small.extents(), "x"));
-  }
   if (operation == "Sub") power(m, node, is_small_first ? x : small, -1, 0);
   if (operation == "Div") power(m, node, is_small_first ? x : small, 1, 0, -1);
   OnnxMapper::Exposed at = m.exposed(x, x.factors_of(covered), true);
@@ -303,12 +320,13 @@ void with_fewer(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, OnnxNetValu
   Message& layer = m.add(m.layer_name(node), type, {at.value.top, small.top});
   add_fields(layer, is_product ? "scale_param" : "bias_param", {{"axis", "0"}});
   at.value.top = layer.find("top")->text;
-  m.set(node, std::move(at.value));
+  return at.value;
 }
 
 // The value repeated along axes where it has extent 1, so that its extents are these.
 OnnxNetValue repeated(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x,
                       const std::vector<int64_t>& extents) {
+  if (x.extents() == extents) return x;
   int64_t times = 1;
   std::vector<int64_t> more;
   for (size_t axis = 0; axis < extents.size(); ++axis) {
@@ -331,22 +349,8 @@ OnnxNetValue repeated(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x,
   return x;
 }
 
-void binary(OnnxMapper& m, const OnnxNode& node) {
-  if (node.inputs.size() == 1) return same(m, node);
-  if (node.inputs.size() != 2) throw error("it has {} inputs; 2 are read", node.inputs.size());
-  const bool is_extremum = node.operation == "Max" || node.operation == "Min";
-  for (const size_t i : {size_t{0}, size_t{1}}) {
-    const OnnxConstant c = m.constant(node, i);
-    if (c == nullptr) continue;
-    if (!is_extremum) return with_constant(m, node, m.value(node, 1 - i), *c, i == 0);
-    if (c->count() != 1 || c->at(0) != 0 || node.operation == "Min") {
-      throw error("with a constant only the maximum of it and 0 is read");
-    }
-    OnnxNetValue x = m.value(node, 1 - i);
-    apply(m, node, x, "ReLU");
-    return m.set(node, std::move(x));
-  }
-  OnnxNetValue a = m.operand(node, 0), b = m.operand(node, 1);
+OnnxNetValue of_two(OnnxMapper& m, const OnnxNode& node, OnnxNetValue a, OnnxNetValue b,
+                    const std::string& operation) {
   for (const OnnxNetValue* one : {&a, &b}) {
     const std::vector<int64_t> other = (one == &a ? b : a).extents();
     if (one->expanded.empty() || one->expanded == other) continue;
@@ -358,8 +362,9 @@ void binary(OnnxMapper& m, const OnnxNode& node) {
   const size_t rank = std::max(a.axes.size(), b.axes.size());
   pad_axes(a, rank);
   pad_axes(b, rank);
-  if (node.operation == "Pow") throw error("its exponent must be one constant number");
-  if (a.extents() == b.extents()) return equal_shapes(m, node, std::move(a), std::move(b));
+  if (a.extents() == b.extents()) {
+    return equal_shapes(m, node, std::move(a), std::move(b), operation);
+  }
   std::vector<int64_t> extents = a.extents();
   bool covers_a = true, covers_b = true;
   for (size_t axis = 0; axis < rank; ++axis) {
@@ -372,36 +377,54 @@ void binary(OnnxMapper& m, const OnnxNode& node) {
     covers_a = covers_a && a.extent(axis) == extents[axis];
     covers_b = covers_b && b.extent(axis) == extents[axis];
   }
+  if (operation == "Max" || operation == "Min" || operation == "Pow") {
+    a = repeated(m, node, std::move(a), extents);
+    b = repeated(m, node, std::move(b), extents);
+    return equal_shapes(m, node, std::move(a), std::move(b), operation);
+  }
   if (!covers_a && !covers_b) a = repeated(m, node, std::move(a), extents);
-  if (a.count() >= b.count()) return with_fewer(m, node, std::move(a), std::move(b), false);
-  with_fewer(m, node, std::move(b), std::move(a), true);
+  if (a.count() >= b.count()) {
+    return with_fewer(m, node, std::move(a), std::move(b), operation, false);
+  }
+  return with_fewer(m, node, std::move(b), std::move(a), operation, true);
 }
 
-// Several values of one shape.
-void sum(OnnxMapper& m, const OnnxNode& node) {
-  OnnxNetValue first = m.value(node, 0);
-  std::vector<std::string> tops{first.top};
-  for (size_t i = 1; i < node.inputs.size(); ++i) {
-    OnnxNetValue other = m.value(node, i);
-    if (other.extents() != first.extents()) throw error("its inputs must have the same extents");
-    const std::string top = first.top;
-    align(m, first, other);
-    if (first.top != top) throw error("its inputs have their elements in different orders");
-    tops.push_back(other.top);
+// All inputs from the first on, values and constants.
+void combination(OnnxMapper& m, const OnnxNode& node) {
+  const std::string& operation = node.operation;
+  const bool takes_two = operation == "Sub" || operation == "Div" || operation == "Pow";
+  if (takes_two && node.inputs.size() != 2) throw error("it has {} inputs", node.inputs.size());
+  std::optional<OnnxNetValue> result;
+  OnnxConstant first;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const OnnxConstant c = m.constant(node, i);
+    if (c != nullptr && !result) {
+      if (first != nullptr) throw error("its first inputs are constant");
+      first = c;
+    } else if (c != nullptr) {
+      if (i == 1) result = m.value(node, 0);
+      result = with_constant(m, node, std::move(*result), *c, operation, i);
+    } else if (first != nullptr) {
+      result = with_constant(m, node, m.value(node, i), *first, operation, i - 1, true);
+      first = nullptr;
+    } else {
+      result = result ? of_two(m, node, std::move(*result), m.operand(node, i), operation)
+                      : m.operand(node, i);
+    }
   }
-  Message& layer = m.add(m.layer_name(node), "Eltwise", tops);
-  first.top = layer.find("top")->text;
-  m.set(node, std::move(first));
+  if (!result) throw error("it has no input that is computed");
+  if (operation == "Mean") power(m, node, *result, 1 / double(node.inputs.size()), 0);
+  m.set(node, std::move(*result));
 }
 
 void prelu(OnnxMapper& m, const OnnxNode& node) {
   const OnnxNetValue x = m.value(node, 0);
   const OnnxConstant slopes = m.required(node, 1);
   const bool is_shared = slopes->count() == 1;
-  if (x.axes.size() < 2 || (!is_shared && int64_t(slopes->count()) != x.extent(1))) {
-    throw error("it needs one slope, or one for each channel");
-  }
-  OnnxMapper::Exposed at = m.exposed(x, x.axes[1], true);
+  size_t axis = 1;
+  while (!is_shared && axis < x.axes.size() && !is_along(*slopes, x, axis)) ++axis;
+  if (axis >= x.axes.size()) throw error("it needs one slope, or one for each channel");
+  OnnxMapper::Exposed at = m.exposed(x, x.axes[axis], true);
   Message& layer = m.add(m.layer_name(node, 1), "PReLU", {at.value.top});
   if (is_shared) add_fields(layer, "prelu_param", {{"channel_shared", "true"}});
   m.weight(layer, "weight", {int64_t(slopes->count())},
@@ -417,10 +440,10 @@ const std::vector<NamedOnnxOperator>& elementwise() {
   using N = OnnxNode;
   static const std::vector<NamedOnnxOperator> table{
       {"", "Abs", [](M& m, const N& n) { simple(m, n, "AbsVal"); }},
-      {"", "Add", binary},
-      {"", "Cast", same},
+      {"", "Add", combination},
+      {"", "Cast", cast},
       {"", "Clip", clip},
-      {"", "Div", binary},
+      {"", "Div", combination},
       {"", "Dropout", dropout},
       {"", "Elu",
        [](M& m, const N& n) {
@@ -437,21 +460,22 @@ const std::vector<NamedOnnxOperator>& elementwise() {
                 {{"negative_slope", text_of(n.number("alpha", 0.01F))}});
        }},
       {"", "Log", [](M& m, const N& n) { simple(m, n, "Log"); }},
-      {"", "Max", binary},
-      {"", "Min", binary},
+      {"", "Max", combination},
+      {"", "Mean", combination},
+      {"", "Min", combination},
       {"", "Mish", mish},
-      {"", "Mul", binary},
+      {"", "Mul", combination},
       {"", "Neg", [](M& m, const N& n) { with_power(m, n, -1, 0, 1); }},
       {"", "PRelu", prelu},
-      {"", "Pow", binary},
+      {"", "Pow", combination},
       {"", "Reciprocal", [](M& m, const N& n) { with_power(m, n, 1, 0, -1); }},
       {"", "Relu", [](M& m, const N& n) { simple(m, n, "ReLU"); }},
       {"", "Selu", selu},
       {"", "Sigmoid", [](M& m, const N& n) { simple(m, n, "Sigmoid"); }},
       {"", "Softplus", [](M& m, const N& n) { simple(m, n, "BNLL"); }},
       {"", "Sqrt", [](M& m, const N& n) { with_power(m, n, 1, 0, 0.5); }},
-      {"", "Sub", binary},
-      {"", "Sum", sum},
+      {"", "Sub", combination},
+      {"", "Sum", combination},
       {"", "Tanh", [](M& m, const N& n) { simple(m, n, "TanH"); }},
       {"tandem", "GELU", gelu},
       {"tandem", "GELUTanh", gelu},

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <set>
+#include <string_view>
 
 #include <onnx_format.pb.h>
 #include "core/base/error.h"
@@ -48,8 +49,13 @@ enum DataType {
   boolean = 9,
   float16,
   float64,
+  uint32,
+  uint64,
   bfloat16 = 16
 };
+bool is_real(int type) {
+  return type == float32 || type == float64 || type == float16 || type == bfloat16;
+}
 
 float from_float16(uint16_t bits) {
   const int exponent = (bits >> 10U) & 31U, fraction = bits & 1023U;
@@ -92,8 +98,10 @@ size_t size_of(int type) {
       return 2;
     case float32:
     case int32:
+    case uint32:
       return 4;
     case int64:
+    case uint64:
     case float64:
       return 8;
     default:
@@ -112,6 +120,8 @@ void take_bytes(int type, const std::string& bytes, OnnxTensor& tensor) {
   if (type == float16) each<uint16_t>(bytes, [&](uint16_t v) { real(from_float16(v)); });
   if (type == bfloat16) each<uint16_t>(bytes, [&](uint16_t v) { real(from_bfloat16(v)); });
   if (type == int64) each<int64_t>(bytes, whole);
+  if (type == uint64) each<uint64_t>(bytes, whole);
+  if (type == uint32) each<uint32_t>(bytes, whole);
   if (type == int32) each<int32_t>(bytes, whole);
   if (type == int16) each<int16_t>(bytes, whole);
   if (type == uint16) each<uint16_t>(bytes, whole);
@@ -137,6 +147,8 @@ void take_fields(int type, const format::Tensor& from, OnnxTensor& tensor) {
     }
   } else if (type == int64) {
     whole(from.int64_data());
+  } else if (type == uint32 || type == uint64) {
+    whole(from.uint64_data());
   } else {
     whole(from.int32_data());
   }
@@ -195,7 +207,7 @@ OnnxConstant take_tensor(const fs::path& path, const format::Tensor& from) {
   }
   OnnxTensor tensor;
   tensor.shape.assign(from.dims().begin(), from.dims().end());
-  tensor.is_integer = type != float32 && type != float64 && type != float16 && type != bfloat16;
+  tensor.is_integer = !is_real(type);
   const int64_t count = count_of(tensor.shape, max_of_tensor);
   if (count < 0 || from.dims_size() > max_axes) {
     throw refusal(path,
@@ -217,13 +229,17 @@ OnnxConstant take_tensor(const fs::path& path, const format::Tensor& from) {
 
 // ---- nodes
 
+// Some writers leave out zeros and empty texts: then the type alone says that there is a value.
 OnnxValueOfAttribute take_attribute(const fs::path& path, const format::Attribute& from) {
+  enum { of_float = 1, of_int = 2, of_text = 3, of_floats = 6 };
   if (from.has_t()) return take_tensor(path, from.t());
   if (from.ints_size() > 0) return std::vector<int64_t>(from.ints().begin(), from.ints().end());
-  if (from.floats_size() > 0) return std::vector<float>(from.floats().begin(), from.floats().end());
-  if (from.has_s()) return from.s();
-  if (from.has_f()) return from.f();
-  if (from.has_i()) return from.i();
+  if (from.floats_size() > 0 || from.type() == of_floats) {
+    return std::vector<float>(from.floats().begin(), from.floats().end());
+  }
+  if (from.has_s() || from.type() == of_text) return from.s();
+  if (from.has_f() || from.type() == of_float) return from.f();
+  if (from.has_i() || from.type() == of_int) return from.i();
   return std::vector<int64_t>();
 }
 
@@ -246,12 +262,11 @@ struct MovedAttribute {
   size_t input;
 };
 constexpr MovedAttribute moved_attributes[] = {
-    {"Clip", "min", 1},        {"Clip", "max", 2},        {"Dropout", "ratio", 1},
-    {"Pad", "pads", 1},        {"Pad", "value", 2},       {"ReduceL2", "axes", 1},
-    {"ReduceMax", "axes", 1},  {"ReduceMean", "axes", 1}, {"ReduceMin", "axes", 1},
-    {"ReduceProd", "axes", 1}, {"ReduceSum", "axes", 1},  {"Slice", "starts", 1},
-    {"Slice", "ends", 2},      {"Slice", "axes", 3},      {"Split", "split", 1},
-    {"Squeeze", "axes", 1},    {"Unsqueeze", "axes", 1},  {"Upsample", "scales", 1},
+    {"Clip", "min", 1},     {"Clip", "max", 2},       {"Dropout", "ratio", 1},
+    {"Pad", "pads", 1},     {"Pad", "value", 2},      {"Slice", "starts", 1},
+    {"Slice", "ends", 2},   {"Slice", "axes", 3},     {"Split", "split", 1},
+    {"Squeeze", "axes", 1}, {"Unsqueeze", "axes", 1}, {"Upsample", "scales", 1},
+    {"Reduce", "axes", 1},  // of all whose names begin so
 };
 
 OnnxConstant as_tensor(const OnnxValueOfAttribute& value) {
@@ -274,7 +289,10 @@ OnnxConstant as_tensor(const OnnxValueOfAttribute& value) {
 void move_attributes(OnnxFile& file, OnnxNode& node, size_t index) {
   for (const MovedAttribute& moved : moved_attributes) {
     const auto found = node.attributes.find(moved.attribute);
-    if (node.operation != moved.operation || found == node.attributes.end()) continue;
+    const bool is_it = moved.operation == std::string_view("Reduce")
+                           ? node.operation.starts_with("Reduce")
+                           : node.operation == moved.operation;
+    if (!is_it || found == node.attributes.end()) continue;
     const OnnxConstant tensor = as_tensor(found->second);
     if (tensor == nullptr || node.has_input(moved.input)) continue;
     const std::string name =
@@ -282,6 +300,16 @@ void move_attributes(OnnxFile& file, OnnxNode& node, size_t index) {
     if (node.inputs.size() <= moved.input) node.inputs.resize(moved.input + 1);
     node.inputs[moved.input] = name;
     file.constants[name] = tensor;
+  }
+}
+
+// Operators of older opsets that compute otherwise than those of the newest one.
+void mark_older(int64_t opset, OnnxNode& node) {
+  constexpr int64_t axis_alone = 13;
+  const bool is_softmax = node.operation == "Softmax" || node.operation == "LogSoftmax";
+  if (is_softmax && opset < axis_alone) {
+    node.attributes.emplace("axis", int64_t{1});
+    node.attributes["flattens"] = int64_t{1};  // over all axes from there on
   }
 }
 
@@ -318,7 +346,9 @@ void take_graph(const format::Graph& graph, OnnxFile& file) {
   }
   for (const format::ValueInfo& info : graph.input()) {
     if (file.constants.contains(info.name())) continue;
-    OnnxFile::Input input{checked_name(file.path, info.name()), {}};
+    const int type = info.type().tensor_type().elem_type();
+    OnnxFile::Input input{
+        checked_name(file.path, info.name()), {}, type == 0 || is_real(type), type == uint8};
     for (const format::Dimension& dimension : info.type().tensor_type().shape().dim()) {
       input.shape.push_back(dimension.has_dim_value() ? dimension.dim_value() : -1);
     }
@@ -328,6 +358,7 @@ void take_graph(const format::Graph& graph, OnnxFile& file) {
   for (const format::Node& node : graph.node()) {
     file.nodes.push_back(take_node(file.path, node));
     move_attributes(file, file.nodes.back(), file.nodes.size());
+    if (file.nodes.back().domain.empty()) mark_older(file.opset, file.nodes.back());
   }
 }
 

@@ -50,6 +50,7 @@ struct OnnxFile {
   struct Input {
     std::string name;
     std::vector<int64_t> shape;  // -1: any extent
+    bool is_real = true, is_bytes = false;
   };
   std::filesystem::path path;
   std::string name, producer;

@@ -295,6 +295,13 @@ void OnnxMapper::map_node(const OnnxNode& node) {
       computed_[node.outputs[0]] = shape_constant(node, value(node, 0).extents());
       return;
     }
+    if (all_known && node.domain.empty() && node.operation == "Size") {
+      auto size = std::make_shared<OnnxTensor>();
+      size->is_integer = true;
+      size->integers = {value(node, 0).count()};
+      computed_[node.outputs[0]] = std::move(size);
+      return;
+    }
     if (known != nullptr && all_known) {
       known(*this, node);
       return;

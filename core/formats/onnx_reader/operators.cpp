@@ -20,6 +20,13 @@ std::string text_of(double value) {
   return fmt::format("{:.9g}", value);
 }
 
+bool is_along(const OnnxTensor& constant, const OnnxNetValue& x, size_t axis) {
+  const size_t rank = x.axes.size();
+  return constant.shape.size() + axis >= rank && constant.shape.size() <= rank &&
+         constant.shape[constant.shape.size() + axis - rank] == x.extent(axis) &&
+         int64_t(constant.count()) == x.extent(axis);
+}
+
 void add_fields(Message& layer, const char* block, const Fields& fields) {
   if (fields.empty()) return;
   Message& to = layer.add_block(block);

@@ -34,6 +34,16 @@ void simple(OnnxMapper& mapper, const OnnxNode& node, const char* type, const ch
 // Adds such a layer to a value, which then is that layer's.
 void apply(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue& value, const char* type,
            const char* block = "", const Fields& fields = {});
+// Sums, products and others of a value and a constant: of the node's input `parameter`, which comes
+// before the value if `is_first`.
+[[nodiscard]] OnnxNetValue with_constant(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue x,
+                                         const OnnxTensor& constant, const std::string& operation,
+                                         size_t parameter, bool is_first = false);
+// Indices of an axis.
+[[nodiscard]] OnnxNetValue taken(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue x,
+                                 size_t axis, const OnnxRange& range);
+// Whether the constant, combined with the value, has one number for each index of this axis.
+[[nodiscard]] bool is_along(const OnnxTensor& constant, const OnnxNetValue& x, size_t axis);
 // "0.25", with as many digits as a float has.
 [[nodiscard]] std::string text_of(double value);
 

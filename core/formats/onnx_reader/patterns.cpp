@@ -117,6 +117,7 @@ class Matcher {
                              Variables& variables) const {
     if (!node.domain.empty() || node.operation != form.operation) return false;
     if (node.inputs.size() != form.operands.size()) return false;
+    if (node.integer("keepdims", 1) == 0) return false;
     const Variables before = variables;
     if (fits(form, node, false, variables)) return true;
     variables = before;

@@ -30,7 +30,10 @@ ImageInput image_input(const OnnxFile& file, std::vector<std::string>& notes) {
     throw unusable(file,
                    fmt::format("it has {} inputs; a net here reads one image", file.inputs.size()));
   }
-  const auto& [name, shape] = file.inputs.front();
+  const auto& [name, shape, is_real, is_bytes] = file.inputs.front();
+  if (!is_real && !is_bytes) {
+    throw unusable(file, fmt::format("its input '{}' has whole numbers, and no bytes", name));
+  }
   if (shape.size() != 4) {
     throw unusable(file, fmt::format("its input '{}' has {} axes; an image has N, C, H, W", name,
                                      shape.size()));
@@ -56,24 +59,37 @@ ImageInput image_input(const OnnxFile& file, std::vector<std::string>& notes) {
   return image;
 }
 
-// The scores before a Softmax at the end, which the loss has itself.
-std::string scores_of(const OnnxFile& file, std::vector<std::string>& notes) {
+// The scores before a Softmax at the end, which the loss has itself. It may be before a node that
+// only makes a row of them: that node then reads what the Softmax read.
+std::string scores_of(OnnxFile& file, std::vector<std::string>& notes) {
   if (file.outputs.empty()) throw unusable(file, "it has no output");
   if (file.outputs.size() > 1) {
     notes.push_back(fmt::format("of the file's {} outputs the first, '{}', is taken for the scores",
                                 file.outputs.size(), file.outputs.front()));
   }
   std::string output = file.outputs.front();
+  std::string* reader = &output;
   for (auto node = file.nodes.rbegin(); node != file.nodes.rend(); ++node) {
-    if (node->outputs.empty() || node->outputs.front() != output || node->inputs.empty()) continue;
+    if (node->outputs.empty() || node->outputs.front() != *reader || node->inputs.empty()) continue;
     const std::string& operation = node->operation;
     const bool is_softmax = operation == "Softmax" || operation == "LogSoftmax";
-    if (!is_softmax && operation != "Identity") break;
+    const bool makes_row =
+        operation == "Flatten" || operation == "Reshape" || operation == "Squeeze";
     if (is_softmax) {
       notes.push_back(
           fmt::format("the {} at the end is left out: the loss has its own", operation));
+      *reader = node->inputs.front();
+    } else if (operation == "Identity") {
+      *reader = node->inputs.front();
+    } else if (makes_row) {
+      reader = &node->inputs.front();
+    } else {
+      if (operation == "Sigmoid") {
+        notes.push_back(
+            "the file ends with a Sigmoid, which stays: the loss has a Softmax after it");
+      }
+      break;
     }
-    output = node->inputs.front();
   }
   return output;
 }
@@ -139,7 +155,8 @@ OnnxImport import_onnx(const fs::path& path, const std::array<double, 3>& std) {
   fold_constants(file);
   recognize_patterns(file);
   OnnxMapper mapper(file);
-  const bool divides = image.c == 3 && !is_own_export(file);
+  const bool is_bytes = file.inputs.front().is_bytes;
+  const bool divides = image.c == 3 && !is_own_export(file) && !is_bytes;
   const std::string name = path.stem().string();
   mapper.result().net.add("name", name, true);
   add_data(mapper.result().net, image, divides);
@@ -168,6 +185,10 @@ OnnxImport import_onnx(const fs::path& path, const std::array<double, 3>& std) {
         "pixels from 0 to 255, give --data-option scale=1 and --data-option mean=0");
   }
   if (is_own_export(file)) result.preparation = file.metadata["preprocessing"];
+  if (is_bytes) {
+    result.preparation = R"({"scale": 1, "channels": "rgb"})";
+    result.notes.push_back("its input has bytes: images are given as they are, R, G, B, 0 to 255");
+  }
   result.notes.insert(result.notes.end(), mapped.notes.begin(), mapped.notes.end());
   return result;
 }

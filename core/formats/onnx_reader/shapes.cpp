@@ -150,6 +150,42 @@ OnnxNetValue range(OnnxMapper& m, const OnnxNode& node, const OnnxNetValue& x, s
   return part_of(line, axis, top, count);
 }
 
+}  // namespace
+
+// Every `step`th index from `start` on; backwards where the step is negative.
+OnnxNetValue taken(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, size_t axis,
+                   const OnnxRange& wanted) {
+  if (wanted.step == 1 || wanted.count <= 1) {
+    return range(m, node, x, axis, wanted.start, wanted.count);
+  }
+  const int64_t extent = x.extent(axis), all = wanted.count * wanted.step;
+  const int64_t begin = std::min(wanted.start, extent - all), offset = wanted.start - begin;
+  if (wanted.step < 1 || begin < 0 || offset >= wanted.step) {
+    const Line line = line_of(m, x, axis);
+    Message& layer = m.add(m.layer_name(node), "Slice", {line.value.top});
+    add_fields(layer, "slice_param",
+               {{"axis", number(line.axis)},
+                {"start", number(wanted.start)},
+                {"step", number(wanted.step)},
+                {"count", number(wanted.count)}});
+    return part_of(line, axis, layer.find("top")->text, wanted.count);
+  }
+  // One of each `step` indices, which are an axis of their own: all of these are cut at once.
+  x = range(m, node, x, axis, begin, all);
+  std::vector<int64_t> divided = x.extents();
+  divided[axis] = wanted.count;
+  divided.insert(divided.begin() + int64_t(axis) + 1, wanted.step);
+  if (!x.reshape(divided)) {
+    x = m.plain(x, {x.count(), 1, 1});
+    x.set_plain(divided);
+  }
+  x = range(m, node, x, axis + 1, offset, 1);
+  x.axes.erase(x.axes.begin() + int64_t(axis) + 1);
+  return x;
+}
+
+namespace {
+
 void slice(OnnxMapper& m, const OnnxNode& node) {
   OnnxNetValue x = m.value(node, 0);
   const std::vector<int64_t> starts = integers_of(*m.required(node, 1));
@@ -166,51 +202,52 @@ void slice(OnnxMapper& m, const OnnxNode& node) {
   }
   for (size_t i = 0; i < starts.size(); ++i) {
     const size_t axis = axis_of(node, axes[i], x.axes.size());
-    int64_t extent = x.extent(axis);
-    const OnnxRange taken = range_of(starts[i], ends[i], steps[i], extent);
-    if (taken.step == 1 || taken.count == 1) {
-      x = range(m, node, x, axis, taken.start, taken.count);
-      continue;
-    }
-    // What it takes is one of each `step` indices: an axis of its own.
-    const int64_t all = taken.count * taken.step;
-    if (taken.step > 1 && taken.start + all > extent && all > extent) {
-      x = padded_axis(m, node, std::move(x), axis, 0, all - extent, 0);
-      extent = all;
-    }
-    const int64_t begin = std::min(taken.start, extent - all), offset = taken.start - begin;
-    if (taken.step < 1 || begin < 0 || offset >= taken.step) {
-      throw error("of an axis of {} it takes {} from {} on in steps of {}, beyond whole steps",
-                  extent, taken.count, taken.start, taken.step);
-    }
-    x = range(m, node, x, axis, begin, all);
-    std::vector<int64_t> divided = x.extents();
-    divided[axis] = taken.count;
-    divided.insert(divided.begin() + int64_t(axis) + 1, taken.step);
-    if (!x.reshape(divided)) {
-      x = m.plain(x, {x.count(), 1, 1});
-      x.set_plain(divided);
-    }
-    x = range(m, node, x, axis + 1, offset, 1);
-    x.axes.erase(x.axes.begin() + int64_t(axis) + 1);
+    x = taken(m, node, x, axis, range_of(starts[i], ends[i], steps[i], x.extent(axis)));
   }
   m.set(node, std::move(x));
 }
+
+// The indices as ranges of one step each.
+std::vector<OnnxRange> ranges_of(const std::vector<int64_t>& indices) {
+  std::vector<OnnxRange> ranges;
+  for (const int64_t index : indices) {
+    if (!ranges.empty()) {
+      OnnxRange& last = ranges.back();
+      if (last.count == 1 && index != last.start) last.step = index - last.start;
+      if (index == last.start + last.count * last.step && index != last.start) {
+        ++last.count;
+        continue;
+      }
+    }
+    ranges.push_back({index, 1, 1});
+  }
+  return ranges;
+}
+
+OnnxNetValue joined(OnnxMapper& m, const OnnxNode& node, std::vector<OnnxNetValue> parts,
+                    size_t axis);
 
 void gather(OnnxMapper& m, const OnnxNode& node) {
   OnnxNetValue x = m.value(node, 0);
   const OnnxConstant indices = m.required(node, 1);
   const size_t axis = axis_of(node, node.integer("axis", 0), x.axes.size());
-  const std::vector<int64_t> wanted = integers_of(*indices);
+  std::vector<int64_t> wanted = integers_of(*indices);
   const int64_t extent = x.extent(axis);
   if (wanted.empty()) throw error("it takes no index");
-  const int64_t first = wanted[0] < 0 ? wanted[0] + extent : wanted[0];
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const int64_t index = wanted[i] < 0 ? wanted[i] + extent : wanted[i];
-    if (index < 0 || index >= extent) throw error("index {} is outside {}", wanted[i], extent);
-    if (index != first + int64_t(i)) throw error("only indices that follow each other are read");
+  for (int64_t& index : wanted) {
+    const int64_t written = index;
+    if (index < 0) index += extent;
+    if (index < 0 || index >= extent) throw error("index {} is outside {}", written, extent);
   }
-  x = range(m, node, x, axis, first, int64_t(wanted.size()));
+  constexpr size_t most_ranges = 64;
+  const std::vector<OnnxRange> ranges = ranges_of(wanted);
+  if (ranges.size() > most_ranges) {
+    throw error("its {} indices are {} ranges; {} are read", wanted.size(), ranges.size(),
+                most_ranges);
+  }
+  std::vector<OnnxNetValue> parts;
+  for (const OnnxRange& part : ranges) parts.push_back(taken(m, node, x, axis, part));
+  x = parts.size() == 1 ? parts[0] : joined(m, node, std::move(parts), axis);
   if (indices->shape.empty()) {
     x.axes.erase(x.axes.begin() + int64_t(axis));
     return m.set(node, std::move(x));
@@ -288,8 +325,13 @@ void concat(OnnxMapper& m, const OnnxNode& node) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     parts.push_back(m.is_constant(node, i) ? value_of_constant(m, node, i, *computed) : values[i]);
   }
-  const size_t rank = computed->axes.size();
-  const size_t axis = axis_of(node, node.integer("axis", 0), rank);
+  const size_t axis = axis_of(node, node.integer("axis", 0), computed->axes.size());
+  m.set(node, joined(m, node, std::move(parts), axis));
+}
+
+OnnxNetValue joined(OnnxMapper& m, const OnnxNode& node, std::vector<OnnxNetValue> parts,
+                    size_t axis) {
+  const size_t rank = parts[0].axes.size();
   // The others follow the order of the first that has more than one index of the axis.
   const auto has_axis = [&](const OnnxNetValue& part) { return !part.axes.at(axis).empty(); };
   for (const OnnxNetValue& part : parts) {
@@ -358,7 +400,7 @@ void concat(OnnxMapper& m, const OnnxNode& node) {
     result.axes[axis] = {first};
   }
   if (all < 1) throw error("its inputs are empty");
-  m.set(node, std::move(result));
+  return result;
 }
 
 void expand(OnnxMapper& m, const OnnxNode& node) {
@@ -387,8 +429,10 @@ void expand(OnnxMapper& m, const OnnxNode& node) {
 OnnxNetValue reduced(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x,
                      const std::string& operation) {
   const size_t rank = x.axes.size();
-  std::vector<bool> goes(rank, !node.has_input(1));
-  for (const int64_t axis : m.integers(node, 1)) goes[axis_of(node, axis, rank)] = true;
+  const std::vector<int64_t> written = m.integers(node, 1);
+  if (written.empty() && node.integer("noop_with_empty_axes", 0) != 0) return x;
+  std::vector<bool> goes(rank, written.empty());
+  for (const int64_t axis : written) goes[axis_of(node, axis, rank)] = true;
   std::vector<size_t> gone_axes;
   for (size_t axis = 0; axis < rank; ++axis) {
     if (goes[axis]) gone_axes.push_back(axis);
@@ -424,40 +468,81 @@ OnnxNetValue reduced(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x,
   return x;
 }
 
-void reduce(OnnxMapper& m, const OnnxNode& node) {
-  m.set(node, reduced(m, node, m.value(node, 0), node.operation));
-}
+// A reduction with functions of the values before it and of its result after it.
+struct NamedReduction {
+  const char *name, *before, *reduction, *after;
+};
+constexpr NamedReduction reductions[] = {
+    {"ReduceL1", "AbsVal", "ReduceSum", ""},
+    {"ReduceL2", "square", "ReduceSum", "root"},
+    {"ReduceLogSum", "", "ReduceSum", "Log"},
+    {"ReduceLogSumExp", "Exp", "ReduceSum", "Log"},
+    {"ReduceMax", "", "ReduceMax", ""},
+    {"ReduceMean", "", "ReduceMean", ""},
+    {"ReduceMin", "negative", "ReduceMax", "negative"},
+    {"ReduceSum", "", "ReduceSum", ""},
+    {"ReduceSumSquare", "square", "ReduceSum", ""},
+};
 
-// The root of the sum of squares.
-void length(OnnxMapper& m, const OnnxNode& node) {
+void reduce(OnnxMapper& m, const OnnxNode& node) {
   OnnxNetValue x = m.value(node, 0);
-  apply(m, node, x, "Power", "power_param", {{"power", "2"}});
-  x = reduced(m, node, std::move(x), "ReduceSum");
-  apply(m, node, x, "Power", "power_param", {{"power", "0.5"}});
+  const auto change = [&](const std::string& function) {
+    if (function == "square") apply(m, node, x, "Power", "power_param", {{"power", "2"}});
+    if (function == "root") apply(m, node, x, "Power", "power_param", {{"power", "0.5"}});
+    if (function == "negative") apply(m, node, x, "Power", "power_param", {{"scale", "-1"}});
+    if (function == "AbsVal" || function == "Exp" || function == "Log") {
+      apply(m, node, x, function.c_str());
+    }
+  };
+  for (const NamedReduction& known : reductions) {
+    if (node.operation != known.name) continue;
+    change(known.before);
+    x = reduced(m, node, std::move(x), known.reduction);
+    change(known.after);
+  }
   m.set(node, std::move(x));
 }
 
 void softmax(OnnxMapper& m, const OnnxNode& node) {
-  const OnnxNetValue x = m.value(node, 0);
+  OnnxNetValue x = m.value(node, 0);
   const size_t axis = axis_of(node, node.integer("axis", -1), x.axes.size());
+  std::vector<std::vector<size_t>> joined_axes;
+  if (node.integer("flattens", 0) != 0) {
+    joined_axes.assign(x.axes.begin() + int64_t(axis), x.axes.end());
+    std::vector<size_t> all(x.axes.size() - axis);
+    std::iota(all.begin(), all.end(), axis);
+    x.axes[axis] = x.factors_of(all);
+    x.axes.resize(axis + 1);
+  }
   Line line = line_of(m, x, axis);
-  apply(m, node, line.value, "Softmax", "softmax_param",
+  x = line.value;
+  apply(m, node, x, "Softmax", "softmax_param",
         line.axis == 1 ? Fields{} : Fields{{"axis", number(line.axis)}});
-  if (node.operation == "LogSoftmax") apply(m, node, line.value, "Log");
-  m.set(node, std::move(line.value));
+  if (node.operation == "LogSoftmax") apply(m, node, x, "Log");
+  if (!joined_axes.empty()) {  // each axis has its factors again
+    auto factor = line.value.axes[axis].begin();
+    x.axes.resize(axis);
+    for (const auto& one : joined_axes) {
+      x.axes.emplace_back(factor, factor + int64_t(one.size()));
+      factor += int64_t(one.size());
+    }
+  }
+  m.set(node, std::move(x));
 }
 
 }  // namespace
 
 const std::vector<NamedOnnxOperator>& shapes() {
-  static const std::vector<NamedOnnxOperator> table{
-      {"", "Concat", concat},       {"", "Expand", expand},      {"", "Flatten", flatten},
-      {"", "Gather", gather},       {"", "LogSoftmax", softmax}, {"", "ReduceL2", length},
-      {"", "ReduceMax", reduce},    {"", "ReduceMean", reduce},  {"", "ReduceSum", reduce},
-      {"", "Reshape", reshape},     {"", "Slice", slice},        {"", "Softmax", softmax},
-      {"", "Split", split},         {"", "Squeeze", squeeze},    {"", "Transpose", transpose},
-      {"", "Unsqueeze", unsqueeze},
-  };
+  static const std::vector<NamedOnnxOperator> table = [] {
+    std::vector<NamedOnnxOperator> result{
+        {"", "Concat", concat},   {"", "Expand", expand},       {"", "Flatten", flatten},
+        {"", "Gather", gather},   {"", "LogSoftmax", softmax},  {"", "Reshape", reshape},
+        {"", "Slice", slice},     {"", "Softmax", softmax},     {"", "Split", split},
+        {"", "Squeeze", squeeze}, {"", "Transpose", transpose}, {"", "Unsqueeze", unsqueeze},
+    };
+    for (const NamedReduction& known : reductions) result.push_back({"", known.name, reduce});
+    return result;
+  }();
   return table;
 }
 

@@ -26,23 +26,22 @@ struct OnnxWindow {
 
   // The number of windows.
   [[nodiscard]] OnnxSpan results(const OnnxImage& image) const;
+  // By what averages over whole windows are multiplied so that they count what is in the image
+  // only, or in the image and its padding.
+  [[nodiscard]] OnnxTensor corrections(const OnnxImage& image, bool counts_padding) const;
 };
 // From the node's attributes. Error for values that make no sense.
-[[nodiscard]] OnnxWindow window_of(const OnnxNode& node, const OnnxImage& image, OnnxSpan kernel);
+[[nodiscard]] OnnxWindow window_of(const OnnxNode& node, const OnnxImage& image, OnnxSpan kernel,
+                                   size_t axes);
 
 // Where the padding is not the same on both sides, adds a Pad layer for all of it, and takes it
 // from the window.
 [[nodiscard]] OnnxNetValue padded(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue x,
                                   OnnxWindow& window, double value);
 
-// The value with zeros, or another value, before and after one of its axes.
-[[nodiscard]] OnnxNetValue padded_axis(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue x,
-                                       size_t axis, int64_t before, int64_t after, double value);
-
 // "kernel_size: 3", or "kernel_h: 1 kernel_w: 3".
 void add_both(Message& block, const std::string& each, const char* both, const OnnxSpan& span);
-// The layer's output as the node's, an image with one or two axes.
-void set_image(OnnxMapper& mapper, const OnnxNode& node, const Message& layer,
-               const NetExtents& net, size_t axes);
+// The layer's output as an image with one or two axes.
+[[nodiscard]] OnnxNetValue image_value(const Message& layer, const NetExtents& net, size_t axes);
 
 }  // namespace tandem::onnx_operators

@@ -11,7 +11,8 @@
 namespace tandem::onnx_operators {
 namespace {
 
-std::string text_of(int64_t value) {
+// Not an overload of text_of(), which it would hide.
+std::string whole(int64_t value) {
   return fmt::format("{}", value);
 }
 
@@ -58,13 +59,16 @@ void convolution(OnnxMapper& m, const OnnxNode& node) {
   }
   const OnnxSpan kernel =
       axes == 1 ? OnnxSpan{1, weight->shape[2]} : OnnxSpan{weight->shape[2], weight->shape[3]};
-  OnnxWindow window = window_of(node, image, kernel);
-  if (is_transposed && (window.before.h != window.after.h || window.before.w != window.after.w ||
-                        node.text("auto_pad", "NOTSET") != "NOTSET")) {
-    throw error("a transposed convolution needs equal padding on both sides");
-  }
-  for (const int64_t more : node.integers("output_padding")) {
-    if (more != 0) throw error("output_padding is not read");
+  OnnxWindow window = window_of(node, image, kernel, axes);
+  if (is_transposed) {
+    if (!equal(window.before, window.after) ||
+        node.text("auto_pad", "NOTSET").starts_with("SAME")) {
+      throw error("a transposed convolution needs equal padding on both sides");
+    }
+    if (!node.integers("output_shape").empty()) throw error("output_shape is not read");
+    for (const int64_t more : node.integers("output_padding")) {
+      if (more != 0) throw error("output_padding is not read");
+    }
   }
   x = m.plain(x, {image.c, image.h, image.w});
   x = padded(m, node, std::move(x), window, 0);
@@ -75,15 +79,15 @@ void convolution(OnnxMapper& m, const OnnxNode& node) {
            floats_of(*weight), true, 1);
   if (!biases.empty()) m.weight(layer, "bias", {outputs}, biases, true, 0);
   Message& block = layer.add_block("convolution_param");
-  block.add("num_output", text_of(outputs));
+  block.add("num_output", whole(outputs));
   add_both(block, "kernel", "kernel_size", kernel);
   if (!equal(window.stride, {1, 1})) add_both(block, "stride", "stride", window.stride);
   if (!equal(window.before, {0, 0})) add_both(block, "pad", "pad", window.before);
   if (!equal(window.dilation, {1, 1})) {
-    block.add("dilation", text_of(window.dilation.h));
-    block.add("dilation", text_of(window.dilation.w));
+    block.add("dilation", whole(window.dilation.h));
+    block.add("dilation", whole(window.dilation.w));
   }
-  if (group != 1) block.add("group", text_of(group));
+  if (group != 1) block.add("group", whole(group));
   if (biases.empty()) block.add("bias_term", "false");
   add_filler(block, "weight_filler", "msra");
   OnnxSpan result = window.results(OnnxImage{x.net[0], x.net[1], x.net[2]});
@@ -95,7 +99,7 @@ void convolution(OnnxMapper& m, const OnnxNode& node) {
               extent(image.w, window.stride.w, window.before.w, kernel.w, window.dilation.w)};
   }
   m.count_convolution(false);
-  set_image(m, node, layer, {outputs, result.h, result.w}, axes);
+  m.set(node, image_value(layer, {outputs, result.h, result.w}, axes));
 }
 
 // ---- products
@@ -143,7 +147,7 @@ void product(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTens
   m.weight(layer, "weight", {outputs, inputs, 1, 1}, std::move(values), true, 1);
   if (!biases.empty()) m.weight(layer, "bias", {outputs}, biases, true, 0);
   Message& block = layer.add_block(is_row ? "inner_product_param" : "convolution_param");
-  block.add("num_output", text_of(outputs));
+  block.add("num_output", whole(outputs));
   if (!is_row) block.add("kernel_size", "1");
   if (biases.empty()) block.add("bias_term", "false");
   add_filler(block, "weight_filler", "xavier");
@@ -176,6 +180,11 @@ void gemm(OnnxMapper& m, const OnnxNode& node) {
   std::vector<float> biases;
   if (node.has_input(2)) {
     const OnnxConstant written = m.required(node, 2);
+    const bool is_row = !written->shape.empty() && written->shape.back() == outputs;
+    if (written->count() != 1 && !is_row) {
+      throw error("its third input is {}; one number for each of {} outputs is read",
+                  fmt::join(written->shape, "x"), outputs);
+    }
     if (written->count() == 1)
       biases.assign(size_t(outputs), static_cast<float>(written->at(0)));
     else
@@ -341,8 +350,8 @@ void batch_norm(OnnxMapper& m, const OnnxNode& node) {
   m.weight(layer, "weight", {channels}, values[2], true, 0);
   m.weight(layer, "bias", {channels}, values[3], true, 0);
   add_fields(layer, "batch_norm_param",
-             {{"moving_average_fraction", onnx_operators::text_of(fraction)},
-              {"eps", onnx_operators::text_of(node.number("epsilon", 1e-5F))},
+             {{"moving_average_fraction", text_of(fraction)},
+              {"eps", text_of(node.number("epsilon", 1e-5F))},
               {"scale_bias", "true"}});
   m.count_convolution(true);
   x.top = layer.find("top")->text;
@@ -362,24 +371,34 @@ void normalize(OnnxMapper& m, const OnnxNode& node, size_t axis, double eps, siz
   Message& layer = m.add(m.layer_name(node, int(factor)), "LayerNorm", {x.top});
   m.weight(layer, "weight", {channels}, std::move(factors), true, 0);
   m.weight(layer, "bias", {channels}, std::move(biases), true, 0);
-  add_fields(layer, "layer_norm_param", {{"eps", onnx_operators::text_of(eps)}});
+  add_fields(layer, "layer_norm_param", {{"eps", text_of(eps)}});
   m.count_convolution(true);
   x.top = layer.find("top")->text;
   m.set(node, std::move(x));
 }
 
-// Each channel of an image alone: a normalization over all that follows the channels.
+// Each channel of an image alone, or each group of channels: a normalization over what follows.
 void instance_norm(OnnxMapper& m, const OnnxNode& node) {
   OnnxNetValue x = m.value(node, 0);
   if (x.axes.size() < 3) throw error("its input is no image");
-  const int64_t channels = x.extent(1);
+  const int64_t channels = x.extent(1), groups = node.integer("num_groups", channels);
+  const std::vector<int64_t> extents = x.extents();
+  if (groups != channels) {
+    if (groups < 1 || channels % groups != 0) throw error("{} groups of {}", groups, channels);
+    x = m.plain(x, {groups, x.count() / groups, 1});
+    x.set_plain({1, groups, x.count() / groups});
+  }
   const std::vector<float> factors = channel_values(m, node, 1, channels);
   const std::vector<float> biases = channel_values(m, node, 2, channels);
   std::vector<size_t> pixels(x.axes.size() - 2);
   std::iota(pixels.begin(), pixels.end(), 2);
   x = m.exposed(x, x.factors_of(pixels), true).value;
   apply(m, node, x, "LayerNorm", "layer_norm_param",
-        {{"eps", onnx_operators::text_of(node.number("epsilon", 1e-5F))}, {"affine", "false"}});
+        {{"eps", text_of(node.number("epsilon", 1e-5F))}, {"affine", "false"}});
+  if (groups != channels) {
+    x = m.plain(x, {groups, x.count() / groups, 1});
+    x.set_plain(extents);
+  }
   const bool is_plain =
       std::all_of(factors.begin(), factors.end(), [](float v) { return v == 1; }) &&
       std::all_of(biases.begin(), biases.end(), [](float v) { return v == 0; });
@@ -388,9 +407,8 @@ void instance_norm(OnnxMapper& m, const OnnxNode& node) {
     Message& layer = m.add(m.layer_name(node, 1), "Scale", {at.value.top});
     m.weight(layer, "weight", {channels}, factors, true, 0);
     m.weight(layer, "bias", {channels}, biases, true, 0);
-    add_fields(
-        layer, "scale_param",
-        {{"axis", text_of(at.axis)}, {"num_axes", text_of(at.count)}, {"bias_term", "true"}});
+    add_fields(layer, "scale_param",
+               {{"axis", whole(at.axis)}, {"num_axes", whole(at.count)}, {"bias_term", "true"}});
     x = at.value;
     x.top = layer.find("top")->text;
   }
@@ -407,13 +425,23 @@ void layer_norm(OnnxMapper& m, const OnnxNode& node) {
 
 // The recognized form: x, the axes, the bias, eps, the factors.
 void layer_norm_parts(OnnxMapper& m, const OnnxNode& node) {
-  const size_t rank = m.value(node, 0).axes.size();
+  OnnxNetValue x = m.value(node, 0);
+  const size_t rank = x.axes.size();
   const std::vector<int64_t> axes = m.integers(node, 1);
   const OnnxConstant eps = m.required(node, 3);
   if (axes.size() != 1 || eps->count() != 1) {
     throw error("only a normalization over one axis is read");
   }
-  normalize(m, node, axis_of(node, axes[0], rank), eps->at(0), 4, 2);
+  const size_t axis = axis_of(node, axes[0], rank);
+  const OnnxConstant factors = m.required(node, 4), biases = m.required(node, 2);
+  if (is_along(*factors, x, axis) && is_along(*biases, x, axis)) {
+    return normalize(m, node, axis, eps->at(0), 4, 2);
+  }
+  x = m.exposed(x, x.axes[axis], true).value;
+  apply(m, node, x, "LayerNorm", "layer_norm_param",
+        {{"eps", text_of(eps->at(0))}, {"affine", "false"}});
+  x = with_constant(m, node, std::move(x), *factors, "Mul", 4);
+  m.set(node, with_constant(m, node, std::move(x), *biases, "Add", 2));
 }
 
 }  // namespace
@@ -425,6 +453,7 @@ const std::vector<NamedOnnxOperator>& weighted() {
       {"", "ConvTranspose", convolution},
       {"", "Einsum", einsum},
       {"", "Gemm", gemm},
+      {"", "GroupNormalization", instance_norm},
       {"", "InstanceNormalization", instance_norm},
       {"", "LayerNormalization", layer_norm},
       {"", "MatMul", matmul},

@@ -1,6 +1,7 @@
 // Operators of windows: pooling, padding, normalization across channels.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/base/error.h"
 #include "core/formats/onnx_reader/constants.h"
@@ -36,6 +37,27 @@ OnnxSpan OnnxWindow::results(const OnnxImage& image) const {
   return result;
 }
 
+OnnxTensor OnnxWindow::corrections(const OnnxImage& image, bool counts_padding) const {
+  const OnnxSpan count = results(image);
+  const auto factor = [&](int64_t i, int64_t size, int64_t step, int64_t extent, int64_t first,
+                          int64_t last) {
+    const int64_t begin = i * step;
+    const int64_t end = std::min(begin + size, first + extent + (counts_padding ? last : 0));
+    const int64_t counted = end - (counts_padding ? begin : std::max(begin, first));
+    return double(size) / double(std::max<int64_t>(1, counted));
+  };
+  OnnxTensor result;
+  result.shape = {count.h, count.w};
+  for (int64_t row = 0; row < count.h; ++row) {
+    const double of_row = factor(row, kernel.h, stride.h, image.h, before.h, after.h);
+    for (int64_t column = 0; column < count.w; ++column) {
+      result.floats.push_back(static_cast<float>(
+          of_row * factor(column, kernel.w, stride.w, image.w, before.w, after.w)));
+    }
+  }
+  return result;
+}
+
 namespace {
 
 constexpr int64_t most = 1000000;
@@ -52,9 +74,7 @@ OnnxSpan span_of(const OnnxNode& node, const char* name, size_t axes) {
 
 }  // namespace
 
-OnnxWindow window_of(const OnnxNode& node, const OnnxImage& image, OnnxSpan kernel) {
-  const size_t axes =
-      node.integers("strides").size() == 1 || node.integers("kernel_shape").size() == 1 ? 1 : 2;
+OnnxWindow window_of(const OnnxNode& node, const OnnxImage& image, OnnxSpan kernel, size_t axes) {
   OnnxWindow window{kernel, span_of(node, "strides", axes), span_of(node, "dilations", axes)};
   window.rounds_up = node.integer("ceil_mode", 0) != 0;
   const std::string automatic = node.text("auto_pad", "NOTSET");
@@ -114,8 +134,11 @@ OnnxNetValue padded(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, OnnxWin
   return x;
 }
 
+namespace {
+
+// The value with other values before and after one of its axes.
 OnnxNetValue padded_axis(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, size_t axis,
-                         int64_t before, int64_t after, double value) {
+                         int64_t before, int64_t after, double value, const std::string& mode) {
   // The other factors keep their order; the axis is the height.
   const std::vector<size_t> own = x.axes[axis];
   std::vector<size_t> order = x.factors_without(own);
@@ -131,6 +154,7 @@ OnnxNetValue padded_axis(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, si
   Message& layer = m.add(m.layer_name(node) + "/pad", "Pad", {x.top});
   Fields fields{{"top", fmt::format("{}", before)}, {"bottom", fmt::format("{}", after)}};
   if (value != 0) fields.emplace_back("value", text_of(value));
+  if (mode != "CONSTANT") fields.emplace_back("mode", mode);
   add_fields(layer, "pad_param", fields);
   x.top = layer.find("top")->text;
   x.net[1] += before + after;
@@ -148,6 +172,8 @@ OnnxNetValue padded_axis(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, si
   return x;
 }
 
+}  // namespace
+
 void add_both(Message& block, const std::string& each, const char* both, const OnnxSpan& span) {
   if (span.h == span.w) {
     block.add(both, fmt::format("{}", span.h));
@@ -157,8 +183,7 @@ void add_both(Message& block, const std::string& each, const char* both, const O
   }
 }
 
-void set_image(OnnxMapper& m, const OnnxNode& node, const Message& layer, const NetExtents& net,
-               size_t axes) {
+OnnxNetValue image_value(const Message& layer, const NetExtents& net, size_t axes) {
   OnnxNetValue result;
   result.top = layer.find("top")->text;
   result.net = net;
@@ -167,13 +192,13 @@ void set_image(OnnxMapper& m, const OnnxNode& node, const Message& layer, const 
   } else {
     result.set_plain({1, net[0], net[1], net[2]});
   }
-  m.set(node, std::move(result));
+  return result;
 }
 
 namespace {
 
 void global_pooling(OnnxMapper& m, const OnnxNode& node) {
-  const bool is_maximum = node.operation == "GlobalMaxPool";
+  const bool is_maximum = node.operation != "GlobalAveragePool" && node.operation != "AveragePool";
   OnnxNetValue x = m.value(node, 0);
   const OnnxImage image = image_of(x);
   const size_t axes = x.axes.size() - 2;
@@ -181,7 +206,7 @@ void global_pooling(OnnxMapper& m, const OnnxNode& node) {
   Message& layer = m.add(m.layer_name(node), "Pooling", {x.top});
   add_fields(layer, "pooling_param",
              {{"pool", is_maximum ? "MAX" : "AVE"}, {"global_pooling", "true"}});
-  set_image(m, node, layer, {image.c, 1, 1}, axes);
+  m.set(node, image_value(layer, {image.c, 1, 1}, axes));
 }
 
 void pooling(OnnxMapper& m, const OnnxNode& node) {
@@ -190,7 +215,7 @@ void pooling(OnnxMapper& m, const OnnxNode& node) {
   const OnnxImage image = image_of(x);
   const size_t axes = x.axes.size() - 2;
   if (node.outputs.size() > 1 && !node.outputs[1].empty()) throw error("indices are not given");
-  OnnxWindow window = window_of(node, image, span_of(node, "kernel_shape", axes));
+  OnnxWindow window = window_of(node, image, span_of(node, "kernel_shape", axes), axes);
   if (!equal(window.dilation, {1, 1})) throw error("dilations are not read");
   if (node.integers("kernel_shape").empty()) throw error("kernel_shape is missing");
   const bool is_padded = !equal(window.before, {0, 0}) || !equal(window.after, {0, 0});
@@ -215,8 +240,18 @@ void pooling(OnnxMapper& m, const OnnxNode& node) {
     window = rounded;
     is_even = true;
   }
-  if (!is_even) {
-    if (!counts) throw error("an average with other padding on each side must count it");
+  OnnxTensor factors;
+  if (!is_even) {  // all that the windows reach is added, and their number is not rounded up
+    factors = window.corrections(image, counts);
+    const auto reach = [](int64_t windows, int64_t step, int64_t size, int64_t before) {
+      return std::max<int64_t>(0, (windows - 1) * step + size - before);
+    };
+    window.after = {
+        std::max<int64_t>(
+            0, reach(results.h, window.stride.h, window.kernel.h, window.before.h) - image.h),
+        std::max<int64_t>(
+            0, reach(results.w, window.stride.w, window.kernel.w, window.before.w) - image.w)};
+    window.rounds_up = false;
     constexpr double lowest = -3.4e38;
     x = padded(m, node, std::move(x), window, is_maximum ? lowest : 0);
   }
@@ -227,8 +262,13 @@ void pooling(OnnxMapper& m, const OnnxNode& node) {
   if (!equal(window.stride, {1, 1})) add_both(block, "stride", "stride", window.stride);
   if (!equal(window.before, {0, 0})) add_both(block, "pad", "pad", window.before);
   if (!window.rounds_up) block.add("round_mode", "FLOOR");
-  if (!counts) block.add("count_padding", "false");
-  set_image(m, node, layer, {image.c, results.h, results.w}, axes);
+  if (!counts && is_even) block.add("count_padding", "false");
+  x = image_value(layer, {image.c, results.h, results.w}, axes);
+  const auto is_one = [](float factor) { return factor == 1; };
+  if (!is_maximum && !std::all_of(factors.floats.begin(), factors.floats.end(), is_one)) {
+    x = with_constant(m, node, std::move(x), factors, "Mul", 0);
+  }
+  m.set(node, std::move(x));
 }
 
 void lrn(OnnxMapper& m, const OnnxNode& node) {
@@ -243,42 +283,56 @@ void lrn(OnnxMapper& m, const OnnxNode& node) {
   m.set(node, std::move(x));
 }
 
+// The values before each axis and after it.
+std::vector<int64_t> pads_of(const OnnxMapper& m, const OnnxNode& node, size_t rank) {
+  const std::vector<int64_t> pads = m.integers(node, 1);
+  std::vector<int64_t> axes(rank), all(2 * rank, 0);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (node.has_input(3)) axes = m.integers(node, 3);
+  if (pads.size() != 2 * axes.size()) throw error("pads has {} values", pads.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t axis = axis_of(node, axes[i], rank);
+    all[axis] = pads[i];
+    all[rank + axis] = pads[axes.size() + i];
+  }
+  for (const int64_t one : all) {
+    if (one < -most || one > most) throw error("pads has the value {}", one);
+  }
+  return all;
+}
+
 void pad(OnnxMapper& m, const OnnxNode& node) {
   OnnxNetValue x = m.value(node, 0);
-  std::vector<int64_t> pads = m.integers(node, 1);
   const size_t rank = x.axes.size();
-  if (node.has_input(3)) {  // the axes that are padded
-    const std::vector<int64_t> axes = m.integers(node, 3);
-    if (pads.size() != 2 * axes.size()) throw error("pads has {} values", pads.size());
-    std::vector<int64_t> all(2 * rank, 0);
-    for (size_t i = 0; i < axes.size(); ++i) {
-      const size_t axis = axis_of(node, axes[i], rank);
-      all[axis] = pads[i];
-      all[rank + axis] = pads[axes.size() + i];
+  std::vector<int64_t> pads = pads_of(m, node, rank);
+  std::vector<size_t> axes;  // that are padded
+  for (size_t axis = 0; axis < rank; ++axis) {
+    int64_t &before = pads[axis], &after = pads[rank + axis];
+    const int64_t cut = std::max<int64_t>(0, -before) + std::max<int64_t>(0, -after);
+    if (cut > 0) {
+      x = taken(m, node, x, axis, {std::max<int64_t>(0, -before), x.extent(axis) - cut, 1});
     }
-    pads = all;
+    before = std::max<int64_t>(0, before);
+    after = std::max<int64_t>(0, after);
+    if (before + after > 0) axes.push_back(axis);
   }
-  if (pads.size() != 2 * rank) throw error("pads has {} values", pads.size());
-  if (std::all_of(pads.begin(), pads.end(), [](int64_t p) { return p == 0; })) {
-    return m.set(node, std::move(x));
+  if (axes.empty()) return m.set(node, std::move(x));
+  const std::string written = node.text("mode", "constant");
+  const char* mode = written == "reflect" ? "REFLECT" : written == "edge" ? "EDGE" : "CONSTANT";
+  if (written != "constant" && written != "reflect" && written != "edge") {
+    throw error("mode {}", written);
+  }
+  double value = 0;
+  if (node.has_input(2) && written == "constant") {
+    const OnnxConstant constant = m.required(node, 2);
+    if (constant->count() != 1) throw error("its value must be one number");
+    value = constant->at(0);
   }
   // The axes of an image, wherever its channels are.
-  std::vector<size_t> axes;
-  for (size_t axis = 0; axis < rank; ++axis) {
-    if (pads[axis] < 0 || pads[rank + axis] < 0 || pads[axis] > most || pads[rank + axis] > most) {
-      throw error("pads has negative or too large values");
-    }
-    if (pads[axis] + pads[rank + axis] > 0) axes.push_back(axis);
-  }
-  const std::string mode = node.text("mode", "constant");
-  const double value =
-      m.is_constant(node, 2) && m.required(node, 2)->count() == 1 ? m.required(node, 2)->at(0) : 0;
   const bool is_image = rank == 4 && axes.front() > 0 && (axes.front() > 1 || axes.back() < 3);
   if (!is_image) {
-    if (mode != "constant")
-      throw error("only the height and width of images are padded by {}", mode);
     for (const size_t axis : axes) {
-      x = padded_axis(m, node, std::move(x), axis, pads[axis], pads[rank + axis], value);
+      x = padded_axis(m, node, std::move(x), axis, pads[axis], pads[rank + axis], value, mode);
     }
     return m.set(node, std::move(x));
   }
@@ -290,32 +344,87 @@ void pad(OnnxMapper& m, const OnnxNode& node) {
   x.set_plain({1, net[0], net[1], net[2]});
   const OnnxSpan before{pads[order[1]], pads[order[2]]};
   const OnnxSpan after{pads[rank + order[1]], pads[rank + order[2]]};
-  const char* named = mode == "constant" ? "CONSTANT" : mode == "reflect" ? "REFLECT" : "EDGE";
-  if (mode != "constant" && mode != "reflect" && mode != "edge") throw error("mode {}", mode);
-  x = add_pad(m, node, std::move(x), before, after, value, named);
+  x = add_pad(m, node, std::move(x), before, after, value, mode);
   if (is_last) x.axes = {x.axes[0], x.axes[2], x.axes[3], x.axes[1]};
   m.set(node, std::move(x));
 }
 
+// As in opset 10 and older: the factors are the second input, and places are not chosen.
+bool is_old_resize(const OnnxNode& node) {
+  return node.operation == "Upsample" || node.inputs.size() == 2;
+}
+
 // The factors of all axes: those that are written, or of sizes that are.
 std::vector<double> scales_of(const OnnxMapper& m, const OnnxNode& node, const OnnxNetValue& x) {
-  const bool is_old = node.operation == "Upsample" || node.inputs.size() == 2;
-  const size_t at = is_old ? 1 : 2;
-  std::vector<double> scales;
-  if (node.has_input(at) && m.required(node, at)->count() > 0) {
-    const OnnxConstant written = m.required(node, at);
-    for (size_t i = 0; i < written->count(); ++i) scales.push_back(written->at(i));
-  } else {
-    const std::vector<int64_t> sizes = m.integers(node, 3);
-    for (size_t axis = 0; axis < sizes.size() && axis < x.axes.size(); ++axis) {
-      scales.push_back(double(sizes[axis]) / double(x.extent(axis)));
-    }
+  const size_t rank = x.axes.size(), at = is_old_resize(node) ? 1 : 2;
+  std::vector<int64_t> axes = node.integers("axes");
+  if (axes.empty()) {
+    axes.resize(rank);
+    std::iota(axes.begin(), axes.end(), 0);
   }
-  if (scales.size() != 4 || x.axes.size() != 4 || !node.integers("axes").empty()) {
+  const bool by_scales = node.has_input(at) && m.required(node, at)->count() > 0;
+  const OnnxConstant written = m.required(node, by_scales ? at : 3);
+  if (written->count() != axes.size() || rank != 4) {
     throw error("only images of four axes are resized");
+  }
+  std::vector<double> scales(rank, 1);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t axis = axis_of(node, axes[i], rank);
+    scales[axis] = written->at(i) / (by_scales ? 1 : double(x.extent(axis)));
+  }
+  if (!by_scales && node.text("keep_aspect_ratio_policy", "stretch") != "stretch") {
+    throw error("keep_aspect_ratio_policy is not read");
   }
   return scales;
 }
+
+// One axis of a Resize: where in the input each pixel of the output is.
+struct Places {
+  int64_t input, output;
+  double scale;
+  std::string mode, rounding;  // rounding: "" for linear
+
+  // As ONNX has it.
+  [[nodiscard]] double onnx(int64_t i) const {
+    const double half = (double(i) + 0.5) / scale - 0.5;
+    double at = half;
+    if (mode == "asymmetric") at = double(i) / scale;
+    if (mode == "tf_half_pixel_for_nn") at = half + 0.5;
+    if (mode == "align_corners") {
+      at = output > 1 ? double(i) * double(input - 1) / double(output - 1) : 0;
+    }
+    if (mode == "pytorch_half_pixel" && output == 1) at = 0;
+    if (mode == "half_pixel_symmetric") {
+      at = half + double(input) / 2 * (1 - double(output) / (scale * double(input)));
+    }
+    // Places that are whole but for the factor's rounding count as whole.
+    constexpr double near = 1e-6;
+    if (rounding == "floor") at = std::floor(at + near);
+    if (rounding == "ceil") at = std::ceil(at - near);
+    if (rounding == "round_prefer_floor") at = std::ceil(at - 0.5 - near);
+    if (rounding == "round_prefer_ceil") at = std::floor(at + 0.5 + near);
+    return std::clamp(at, 0.0, double(input - 1));
+  }
+  // As the layer Upsample has it.
+  [[nodiscard]] double ours(int64_t i, bool aligns) const {
+    const double all = double(input) * scale;
+    const double step =
+        std::abs(all - double(output)) < 2e-6 ? double(input) / double(output) : 1 / scale;
+    double at =
+        rounding.empty() ? (double(i) + 0.5) * step - 0.5 : std::floor(double(i) * step + 1e-9);
+    if (aligns) {
+      at = output > 1 ? double(i) * double(input - 1) / double(output - 1) : 0;
+    }
+    return std::clamp(at, 0.0, double(input - 1));
+  }
+  [[nodiscard]] bool agree(bool aligns) const {
+    constexpr double tolerance = 1e-5;
+    for (int64_t i = 0; i < output; ++i) {
+      if (std::abs(onnx(i) - ours(i, aligns)) > tolerance) return false;
+    }
+    return true;
+  }
+};
 
 void resize(OnnxMapper& m, const OnnxNode& node) {
   OnnxNetValue x = m.value(node, 0);
@@ -323,34 +432,42 @@ void resize(OnnxMapper& m, const OnnxNode& node) {
   const bool is_last = scales[1] != 1 && scales[3] == 1;  // N, H, W, C
   const std::vector<size_t> order =
       is_last ? std::vector<size_t>{3, 1, 2} : std::vector<size_t>{1, 2, 3};
-  const double scale_h = scales[order[1]], scale_w = scales[order[2]];
   if (scales[0] != 1 || scales[order[0]] != 1) throw error("only height and width are resized");
+  const bool is_old = is_old_resize(node);
   const std::string mode = node.text("mode", "nearest");
-  const bool is_old = node.operation == "Upsample";
-  const std::string places =
-      node.text("coordinate_transformation_mode", is_old ? "asymmetric" : "half_pixel");
-  const bool is_linear = mode == "linear", aligns = places == "align_corners";
-  const bool is_whole = scale_h >= 1 && scale_w >= 1 && scale_h == std::floor(scale_h) &&
-                        scale_w == std::floor(scale_w);
-  const bool is_floor =
-      places == "asymmetric" && (is_old || node.text("nearest_mode", "") == "floor");
-  const bool fits = is_linear ? aligns || places.ends_with("half_pixel") : is_floor || is_whole;
-  if ((!is_linear && mode != "nearest") || !fits) {
-    throw error("{} with the places of {} is not read", mode, places);
+  const bool is_linear = mode == "linear";
+  const auto places = [&](size_t axis) {
+    constexpr double rounding = 1e-6, largest = 1e6;
+    const double size = std::floor(double(x.extent(axis)) * scales[axis] + rounding);
+    if (!(size >= 1 && size <= largest)) throw error("it makes {} pixels of an axis", size);
+    const auto factor = static_cast<float>(scales[axis]);
+    const bool is_written = double(factor) == scales[axis];
+    if (is_written && std::floor(factor * static_cast<float>(x.extent(axis))) != float(size)) {
+      throw error("the factor {:.9g} of {} pixels is too near to another size", factor,
+                  x.extent(axis));
+    }
+    return Places{
+        x.extent(axis), int64_t(size), scales[axis],
+        node.text("coordinate_transformation_mode", is_old ? "asymmetric" : "half_pixel"),
+        is_linear ? "" : node.text("nearest_mode", is_old ? "floor" : "round_prefer_floor")};
+  };
+  const Places h = places(order[1]), w = places(order[2]);
+  const bool aligns = is_linear && h.mode == "align_corners";
+  const bool smooths = node.integer("antialias", 0) != 0 && (h.scale < 1 || w.scale < 1);
+  if ((!is_linear && mode != "nearest") || smooths || h.mode == "tf_crop_and_resize" ||
+      !h.agree(aligns) || !w.agree(aligns)) {
+    throw error("mode {} by factors of {:.6g} and {:.6g} with the places {} {}{}is not read", mode,
+                h.scale, w.scale, h.mode, h.rounding.empty() ? "" : "(" + h.rounding + ") ",
+                smooths ? "and antialias " : "");
   }
-  const NetExtents net{x.extent(order[0]), x.extent(order[1]), x.extent(order[2])};
+  const NetExtents net{x.extent(order[0]), h.input, w.input};
   x = m.arranged(x, x.factors_of(order), net);
-  Fields fields{{"scale_h", text_of(scale_h)}, {"scale_w", text_of(scale_w)}};
+  Fields fields{{"scale_h", fmt::format("{:.17g}", h.scale)},
+                {"scale_w", fmt::format("{:.17g}", w.scale)}};
   if (is_linear) fields.emplace_back("mode", "BILINEAR");
-  if (is_linear && aligns) fields.emplace_back("align_corners", "true");
+  if (aligns) fields.emplace_back("align_corners", "true");
   apply(m, node, x, "Upsample", "upsample_param", fields);
-  constexpr double rounding = 1e-6, largest = 1e6;
-  const double rows = std::floor(double(net[1]) * scale_h + rounding);
-  const double columns = std::floor(double(net[2]) * scale_w + rounding);
-  if (!(rows >= 1 && rows <= largest && columns >= 1 && columns <= largest)) {
-    throw error("it makes {}x{} pixels", rows, columns);
-  }
-  x.net = {net[0], int64_t(rows), int64_t(columns)};
+  x.net = {net[0], h.output, w.output};
   x.set_plain({1, x.net[0], x.net[1], x.net[2]});
   if (is_last) x.axes = {x.axes[0], x.axes[2], x.axes[3], x.axes[1]};
   m.set(node, std::move(x));

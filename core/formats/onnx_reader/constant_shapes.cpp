@@ -1,0 +1,179 @@
+// Constants of other shapes, and shapes as constants.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/formats/onnx_reader/constant_operators.h"
+
+namespace tandem {
+
+using onnx_constants::make, onnx_constants::max_folded_values;
+
+OnnxConstant shape_constant(const OnnxNode& node, const std::vector<int64_t>& extents) {
+  const auto rank = static_cast<int64_t>(extents.size());
+  const OnnxRange range = range_of(node.integer("start", 0), node.integer("end", rank), 1, rank);
+  auto result = make(node, {range.count}, true);
+  std::copy_n(extents.begin() + range.start, range.count, result->integers.begin());
+  return result;
+}
+
+std::vector<int64_t> reshaped(const OnnxNode& node, const std::vector<int64_t>& from,
+                              std::vector<int64_t> to) {
+  const std::string written = fmt::format("{}", fmt::join(to, "x"));
+  const int64_t all = count_of(from, max_folded_values);
+  int64_t* free = nullptr;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (to[i] == 0 && i < from.size() && node.integer("allowzero", 0) == 0) to[i] = from[i];
+    if (to[i] == -1 && free == nullptr) free = &to[i];
+  }
+  if (free != nullptr) {
+    *free = 1;
+    const int64_t others = count_of(to, max_folded_values);
+    if (others > 0) *free = all / others;
+  }
+  if (all >= 0 && count_of(to, max_folded_values) == all) return to;
+  throw error(
+      "{} makes {} of {}, which has another number of values (a file for a fixed batch "
+      "above 1 must be exported with batch 1 or any batch)",
+      node.title(), written, fmt::join(from, "x"));
+}
+
+size_t axis_of(const OnnxNode& node, int64_t axis, size_t rank) {
+  const auto axes = static_cast<int64_t>(rank);
+  if (axis >= -axes && axis < axes) return size_t(axis < 0 ? axis + axes : axis);
+  throw error("{}: axis {} does not exist, its input has {} axes", node.title(), axis, rank);
+}
+
+std::vector<size_t> unsqueezed_axes(const OnnxNode& node, const std::vector<int64_t>& axes,
+                                    size_t rank) {
+  std::vector<size_t> sorted;
+  sorted.reserve(axes.size());
+  for (const int64_t axis : axes) sorted.push_back(axis_of(node, axis, rank + axes.size()));
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+namespace onnx_constants {
+namespace {
+
+OnnxConstant transpose(const OnnxNode& node, const OnnxTensor& x) {
+  Extents order = node.integers("perm");
+  if (order.empty()) {
+    for (size_t i = x.shape.size(); i-- > 0;) order.push_back(int64_t(i));
+  }
+  if (order.size() != x.shape.size()) throw error("{}: perm does not fit", node.title());
+  const Extents own = strides_of(x.shape);
+  (void)axes_of(node, order, own.size());
+  Extents shape, strides;
+  for (const int64_t written : order) {
+    const size_t axis = axis_of(node, written, own.size());
+    shape.push_back(x.shape[axis]);
+    strides.push_back(own[axis]);
+  }
+  return strided(node, x, shape, strides);
+}
+
+OnnxConstant tiled(const OnnxNode& node, const Inputs& inputs) {
+  const OnnxTensor& x = input(node, inputs, 0);
+  const Extents times = integers_of(input(node, inputs, 1));
+  if (times.size() != x.shape.size()) throw error("{}: repeats do not fit", node.title());
+  // Each axis is one of repeats, which moves nothing, and its own.
+  const Extents own = strides_of(x.shape);
+  Extents shape, divided, strides;
+  for (size_t axis = 0; axis < times.size(); ++axis) {
+    divided.insert(divided.end(), {times[axis], x.shape[axis]});
+    strides.insert(strides.end(), {0, own[axis]});
+    if (count_of({times[axis], x.shape[axis]}, max_folded_values) < 0) {
+      throw error("{}: it repeats {} times", node.title(), times[axis]);
+    }
+    shape.push_back(times[axis] * x.shape[axis]);
+  }
+  return with_shape(*strided(node, x, divided, strides), shape);
+}
+
+OnnxConstant filled(const OnnxNode& node, const Extents& shape) {
+  const auto found = node.attributes.find("value");
+  const OnnxConstant* value =
+      found == node.attributes.end() ? nullptr : std::get_if<OnnxConstant>(&found->second);
+  const bool is_integer = value != nullptr && (*value)->is_integer;
+  auto result = make(node, shape, is_integer);
+  const double fill = value != nullptr && (*value)->count() == 1 ? (*value)->at(0) : 0;
+  for (size_t i = 0; i < result->count(); ++i) set(*result, i, fill);
+  return result;
+}
+
+OnnxConstant counted(const OnnxNode& node, const Inputs& inputs) {
+  for (size_t i = 0; i < 3; ++i) {
+    if (input(node, inputs, i).count() != 1)
+      throw error("{}: input {} is no number", node.title(), i);
+  }
+  const double start = input(node, inputs, 0).at(0), limit = input(node, inputs, 1).at(0);
+  const double delta = input(node, inputs, 2).at(0);
+  const double count = delta == 0 ? -1 : std::ceil((limit - start) / delta);
+  if (!(count >= 0 && count <= double(max_folded_values)))
+    throw error("{} has no end", node.title());
+  auto result = make(node, {static_cast<int64_t>(count)}, inputs[0]->is_integer);
+  for (size_t i = 0; i < result->count(); ++i) set(*result, i, start + double(i) * delta);
+  return result;
+}
+
+OnnxConstant size_constant(const OnnxNode& node, const Extents& shape) {
+  auto result = make(node, {}, true);
+  result->integers = {count_of(shape, std::numeric_limits<int64_t>::max())};
+  return result;
+}
+
+OnnxConstant squeezed(const OnnxNode& n, const Inputs& in) {
+  const OnnxTensor& x = input(n, in, 0);
+  Extents shape = x.shape;
+  if (!has(in, 1)) {
+    std::erase(shape, 1);
+    return with_shape(x, shape);
+  }
+  const std::vector<size_t> axes = axes_of(n, integers_of(*in[1]), shape.size());
+  for (size_t i = axes.size(); i-- > 0;) shape.erase(shape.begin() + int64_t(axes[i]));
+  return with_shape(x, reshaped(n, x.shape, shape));
+}
+
+OnnxConstant unsqueezed(const OnnxNode& n, const Inputs& in) {
+  const OnnxTensor& x = input(n, in, 0);
+  Extents shape = x.shape;
+  for (const size_t axis : unsqueezed_axes(n, integers_of(input(n, in, 1)), shape.size())) {
+    shape.insert(shape.begin() + int64_t(axis), 1);
+  }
+  return with_shape(x, shape);
+}
+
+}  // namespace
+
+const std::vector<NamedEvaluation>& shapes() {
+  static const std::vector<NamedEvaluation> table{
+      {"ConstantOfShape",
+       [](const OnnxNode& n, const Inputs& in) { return filled(n, integers_of(input(n, in, 0))); }},
+      {"Expand",
+       [](const OnnxNode& n, const Inputs& in) {
+         const OnnxTensor& x = input(n, in, 0);
+         return spread(n, x, broadcast(n, x.shape, integers_of(input(n, in, 1))));
+       }},
+      {"Range", counted},
+      {"Reshape",
+       [](const OnnxNode& n, const Inputs& in) {
+         const OnnxTensor& x = input(n, in, 0);
+         return with_shape(x, reshaped(n, x.shape, integers_of(input(n, in, 1))));
+       }},
+      {"Shape", [](const OnnxNode& n,
+                   const Inputs& in) { return shape_constant(n, input(n, in, 0).shape); }},
+      {"Size",
+       [](const OnnxNode& n, const Inputs& in) { return size_constant(n, input(n, in, 0).shape); }},
+      {"Squeeze", squeezed},
+      {"Tile", tiled},
+      {"Transpose",
+       [](const OnnxNode& n, const Inputs& in) { return transpose(n, input(n, in, 0)); }},
+      {"Unsqueeze", unsqueezed},
+  };
+  return table;
+}
+
+}  // namespace onnx_constants
+}  // namespace tandem
