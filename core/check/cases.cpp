@@ -44,6 +44,11 @@ const std::vector<Known>& known_types() {
       {"Tile", {{"tiles", "2"}}, {{3, 4, 3, 5}}},
       {"Log", {}, {{3, 4, 3, 5}}, 1, {Values::positive}},
       {"Power", {{"power", "1.5"}, {"scale", "2"}}, {{3, 4, 3, 5}}, 1, {Values::positive}},
+      {"Eltwise",
+       {{"operation", "POW"}},
+       {{3, 4, 3, 5}, {3, 4, 3, 5}},
+       1,
+       {Values::positive, Values::normal}},
       {"ContrastiveLoss",
        {},
        {{4, 6, 1, 1}, {4, 6, 1, 1}, {4, 1, 1, 1}},
@@ -376,8 +381,8 @@ class Generator {
   std::string reason_;
 };
 
-// The values that a known type needs where it has so many inputs: a logarithm positive ones, an
-// index whole numbers.
+// The values that a known type needs where it has so many inputs: a logarithm and the base of a
+// power positive ones, an index whole numbers.
 std::vector<Values> values_of(const std::string& type, size_t inputs) {
   std::vector<Values> values;
   for (const Known& known : known_types()) {
