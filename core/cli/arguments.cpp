@@ -49,7 +49,7 @@ Option json_option(bool& as_json) {
 }
 
 Option threads_option(int& threads) {
-  return {"--threads N", &threads, "Threads that read images (default: all cores)", in_range(0)};
+  return {"--threads N", &threads, "Threads that read images (default: all cores)", in_range(1)};
 }
 
 Option decode_threads_option(int& threads) {
@@ -133,7 +133,8 @@ void add_device_options(Command& command, DeviceOptions& options) {
        "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us (default: unlimited)"},
       {"--topology FILE", &options.topology,
        "How devices are connected: a file that `tandem devices --measure` writes"},
-      {"--threads N", &options.threads, "Cores that cpu devices share (default: all)"},
+      {"--threads N", &options.threads, "Cores that cpu devices share (default: all)",
+       in_range(1)},
       {"--test-delays SEED", &options.delay_seed,
        "Test mode: random delays on every stream, drawn with this seed; the results must not "
        "change"},

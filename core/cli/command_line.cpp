@@ -18,11 +18,23 @@ namespace {
 
 // What other programs call a command, and what does it here.
 std::string command_here(const std::string& name) {
-  static const std::map<std::string, std::string> commands{
-      {"fit", "train"},     {"val", "test"},          {"validate", "test"},
-      {"eval", "test"},     {"evaluate", "test"},     {"classify", "predict"},
-      {"infer", "predict"}, {"benchmark", "profile"}, {"summary", "net"}};
-  if (name == "report") {
+  static const std::map<std::string, std::string> commands{{"fit", "train"},
+                                                           {"val", "test"},
+                                                           {"validate", "test"},
+                                                           {"eval", "test"},
+                                                           {"evaluate", "test"},
+                                                           {"infer", "predict"},
+                                                           {"time", "profile"},
+                                                           {"benchmark", "profile"},
+                                                           {"summary", "net"},
+                                                           {"tune", "search"},
+                                                           {"lr_find", "train --find-lr"},
+                                                           {"fine_tune", "train --weights"},
+                                                           {"finetune", "train --weights"}};
+  if (name == "classify" || name == "detect" || name == "segment") {
+    return "the commands are 'train', 'test' and 'predict', and images get classes";
+  }
+  if (name == "report" || name == "interpret" || name == "show") {
     return "training and 'test' write report.html in the run folder; 'compare' shows several runs";
   }
   const auto found = commands.find(name);
@@ -46,14 +58,21 @@ bool has_option(const CLI::App& app, const std::string& name) {
 
 // Names that options have in other programs, with values as here.
 const std::map<std::string, std::string>& other_names() {
-  static const std::map<std::string, std::string> others{
-      {"--batch-size", "--batch"},       {"--arch", "--net"},
-      {"--imgsz", "--image-size"},       {"--img-size", "--image-size"},
-      {"--img", "--image-size"},         {"--epoch", "--epochs"},
-      {"--learning-rate", "--lr"},       {"--lr0", "--lr"},
-      {"--max-steps", "--steps"},        {"--max-iter", "--steps"},
-      {"--iterations", "--steps"},       {"--output", "--out"},
-      {"--workers", "--decode-threads"}, {"--num-classes", "--classes"}};
+  static const std::map<std::string, std::string> others{{"--batch-size", "--batch"},
+                                                         {"--arch", "--net"},
+                                                         {"--bs", "--batch"},
+                                                         {"--imgsz", "--image-size"},
+                                                         {"--img-size", "--image-size"},
+                                                         {"--img", "--image-size"},
+                                                         {"--epoch", "--epochs"},
+                                                         {"--learning-rate", "--lr"},
+                                                         {"--lr0", "--lr"},
+                                                         {"--max-steps", "--steps"},
+                                                         {"--max-iter", "--steps"},
+                                                         {"--iterations", "--steps"},
+                                                         {"--output", "--out"},
+                                                         {"--workers", "--decode-threads"},
+                                                         {"--num-classes", "--classes"}};
   return others;
 }
 
@@ -83,6 +102,14 @@ constexpr OptionHere options_here[] = {
     {"--iter-size", "--solver-option", "here it is '--solver-option iter_size=N'"},
     {"--val-split", "--data-option", "here it is '--data-option val_fraction=X'"},
     {"--validation-split", "--data-option", "here it is '--data-option val_fraction=X'"},
+    {"--valid-pct", "--data-option", "here it is '--data-option val_fraction=X'"},
+    {"--valid_pct", "--data-option", "here it is '--data-option val_fraction=X'"},
+    {"--size", "--image-size", "here it is '--image-size N'"},
+    {"--format", "--onnx", "the ending of the file says it: model.onnx"},
+    {"--include", "--onnx", "the ending of the file says it: model.onnx"},
+    {"--model", "--run", "here it is '--run FOLDER', the run folder of the training"},
+    {"--weights", "--run", "here it is '--run FOLDER', the run folder of the training"},
+    {"--source", "--run", "images are named without an option"},
     {"--amp", "--precision", "here it is '--precision bfloat16' or 'float16'"},
     {"--fp16", "--precision", "here it is '--precision float16'"},
     {"--half", "--precision", "here it is '--precision float16'"},
@@ -102,10 +129,14 @@ constexpr OptionHere options_here[] = {
 
 // An option that `app` does not have, and the one that may be meant.
 std::string unknown_option(const CLI::App& app, const std::string& argument) {
-  const std::string name = argument.substr(0, argument.find('='));
+  const std::string given = argument.substr(0, argument.find('='));
+  std::string name = given;
+  // Caffe's options have one dash.
+  const bool has_one_dash = name.size() > 2 && name[1] != '-';
+  if (has_one_dash) name.insert(0, "-");
   for (const OptionHere& one : options_here) {
     if (name == one.name && has_option(app, one.option)) {
-      return fmt::format("'{}' ({})", name, one.text);
+      return fmt::format("'{}' ({})", given, one.text);
     }
   }
   std::vector<std::string> known;
@@ -113,12 +144,12 @@ std::string unknown_option(const CLI::App& app, const std::string& argument) {
     for (const std::string& one : option->get_lnames()) known.push_back("--" + one);
   }
   const std::string nearest = did_you_mean(name, known);
-  if (!nearest.empty()) return fmt::format("'{}'{}", name, nearest);
+  if (!nearest.empty()) return fmt::format("'{}'{}", given, nearest);
   std::vector<std::string> others;
   for (const auto& [other, here] : other_names()) {
     if (has_option(app, here)) others.push_back(other);
   }
-  return fmt::format("'{}'{}", name, did_you_mean(name, others));
+  return fmt::format("'{}'{}", given, did_you_mean(name, others));
 }
 
 // Replaces the names that options have in other programs where the command has no such option.
@@ -150,6 +181,17 @@ std::string missing_data_option(const CLI::App& app, const std::string& word) {
   return fmt::format(" (did you mean '--data {}'?)", word);
 }
 
+// "data=flowers" in place of "--data flowers".
+std::string assignment_here(const CLI::App& app, const std::string& word) {
+  const size_t at = word.find('=');
+  if (at == std::string::npos || at == 0) return "";
+  std::string name = "--" + word.substr(0, at);
+  const auto other = other_names().find(name);
+  if (other != other_names().end()) name = other->second;
+  if (!has_option(app, name)) return "";
+  return fmt::format(" (did you mean '{} {}'?)", name, word.substr(at + 1));
+}
+
 // A run folder that is given without --run, where this is required.
 std::string missing_run_option(const CLI::App& app) {
   if (!has_option(app, "--run") || app.count("--run") > 0) return "";
@@ -167,7 +209,8 @@ std::string unexpected_arguments(const CLI::App& app) {
   for (const std::string& argument : app.remaining()) {
     const bool is_option = argument.size() > 1 && argument[0] == '-';
     if (is_option) options.push_back(unknown_option(app, argument));
-    const std::string hint = words.empty() ? missing_data_option(app, argument) : "";
+    std::string hint = assignment_here(app, argument);
+    if (hint.empty() && words.empty()) hint = missing_data_option(app, argument);
     words.push_back("'" + argument + "'" + hint);
   }
   const std::vector<std::string>& listed = options.empty() ? words : options;
@@ -182,6 +225,12 @@ std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& failure) {
   const CLI::App& command = given.empty() ? app : *given.front();
   const auto is = [&](CLI::ExitCodes code) { return failure.get_exit_code() == int(code); };
   if (is(CLI::ExitCodes::ExtrasError)) return unexpected_arguments(command);
+  // What is unknown says more than what is missing.
+  const std::vector<std::string> unknown = command.remaining();
+  const bool has_unknown = std::any_of(unknown.begin(), unknown.end(), [](const auto& argument) {
+    return argument.size() > 1 && argument[0] == '-';
+  });
+  if (is(CLI::ExitCodes::RequiredError) && has_unknown) return unexpected_arguments(command);
   if (is(CLI::ExitCodes::ArgumentMismatch)) {
     const std::string repeated = repeated_option(command);
     if (!repeated.empty()) return repeated;

@@ -10,6 +10,7 @@
 namespace tandem::cli {
 
 void add_train(CommandLine& line);
+void add_search(CommandLine& line);
 void add_test(CommandLine& line);
 void add_predict(CommandLine& line);
 void add_compare(CommandLine& line);

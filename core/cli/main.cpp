@@ -22,9 +22,9 @@ int run(int argc, char** argv) {
       "Begin with: tandem train --data FOLDER");
   using namespace tandem::cli;
   for (const auto add :
-       {add_train, add_test, add_predict, add_compare, add_data, add_pack, add_profile, add_plan,
-        add_export, add_import, add_fetch, add_net, add_models, add_layers, add_datasets,
-        add_plugins, add_plugin, add_devices, add_completion}) {
+       {add_train,   add_search,   add_test,    add_predict, add_compare, add_data,      add_pack,
+        add_profile, add_plan,     add_export,  add_import,  add_fetch,   add_net,       add_models,
+        add_layers,  add_datasets, add_plugins, add_plugin,  add_devices, add_completion}) {
     add(line);
   }
   return line.run(argc, argv);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/cli/print.h"
+#include "core/ranks/ranks.h"
 #include "core/run/folder/progress.h"
 #include "core/run/folder/recorder.h"
 
@@ -29,6 +30,12 @@ constexpr auto max_silence = std::chrono::seconds(10);
 int terminal_width(int otherwise) {
   winsize size{};
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : otherwise;
+}
+
+WorkWatch watch_work() {
+  const auto tell = [](const std::string& line) { say(stderr, "{}\n", line); };
+  return tell_work(tell, stop_on_signals("\ntandem: stopping after this part, with what there is "
+                                         "(Ctrl-\\ ends at once)\n"));
 }
 
 std::string clock_text(double seconds) {
@@ -48,8 +55,11 @@ std::string evaluation_text(const Evaluation& e) {
   return fmt::format("{} images: {}", e.samples, fmt::join(parts, ", "));
 }
 
+// What mpirun starts writes to a terminal of its own, from which mpirun copies to its output, which
+// may be a file.
 Progress::Progress(int64_t display)
-    : terminal_(isatty(STDOUT_FILENO) != 0 && std::getenv("TANDEM_PLAIN") == nullptr),
+    : terminal_(isatty(STDOUT_FILENO) != 0 && std::getenv("TANDEM_PLAIN") == nullptr &&
+                launched_ranks() == 1),
       display_(std::max<int64_t>(1, display)) {}
 
 void Progress::clear() {
@@ -65,10 +75,13 @@ void Progress::on_message(const std::string& line) {
 
 void Progress::on_step(const StepReport& r) {
   const std::string left = r.seconds_left >= 0 ? clock_text(r.seconds_left) : "-:--";
-  const std::string numbers =
-      fmt::format("step {}/{} epoch {:.2f}/{} loss {:.4f}{} lr {:.3g} {:.0f} images/s {} left",
-                  r.step, r.steps, r.epochs * double(r.step) / double(r.steps),
-                  epochs_text(r.epochs), r.loss, accuracy_, r.rate, r.images_per_second, left);
+  const std::string rate = fmt::format(" lr {:.3g}", r.rate),
+                    speed = fmt::format(" {:.0f} images/s", r.images_per_second),
+                    time = fmt::format(" {} left", left);
+  const std::string step =
+      fmt::format("step {}/{} epoch {:.2f}/{} loss {:.4f}", r.step, r.steps,
+                  r.epochs * double(r.step) / double(r.steps), epochs_text(r.epochs), r.loss);
+  std::string numbers = step + accuracy_ + rate + speed + time;
   const auto now = std::chrono::steady_clock::now();
   if (!terminal_) {
     const bool is_first = last_draw_ == std::chrono::steady_clock::time_point{};
@@ -82,6 +95,11 @@ void Progress::on_step(const StepReport& r) {
   if (now - last_draw_ < redraw && r.step != r.steps) return;
   last_draw_ = now;
   const int width = terminal_width(80);
+  // A narrow terminal shows what changes least last: the time left stays.
+  for (const std::string& shorter :
+       {step + accuracy_ + speed + time, step + accuracy_ + time, step + time}) {
+    if (int(numbers.size()) >= width) numbers = shorter;
+  }
   const int room = std::clamp(width - int(numbers.size()) - 4, 0, 30);
   const auto full = int(room * r.step / std::max<int64_t>(1, r.steps));
   std::string bar;

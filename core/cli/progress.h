@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 
+#include "core/base/work.h"
 #include "include/tandem/observer.h"
 
 namespace tandem::cli {
@@ -29,6 +30,11 @@ class Progress : public Observer {
   std::chrono::steady_clock::time_point last_draw_{};
   std::string accuracy_;  // of the last evaluation
 };
+
+// Exit code of a command that was asked to stop and has printed what it had.
+constexpr int stopped_code = 130;
+// Tells on stderr how far measuring or forecasting is; Ctrl-C ends it with what there is.
+[[nodiscard]] WorkWatch watch_work();
 
 // Columns of the terminal; `otherwise` where the output is no terminal or very narrow.
 [[nodiscard]] int terminal_width(int otherwise);

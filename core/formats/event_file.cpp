@@ -80,18 +80,35 @@ double EventFile::seconds() const {
   return begun_at_ + std::chrono::duration<double>(Clock::now() - begin_).count();
 }
 
-void EventFile::write(int64_t step, const std::vector<std::pair<std::string, double>>& figures) {
+void EventFile::write_event(int64_t step, event_format::Event& event) {
   if (!file_) begin();
-  event_format::Event event;
   event.set_wall_time(seconds());
   event.set_step(step);
-  event_format::Summary& summary = *event.mutable_summary();
+  write_record(*file_, event);
+}
+
+void EventFile::write(int64_t step, const std::vector<std::pair<std::string, double>>& figures) {
+  event_format::Event event;
   for (const auto& [tag, figure] : figures) {
-    event_format::Value& value = *summary.add_value();
+    event_format::Value& value = *event.mutable_summary()->add_value();
     value.set_tag(tag);
     value.set_simple_value(static_cast<float>(figure));
   }
-  write_record(*file_, event);
+  write_event(step, event);
+}
+
+void EventFile::write_picture(int64_t step, const std::string& tag, int64_t width, int64_t height,
+                              const std::string& png) {
+  constexpr int rgb = 3;
+  event_format::Event event;
+  event_format::Value& value = *event.mutable_summary()->add_value();
+  value.set_tag(tag);
+  event_format::Image& image = *value.mutable_image();
+  image.set_width(static_cast<int32_t>(width));
+  image.set_height(static_cast<int32_t>(height));
+  image.set_colorspace(rgb);
+  image.set_encoded_image_string(png);
+  write_event(step, event);
 }
 
 }  // namespace tandem

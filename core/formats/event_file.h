@@ -1,6 +1,6 @@
-// TensorBoard's event file: the run's figures as scalars, to be shown by `tensorboard --logdir
-// RUNS`. Every call leaves a complete file. A resumed run begins a new file, in which TensorBoard
-// finds that the later steps of the old one are no longer valid.
+// TensorBoard's event file: the run's figures as scalars, and pictures, to be shown by `tensorboard
+// --logdir RUNS`. Every call leaves a complete file. A resumed run begins a new file, in which
+// TensorBoard finds that the later steps of the old one are no longer valid.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,10 @@
 
 namespace tandem {
 
+namespace event_format {
+class Event;
+}
+
 class EventFile {
  public:
   // The file is made in `folder` by the first figures. `resumed_step`: the steps done before; 0: a
@@ -23,11 +27,15 @@ class EventFile {
 
   // Figures by their tag ("train/loss") after a step. Throws Error if the file cannot be written.
   void write(int64_t step, const std::vector<std::pair<std::string, double>>& figures);
+  // A picture, as the bytes of a PNG of this size.
+  void write_picture(int64_t step, const std::string& tag, int64_t width, int64_t height,
+                     const std::string& png);
 
  private:
   using Clock = std::chrono::steady_clock;
 
   void begin();
+  void write_event(int64_t step, event_format::Event& event);
   // Since 1970, by the system's clock when the file was begun: it may be set while a run trains.
   [[nodiscard]] double seconds() const;
 

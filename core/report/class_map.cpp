@@ -116,19 +116,42 @@ void stretch(ClassMap& map) {
   for (float& value : map.values) value = range > 0 ? (value - low) / range : 0;
 }
 
-// Interpolated between the centres of the map's cells; `x` and `y` are shares of the picture.
-float value_at(const ClassMap& map, double x, double y) {
-  const double u = std::clamp(x * double(map.width) - 0.5, 0.0, double(map.width - 1));
-  const double v = std::clamp(y * double(map.height) - 0.5, 0.0, double(map.height - 1));
-  const auto left = int64_t(u), top = int64_t(v);
-  const int64_t right = std::min(left + 1, map.width - 1),
-                bottom = std::min(top + 1, map.height - 1);
-  const double a = u - double(left), b = v - double(top);
-  const auto at = [&](int64_t column, int64_t row) {
-    return double(map.values[size_t(row * map.width + column)]);
+// The shares of four neighboring cells at a place between them, of cubic B-splines: without the
+// edges that lines between the cells' values have.
+std::array<double, 4> spline(double t) {
+  const double u = 1 - t;
+  return {u * u * u / 6, (3 * t * t * t - 6 * t * t + 4) / 6, (3 * u * u * u - 6 * u * u + 4) / 6,
+          t * t * t / 6};
+}
+
+}  // namespace
+
+ClassMap smoothed(const ClassMap& map, int64_t width, int64_t height) {
+  const auto pass = [](const ClassMap& from, int64_t to, bool is_across) {
+    ClassMap result{is_across ? to : from.width, is_across ? from.height : to, {}};
+    result.values.resize(size_t(result.width * result.height));
+    const int64_t cells = is_across ? from.width : from.height;
+    const int64_t lines = is_across ? from.height : from.width;
+    for (int64_t i = 0; i < to; ++i) {
+      const double at = (double(i) + 0.5) * double(cells) / double(to) - 0.5;
+      const auto first = int64_t(std::floor(at));
+      const std::array<double, 4> shares = spline(at - double(first));
+      for (int64_t line = 0; line < lines; ++line) {
+        double sum = 0;
+        for (int64_t k = 0; k < 4; ++k) {
+          const int64_t cell = std::clamp<int64_t>(first - 1 + k, 0, cells - 1);
+          sum +=
+              shares[size_t(k)] * double(from.values[size_t(is_across ? line * from.width + cell
+                                                                      : cell * from.width + line)]);
+        }
+        result.values[size_t(is_across ? line * to + i : i * from.width + line)] = float(sum);
+      }
+    }
+    return result;
   };
-  return float((at(left, top) * (1 - a) + at(right, top) * a) * (1 - b) +
-               (at(left, bottom) * (1 - a) + at(right, bottom) * a) * b);
+  ClassMap result = pass(pass(map, width, true), height, false);
+  if (map.values.size() > 1) stretch(result);
+  return result;
 }
 
 std::array<double, 3> map_color(double value) {
@@ -143,42 +166,16 @@ std::array<double, 3> map_color(double value) {
   return color;
 }
 
-}  // namespace
-
 DrawnPicture map_picture(const ClassMap& map) {
-  DrawnPicture picture{map.width, map.height, {}};
-  for (const float value : map.values) {
+  constexpr int64_t side = 64;
+  const ClassMap drawn = smoothed(map, std::max(side, map.width), std::max(side, map.height));
+  DrawnPicture picture{drawn.width, drawn.height, {}};
+  for (const float value : drawn.values) {
     for (const double c : map_color(double(value))) {
       picture.pixels.push_back(static_cast<unsigned char>(std::lround(c)));
     }
   }
   return picture;
-}
-
-DrawnPicture explained_picture(const DrawnPicture& picture, const ClassMap& map) {
-  constexpr double opacity = 0.5;
-  constexpr int64_t readable_side = 224;
-  // Each pixel of a small picture becomes a square.
-  const int64_t zoom =
-      std::max<int64_t>(1, readable_side / std::max(picture.width, picture.height));
-  const int64_t width = zoom * picture.width, height = zoom * picture.height;
-  DrawnPicture result{2 * width, height,
-                      std::vector<unsigned char>(size_t{6} * size_t(width * height))};
-  for (int64_t y = 0; y < height; ++y) {
-    for (int64_t x = 0; x < width; ++x) {
-      const auto color = map_color(double(
-          value_at(map, (double(x) + 0.5) / double(width), (double(y) + 0.5) / double(height))));
-      for (int64_t c = 0; c < 3; ++c) {
-        const unsigned char pixel =
-            picture.pixels[size_t(3 * (y / zoom * picture.width + x / zoom) + c)];
-        const double mixed = (1 - opacity) * pixel + opacity * color[size_t(c)];
-        result.pixels[size_t(3 * (y * result.width + x) + c)] = pixel;
-        result.pixels[size_t(3 * (y * result.width + width + x) + c)] =
-            static_cast<unsigned char>(std::lround(mixed));
-      }
-    }
-  }
-  return result;
 }
 
 struct ClassMapper::State {
@@ -293,7 +290,7 @@ ClassMapper::ClassMapper(Registry& registry, const NetDefinition& definition, co
   if (!head && !may_occlude) {
     throw error(
         "this net has no global average pooling before its classifier, so it has no class "
-        "activation maps; `tandem predict --explain` covers parts of a picture instead");
+        "activation maps; 'tandem predict --explain' covers parts of a picture instead");
   }
   SessionOptions session;
   session.devices = default_kind;

@@ -5,6 +5,7 @@
 // falls (occlusion; Zeiler and Fergus 2014, arXiv:1311.2901). Neither needs gradients.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,10 +23,12 @@ struct ClassMap {
   std::vector<float> values;
 };
 
-// Dark where the map is 0, over red to light yellow where it is 1.
+// The map at width x height places, smooth, from 0 to 1.
+[[nodiscard]] ClassMap smoothed(const ClassMap& map, int64_t width, int64_t height);
+// The color of a value: dark for 0, over red to light yellow for 1.
+[[nodiscard]] std::array<double, 3> map_color(double value);
+// The smooth map in these colors.
 [[nodiscard]] DrawnPicture map_picture(const ClassMap& map);
-// The picture, and beside it the same with the map over it, interpolated.
-[[nodiscard]] DrawnPicture explained_picture(const DrawnPicture& picture, const ClassMap& map);
 
 // Computes maps on the default kind of device, in float32.
 class ClassMapper {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/report/page/page.h"
@@ -123,8 +124,20 @@ json fold_rows(const std::vector<ComparedRun>& runs) {
   return rows;
 }
 
-// What says nothing of how a run trains: how often it prints, and the name in its net file.
-constexpr std::array internal{"display", "net_name"};
+// What says nothing of how a run trains, or follows from other options: how often it prints, the
+// name in its net file, the shape of its images.
+constexpr std::array internal{"display", "net_name", "data_shape"};
+
+// Parameters of the data set that nobody gave follow from the image size and the augmentation.
+bool is_internal(const std::string& name, const std::vector<ComparedRun>& runs) {
+  constexpr std::string_view of_data = "data_parameters.";
+  if (!name.starts_with(of_data)) {
+    return std::find(internal.begin(), internal.end(), name) != internal.end();
+  }
+  return std::none_of(runs.begin(), runs.end(), [&](const ComparedRun& run) {
+    return run.record.options.data_parameters.contains(name.substr(of_data.size()));
+  });
+}
 
 // The options of which not all runs have the same value: a row for each, with its name and a column
 // for each run.
@@ -134,7 +147,7 @@ json different_options(const std::vector<ComparedRun>& runs) {
   for (const ComparedRun& run : runs) {
     auto& mine = values.emplace_back();
     for (const auto& [name, value] : option_list(run.record)) {
-      if (std::find(internal.begin(), internal.end(), name) != internal.end()) continue;
+      if (is_internal(name, runs)) continue;
       mine[name] = value;
       names.insert(name);
     }

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "core/report/display.h"
 #include "core/report/page/page.h"
 
 namespace tandem {
@@ -27,10 +26,16 @@ json matrix_json(const Confusion& confusion, const std::vector<std::string>& nam
   return {{"classes", classes}, {"counts", counts}};
 }
 
-// A picture of all cells. Each pixel is a square of neighboring classes, `block` of them on
-// each side; on white, mistakes red, hits blue.
-DrawnPicture confusion_picture(const Confusion& confusion, const std::vector<int64_t>& order,
-                               int64_t block) {
+constexpr int64_t max_pixels = 250;
+constexpr size_t group_size = 12;
+
+// Neighboring classes on each side of a point of the picture.
+int64_t block_of(int64_t classes) {
+  return (classes + max_pixels - 1) / max_pixels;
+}
+
+DrawnPicture picture_of(const Confusion& confusion, const std::vector<int64_t>& order) {
+  const int64_t block = block_of(int64_t(order.size()));
   const auto classes = int64_t(order.size());
   const int64_t side = (classes + block - 1) / block;
   std::vector<int64_t> place(order.size());
@@ -84,22 +89,26 @@ std::vector<std::pair<int64_t, int64_t>> taken_for(const Confusion& confusion) {
 }  // namespace
 
 json confusion_json(const Confusion& confusion, const std::vector<std::string>& class_names) {
-  constexpr int64_t max_in_table = 30, max_pixels = 250;
-  constexpr size_t group_size = 12, max_groups = 6;
+  constexpr int64_t max_in_table = 30;
+  constexpr size_t max_groups = 6;
   ClassOrder order = cluster(confusion, group_size);
   if (confusion.classes() <= max_in_table) {
     return {{"whole", matrix_json(confusion, class_names, order.order)}};
   }
-  const int64_t block = (confusion.classes() + max_pixels - 1) / max_pixels;
   order.groups.resize(std::min(max_groups, order.groups.size()));
   json groups = json::array();
   for (const auto& group : order.groups) {
     groups.push_back(matrix_json(confusion, class_names, group));
   }
-  return {{"picture", base64_png(confusion_picture(confusion, order.order, block))},
-          {"block", block},
+  return {{"picture", base64_png(picture_of(confusion, order.order))},
+          {"block", block_of(confusion.classes())},
           {"pairs", pairs_json(confusion, class_names)},
           {"groups", groups}};
+}
+
+DrawnPicture confusion_picture(const Confusion& confusion, std::vector<int64_t>& order) {
+  order = cluster(confusion, group_size).order;
+  return picture_of(confusion, order);
 }
 
 json classes_json(const Confusion& confusion, const std::vector<std::string>& class_names,

@@ -8,6 +8,8 @@
 
 #include "core/base/files/files.h"
 #include "core/model/file/learning_rate.h"
+#include "core/report/drawn_findings.h"
+#include "core/report/page/png.h"
 
 namespace tandem {
 namespace {
@@ -79,6 +81,10 @@ bool RunReport::write(const std::vector<float>& weights, const std::vector<BadSa
         moment == ReportMoment::end || moment == ReportMoment::other_data ||
         (moment == ReportMoment::during && has_time && begin > min_seconds_for_maps);
     add_pictures(run, weights, with_maps);
+    // Sheets of samples while it trains would make the event file large.
+    if (moment != ReportMoment::other_data) {
+      drawn_ = drawn_findings(run, moment != ReportMoment::during);
+    }
     const std::filesystem::path file = folder_.path() / report_file;
     const std::string before = path_status(file).is_file() ? read_text_file(file) : "";
     write_text_file(file, moment == ReportMoment::other_data
@@ -92,6 +98,15 @@ bool RunReport::write(const std::vector<float>& weights, const std::vector<BadSa
   }
   spent_ += seconds() - begin;
   return is_written;
+}
+
+std::vector<PictureReport> RunReport::pictures(int64_t step) const {
+  std::vector<PictureReport> pictures;
+  for (const auto& [name, picture] : drawn_) {
+    pictures.push_back({step, name, picture.width, picture.height,
+                        to_png(picture.width, picture.height, picture.pixels)});
+  }
+  return pictures;
 }
 
 RunFigures RunReport::figures(const std::vector<BadSample>& training_bad) const {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/report/findings.h"
@@ -34,6 +35,8 @@ class RunReport {
   // Whether the page was written.
   bool write(const std::vector<float>& weights, const std::vector<BadSample>& training_bad,
              ReportMoment moment);
+  // Of the page written last: what its findings are as pictures, for the step.
+  [[nodiscard]] std::vector<PictureReport> pictures(int64_t step) const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -55,6 +58,7 @@ class RunReport {
   std::string judged_, judged_note_;
   std::vector<BadSample> validation_bad_;
   std::optional<Audit> data_;  // what does not change
+  std::vector<std::pair<std::string, DrawnPicture>> drawn_;
 };
 
 }  // namespace tandem

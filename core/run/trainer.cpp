@@ -315,6 +315,8 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
   if (const std::string limits = core_limits(ranks); !limits.empty()) setup.note("{}", limits);
   const KernelChoices known = setup.record.algorithms;
   PluginGuards guards;
+  setup.watch =
+      tell_work([&](const std::string& line) { observer.on_message(line); }, options.stop);
   Session session(registry, setup.net, checked_options(registry, options, setup, ranks, guards));
   if (chosen.tune) {
     setup.messages.push_back(

@@ -89,8 +89,13 @@ void TrainingRun::write_report(const Checkpoint& checkpoint) {
   const ReportMoment moment = is_last      ? ReportMoment::end
                               : stopping() ? ReportMoment::stopped
                                            : ReportMoment::during;
-  report_->write(keeps_average() ? averaged(checkpoint).weights : checkpoint.weights,
-                 loader_->bad_samples(), moment);
+  const bool is_written =
+      report_->write(keeps_average() ? averaged(checkpoint).weights : checkpoint.weights,
+                     loader_->bad_samples(), moment);
+  if (!is_written) return;
+  for (const PictureReport& picture : report_->pictures(checkpoint.step)) {
+    recorder_.on_picture(picture);
+  }
 }
 
 // Caffe's test_initialization: an evaluation of the initial weights, which never counts as the

@@ -65,6 +65,11 @@ std::string choose_strategy(Registry& registry, const NetDefinition& definition,
   }
   const ForecastList list = forecast_strategies(registry, definition, simulated, how);
   const Forecast& best = fastest(list);
+  if (list.is_stopped()) {
+    throw error(
+        "--strategy auto: stopped after {} of {} forecasts; the fastest so far is {} ({} a step)",
+        list.forecasts.size(), list.wanted, best.name, human_seconds(best.step_seconds()));
+  }
   options.strategy = best.strategy;
   options.strategy_options = best.plan.options;  // costs measured anew would choose others
   options.costs = simulated.costs;

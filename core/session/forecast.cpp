@@ -183,6 +183,7 @@ class Forecaster {
   ForecastList list() {
     forecast_one_device();
     const Strategies& known = *options_.strategies;
+    std::vector<std::pair<std::string, StrategyVariant>> all;
     for (const Strategy& strategy : known) {
       StrategyInputs inputs;
       inputs.devices = list_.devices;
@@ -191,7 +192,13 @@ class Forecaster {
       inputs.options = known.options_of(strategy.name, options_.strategy_options);
       std::vector<StrategyVariant> variants{{"", inputs.options}};
       if (strategy.variants) variants = strategy.variants(inputs);
-      for (const StrategyVariant& variant : variants) add(strategy.name, variant);
+      for (const StrategyVariant& variant : variants) all.emplace_back(strategy.name, variant);
+    }
+    list_.wanted = all.size();
+    for (const auto& [strategy, variant] : all) {
+      add(strategy, variant);
+      const auto done = int64_t(list_.forecasts.size());
+      if (!goes_on(options_.watch, {"forecasting strategies", done, int64_t(all.size())})) break;
     }
     std::stable_sort(list_.forecasts.begin(), list_.forecasts.end(),
                      [](const Forecast& a, const Forecast& b) {
@@ -375,8 +382,12 @@ std::string forecast_table(const ForecastList& list) {
                         100 * forecast.exposed_seconds() / forecast.step_seconds(), memory, bound,
                         forecast.fits ? "" : ", does not fit");
   }
-  return text + fmt::format("one device alone: {} for a batch of {}\n",
-                            human_seconds(list.one_device_seconds), list.one_device_batch);
+  text += fmt::format("one device alone: {} for a batch of {}\n",
+                      human_seconds(list.one_device_seconds), list.one_device_batch);
+  if (list.is_stopped()) {
+    text += fmt::format("stopped after {} of {} strategies\n", list.forecasts.size(), list.wanted);
+  }
+  return text;
 }
 
 CostSources sources_of(const Net& net, const Plan& plan, const CostTable& costs) {

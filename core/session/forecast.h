@@ -59,6 +59,9 @@ struct ForecastList {
   std::vector<Forecast> forecasts;              // fastest first; what cannot be comes last
   int measured_costs = 0, estimated_costs = 0;  // tasks of the fastest plan
   std::string kernels_refusal;                  // memory_on()'s
+  // Forecasts there would be: more than there are where the watch ended it.
+  size_t wanted = 0;
+  [[nodiscard]] bool is_stopped() const { return forecasts.size() < wanted; }
 };
 
 // The devices whose kernels a session of simulated devices stands for: `devices` themselves, or, if

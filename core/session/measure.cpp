@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/base/error.h"
 #include "core/base/numbers/random.h"
 #include "core/base/text/strings.h"
 #include "core/model/net/net.h"
@@ -123,19 +124,28 @@ double seconds_since_start() {
          static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-// The traces of `count` steps. Writes into `result` when the first of them was issued, and the
-// median distance between their ends from step `first` on, by the host's clock.
+// The traces of `count` steps, or of as many as the watch lets run. Writes into `result` when the
+// first of them was issued, and the median distance between their ends from step `first` on, by the
+// host's clock.
 std::vector<std::vector<TraceEvent>> run_steps(Session& session, StandingBatch& batch, int count,
-                                               size_t first, Measurement& result) {
+                                               size_t first, const std::string& what,
+                                               Measurement& result) {
   Phase& phase = session.training();
   result.first_step_at = session.machine().has_virtual_time() ? 0 : seconds_since_start();
   std::vector<std::vector<TraceEvent>> traces;
   std::vector<std::chrono::steady_clock::time_point> done_at;
+  const WorkWatch watch = session.machine().has_virtual_time() || session.options().ranks != nullptr
+                              ? WorkWatch()
+                              : session.options().watch;
   for (int64_t step = 0; step < count; ++step) {
     if (step >= 2) {
       phase.executor->wait(step - 2);
       done_at.push_back(std::chrono::steady_clock::now());
       traces.push_back(phase.executor->trace(step - 2));
+      if (!goes_on(watch, {what, step - 1, count})) {
+        count = static_cast<int>(step);
+        break;
+      }
     }
     phase.executor->issue(step, {{phase.batch_buffer, batch.for_step(step)}});
     // The step's control lies in the one batch, which may be written again when it has been copied.
@@ -144,7 +154,8 @@ std::vector<std::vector<TraceEvent>> run_steps(Session& session, StandingBatch& 
     for (const int task : phase.input_tasks) phase.executor->wait_task(step, task);
   }
   phase.executor->drain();
-  for (int64_t step = std::max(0, count - 2); step < count; ++step) {
+  (void)goes_on(watch, {what, count, count});
+  for (auto step = static_cast<int64_t>(traces.size()); step < count; ++step) {
     traces.push_back(phase.executor->trace(step));
   }
   std::vector<double> walls;
@@ -219,7 +230,7 @@ double StepParts::sequential() const {
   return forward + backward_fc + backward_conv + fc_gradients + conv_gradients + broadcast;
 }
 
-Measurement measure(Session& session, int warm_up, int steps) {
+Measurement measure(Session& session, int warm_up, int steps, const std::string& what) {
   Phase& phase = session.training();
   if (phase.executor == nullptr) return modelled(session, phase);
   StandingBatch batch(session, phase);
@@ -234,13 +245,14 @@ Measurement measure(Session& session, int warm_up, int steps) {
   Measurement result;
   const auto first = size_t(std::max(1, warm_up));
   const std::vector<std::vector<TraceEvent>> traces =
-      run_steps(session, batch, warm_up + steps, first, result);
+      run_steps(session, batch, warm_up + steps, first, what, result);
   std::vector<std::pair<double, size_t>> times;
   for (size_t i = first; i < traces.size(); ++i) {
     times.emplace_back(end_of(traces[i]) - end_of(traces[i - 1]), i);
     result.events.insert(result.events.end(), traces[i].begin(), traces[i].end());
   }
-  if (times.empty()) return result;
+  result.steps = static_cast<int>(times.size());
+  if (times.empty()) throw error("{}: stopped before a step was measured", what);
   std::sort(times.begin(), times.end());
   const auto& [median_seconds, median_step] = times[times.size() / 2];
   result.step_seconds = median_seconds;
@@ -254,7 +266,7 @@ Measurement measure(Session& session, int warm_up, int steps) {
   result.stages = stage_times(result.shown_plan(phase.plan),
                               step_of(result.shown_events(), static_cast<int64_t>(median_step)));
   result.parts = parts_of(result.stages);
-  if (phase.executor->has_graphs()) {
+  if (phase.executor->has_graphs() && result.steps == steps) {
     measure_graphs(phase, batch, warm_up + steps, steps, result);
   }
   result.graphs_given_up = phase.executor->graphs_given_up();
@@ -303,7 +315,8 @@ double step_seconds_without_communication(Registry& registry, const NetDefinitio
   options.plan = std::make_shared<const Plan>(plan);
   options.executor.communication = false;
   Session session(registry, definition, options);
-  return measure(session, warm_up, steps).step_seconds;
+  return measure(session, warm_up, steps, "measuring steps without copies between devices")
+      .step_seconds;
 }
 
 int64_t peak_memory_bytes() {
@@ -342,7 +355,7 @@ LinkSpec measure_costs(Registry& registry, const NetDefinition& definition, Sess
   measured.executor.graphs = GraphUse::off;
   Session session(registry, definition, measured);
   const Plan& plan = session.training().plan;
-  const std::vector<TraceEvent> events = measure(session, 1, steps).events;
+  const std::vector<TraceEvent> events = measure(session, 1, steps, "measuring costs").events;
   options.costs = costs_of(session, session.training().net, plan, events);
   options.tuning = session.options().tuning;
   options.machine.topology = session.options().machine.topology;

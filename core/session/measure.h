@@ -31,6 +31,7 @@ struct Measurement {
   std::string graphs_given_up;  // why steps do not run as graphs although they should
   // Of a session that models its plan: what step_seconds_without_communication() is of others.
   std::optional<double> without_communication_seconds;
+  int steps = 0;             // measured ones: fewer than were asked for where the watch ended it
   double first_step_at = 0;  // seconds of this process when the first step was issued; 0 on `sim`
 
   // What reports show: of all ranks, or of the plan of the only one.
@@ -48,8 +49,10 @@ struct Measurement {
 // Runs `warm_up` steps, then `steps` measured ones of the session's training plan, on one batch of
 // synthetic data that stays in place (so no input is awaited). Works on every backend; on `sim` the
 // times are virtual. A session that models its plan has the times of one step. Called by all ranks;
-// the times of whole steps are each rank's own.
-[[nodiscard]] Measurement measure(Session& session, int warm_up, int steps);
+// the times of whole steps are each rank's own. The session's watch hears of each step of a real or
+// paced device; `what`: what it is told. Where it ends the work before a step is measured: Error.
+[[nodiscard]] Measurement measure(Session& session, int warm_up, int steps,
+                                  const std::string& what = "measuring steps");
 
 // Every task's mean time in the measured steps, by cost_key.
 [[nodiscard]] CostTable costs_of(const Session& session, const Net& net, const Plan& plan,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/work.h"
 #include "core/data/loader.h"
 #include "core/device/communicator.h"
 #include "core/device/device_links.h"
@@ -61,6 +62,7 @@ struct SessionOptions {
   // This process as one of several: `devices` are its own, the net and the batch those of all. All
   // ranks have the same options. Outlives the session.
   const Communicator* ranks = nullptr;
+  WorkWatch watch{};  // of measuring and forecasting, of one process
   // What connects the devices of all ranks; `machine` has no topology then. May be null.
   std::shared_ptr<const Topology> rank_topology;
 };

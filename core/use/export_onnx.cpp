@@ -120,7 +120,7 @@ ScoredRows scored_rows(LoadedRun& run, const PictureSteps& steps) {
 
 // Why the model's output cannot be compared with the scores of the net here; "": it can.
 std::string not_comparable(const OnnxOptions& wanted, bool reads_pictures) {
-  if (wanted.picture) return "it prepares pictures itself";
+  if (wanted.picture || wanted.any_picture) return "it prepares pictures itself";
   if (!reads_pictures) return "its net reads more than pictures";
   if (wanted.sigmoid) return "it gives probabilities of labels";
   return wanted.means.empty() ? "" : "it gives numbers in their own units";
@@ -171,7 +171,7 @@ std::string steps_json(const PictureSteps& steps, const RunRecord& record, const
   if (steps.resize_width > 0) tree["resized_width"] = steps.resize_width;
   if (is_inside) {
     tree["channels_of_input"] = record.data.c == 1 ? "gray" : "rgb";
-    tree["size_of_input"] = {input.h, input.w};
+    if (input.h > 0) tree["size_of_input"] = {input.h, input.w};
   }
   return text_of(tree);
 }
@@ -191,6 +191,21 @@ OnnxOptions onnx_options(const ExportOptions& options, const RunRecord& record) 
   if (options.picture_height > 0 && options.picture_width > 0) {
     result.picture = OnnxOptions::Size{options.picture_height, options.picture_width};
   }
+  result.any_picture = options.dynamic_size;
+  const int64_t usual = options.dynamic_size ? OnnxGraph::antialias_opset : OnnxGraph::least_opset;
+  result.opset = options.opset > 0 ? options.opset : usual;
+  if (result.any_picture && result.picture) {
+    throw error("--preprocess {}x{} and --dynamic-size: pictures of one size, or of any; give one",
+                options.picture_height, options.picture_width);
+  }
+  if (result.opset < OnnxGraph::least_opset || result.opset > OnnxGraph::most_opset) {
+    throw error("--opset {}: from {} to {}", result.opset, OnnxGraph::least_opset,
+                OnnxGraph::most_opset);
+  }
+  if (result.any_picture && result.opset < OnnxGraph::antialias_opset) {
+    throw error("--dynamic-size and --opset {}: Resize averages from opset {} on", result.opset,
+                OnnxGraph::antialias_opset);
+  }
   return result;
 }
 
@@ -209,9 +224,18 @@ ExportResult export_onnx(const ExportOptions& options) {
   Registry registry = Registry::with_defaults();
   LoadedRun run(registry, options.run, default_kind, options.weights);
   const OnnxOptions wanted = onnx_options(options, run.record);
-  if (wanted.picture && run.record.data.c != 1 && run.record.data.c != 3) {
-    throw error("--preprocess: net '{}' reads {} channels; pictures have 1 or 3",
+  const bool has_steps = wanted.picture || wanted.any_picture;
+  if (has_steps && run.record.data.c != 1 && run.record.data.c != 3) {
+    throw error("--preprocess, --dynamic-size: net '{}' reads {} channels; pictures have 1 or 3",
                 run.record.net_name, run.record.data.c);
+  }
+  const Shape& seen = run.record.data;
+  if (wanted.picture &&
+      (4 * wanted.picture->height < seen.h || 4 * wanted.picture->width < seen.w)) {
+    throw error(
+        "--preprocess {}x{}: the net sees {}x{} pixels, and of so small pictures hardly anything; "
+        "give the size of your pictures, as 480x640, or --dynamic-size",
+        wanted.picture->height, wanted.picture->width, seen.h, seen.w);
   }
   const PictureSteps steps = picture_steps(run.record);
   const Net net =
@@ -222,7 +246,7 @@ ExportResult export_onnx(const ExportOptions& options) {
       {"classes", text_of(nlohmann::json(run.record.class_names))},
       {"net", run.record.net_name},
       {"task", task_word(run.record.task)},
-      {"preprocessing", steps_json(steps, run.record, model.input, wanted.picture.has_value())},
+      {"preprocessing", steps_json(steps, run.record, model.input, has_steps)},
       {"weights", run.name}};
   // A net that reads more than pictures is exported without what its scores do not need; the net
   // here cannot be run on pictures alone.

@@ -49,10 +49,11 @@ void write_weights(const fs::path& path, const Net& net, const std::vector<float
 
 ExportResult export_run(const ExportOptions& options) {
   if (options.onnx || ending_of(options.file) == ".onnx") return export_onnx(options);
-  if (options.softmax || options.fold_batch_norm || options.picture_height > 0) {
+  if (options.softmax || options.fold_batch_norm || options.picture_height > 0 ||
+      options.dynamic_size || options.opset > 0) {
     throw error(
-        "'{}' holds weights only: --softmax, --fold-batch-norm and --preprocess are for ONNX files "
-        "(.onnx)",
+        "'{}' holds weights only: --softmax, --fold-batch-norm, --preprocess, --dynamic-size and "
+        "--opset are for ONNX files (.onnx)",
         options.file.string());
   }
   const RunFolder folder = RunFolder::open(options.run);

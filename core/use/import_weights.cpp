@@ -88,16 +88,6 @@ TransformDefinition transform_of(const NetDefinition& net) {
   return {};
 }
 
-// The record of the run whose net this file is; its transform_param does not have all of how the
-// run prepares images.
-std::optional<RunRecord> record_beside(const fs::path& net) {
-  const std::string name = net.filename().string();
-  if (name != "net.prototxt" && name != "untuned_net.prototxt") return std::nullopt;
-  const fs::path folder = net.has_parent_path() ? net.parent_path() : fs::path(".");
-  if (!RunFolder::holds_run(folder)) return std::nullopt;
-  return RunFolder::open(folder).record();
-}
-
 // `beside`: the run in whose folder the net is, if it is in one.
 RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
                     const std::optional<PublishedWeights>& published,

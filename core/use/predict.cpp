@@ -1,6 +1,7 @@
 #include "include/tandem/predict.h"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -9,9 +10,12 @@
 #include "core/base/files/files.h"
 #include "core/base/files/memory_file.h"
 #include "core/base/parallel.h"
+#include "core/base/text/strings.h"
 #include "core/data/remark_lines.h"
+#include "core/report/captions.h"
 #include "core/report/class_map.h"
 #include "core/report/display.h"
+#include "core/report/explained.h"
 #include "core/report/findings.h"
 #include "core/report/page/png.h"
 #include "core/run/setup/images_text.h"
@@ -97,7 +101,12 @@ struct Predictor::State {
                std::vector<std::string>& errors);
 
   // Writes the picture of a sample and returns its path. Two images of one name get two pictures.
-  std::string explain(const std::vector<float>& pixels, const fs::path& image, int64_t label);
+  std::string explain(const std::vector<float>& pixels, const fs::path& image, int64_t label,
+                      const std::string& caption);
+  // The file as a picture of its own size, at most 1600 pixels on a side, and what of it the net
+  // saw. Without a size of its own: what the net read, `pixels`.
+  std::pair<DrawnPicture, SeenPart> photo_of(const fs::path& image,
+                                             const std::vector<float>& pixels);
 
   Registry registry;
   LoadedRun run;
@@ -146,11 +155,52 @@ int64_t Predictor::State::judge(const float* scores, int64_t classes, int top,
   return static_cast<int64_t>(order[0]);
 }
 
+std::pair<DrawnPicture, SeenPart> Predictor::State::photo_of(const fs::path& image,
+                                                             const std::vector<float>& pixels) {
+  constexpr double most_side = 1600;
+  const Shape& input = run.record.data;
+  const std::string path = absolute_path(image).string() + "\n";
+  std::string reason;
+  RunRecord whole = run.record;
+  const auto stored = run.open_pictures(path)[0]->describe(0, &reason);
+  const auto declared = declared_parameters(registry, path, "predict");
+  if (!stored || stored->width < 1 || stored->height < 1 || !declared.contains("fit")) {
+    return {Display(run.record.data_parameters, input).picture(pixels.data()), SeenPart{}};
+  }
+  const auto number = [&](const char* name) {
+    double value = 0;
+    (void)parse_number(parameter(run.record, name), &value);
+    return static_cast<int64_t>(value);
+  };
+  center_crop::Wanted wanted{input.w, input.h, number("resize"), number("resize_width")};
+  const std::string fit = parameter(run.record, "fit");
+  if (fit == "squash") wanted.fit = center_crop::Fit::squash;
+  if (fit == "pad") wanted.fit = center_crop::Fit::pad;
+  const double factor = std::min(1.0, most_side / double(std::max(stored->width, stored->height)));
+  whole.data.w = std::max<int64_t>(1, std::llround(factor * double(stored->width)));
+  whole.data.h = std::max<int64_t>(1, std::llround(factor * double(stored->height)));
+  for (const auto& [name, value] :
+       {std::pair("fit", "crop"), std::pair("resize", "0"), std::pair("resize_width", "0"),
+        std::pair("mean", "0"), std::pair("scale", "1"), std::pair("resampling", "direct"),
+        std::pair("view", "middle"), std::pair("mirror_view", "false")}) {
+    whole.data_parameters[name] = value;
+  }
+  const auto dataset =
+      open_dataset(registry, run.folder.net(), whole, path, "predict", TANDEM_TEST);
+  std::vector<float> values(size_t(element_count(whole.data)));
+  float label = 0;
+  if (dataset->get(0, 0, values.data(), &label, &reason) != SampleStatus::good) {
+    throw error("{}: {}", image.string(), reason);
+  }
+  return {Display(whole.data_parameters, whole.data).picture(values.data()),
+          seen_part(center_crop::middle_of(stored->width, stored->height, wanted), stored->width,
+                    stored->height, input.w, input.h)};
+}
+
 std::string Predictor::State::explain(const std::vector<float>& pixels, const fs::path& image,
-                                      int64_t label) {
-  const Display display(run.record.data_parameters, run.record.data);
-  const ClassMap map = mapper->map(pixels, label);
-  const DrawnPicture picture = explained_picture(display.picture(pixels.data()), map);
+                                      int64_t label, const std::string& caption) {
+  const auto [photo, seen] = photo_of(image, pixels);
+  const DrawnPicture picture = explained_picture(photo, mapper->map(pixels, label), seen, caption);
   std::string name = image.stem().string();
   for (int number = 2; !names.insert(name).second; ++number) {
     name = fmt::format("{}-{}", image.stem().string(), number);
@@ -306,7 +356,13 @@ std::vector<Prediction> Predictor::predict(const std::vector<fs::path>& paths, i
     dataset->get(static_cast<int64_t>(i), 0, pixels.data(), &label, &one.error);
     if (!one.error.empty()) continue;
     if (seen[i]) {
-      one.explanation = state_->explain(pixels, one.path, first[i]);
+      const Prediction::Score& best = one.scores.at(0);
+      const std::string name = drawable(best.name);
+      one.explanation = state_->explain(
+          pixels, one.path, first[i],
+          fmt::format("{} {}", name.empty() ? fmt::format("CLASS {}", first[i]) : name,
+                      has_probabilities() ? fmt::format("{:.1f} %", 100 * best.value)
+                                          : fmt::format("SCORE {:.4g}", best.value)));
     } else {
       one.error = "the image could not be used";
     }

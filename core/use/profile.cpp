@@ -151,6 +151,10 @@ int Profiler::device_count() const {
   return state_->devices;
 }
 
+void Profiler::watch(std::function<void(const std::string&)> note, const std::atomic<bool>* stop) {
+  state_->options.watch = tell_work(std::move(note), stop);
+}
+
 // The plan is made for it, with costs that were not measured.
 void Profiler::require(const std::string& strategy, const StrategyOptions& strategy_options) const {
   const SessionOptions& options = state_->options;
@@ -180,7 +184,8 @@ Profile Profiler::State::measure(const std::string& strategy,
   details->options = of(strategy, strategy_options);
   Session session(registry, net, details->options);
   const Plan &whole = session.training().whole_plan(), &own = session.training().plan;
-  const Measurement measured = tandem::measure(session, given.warm_up, given.steps);
+  const Measurement measured = tandem::measure(session, given.warm_up, given.steps,
+                                               fmt::format("measuring steps of {}", strategy));
   details->options.strategy_options = session.options().strategy_options;
   details->plan = whole;
   details->own = own;

@@ -29,17 +29,22 @@ enum class Operation {
 
 struct Drawn {
   Operation operation;
-  double sign;
+  double sign, strength;  // from 0 to 1
 };
 
-// Draws the same operations for geometry and colors; each uses its own.
+// Draws the same operations for geometry and colors; each uses its own. Of a share of the samples
+// TrivialAugment draws one operation of any strength in place of RandAugment's.
 template <class Function>
 void for_each_drawn(const TransformOptions& options, uint64_t index, uint64_t seed,
                     Function&& function) {
   Draws draws(seed ^ 0x52616e6441756721U, index);
-  for (int i = 0; i < options.random_operations; ++i) {
+  const bool is_trivial = options.trivial > 0 && draws.chance(options.trivial);
+  const int count = is_trivial ? 1 : options.random_operations;
+  for (int i = 0; i < count; ++i) {
     const auto operation = static_cast<Operation>(draws.below(static_cast<int>(Operation::count)));
-    function(Drawn{operation, draws.chance(0.5) ? -1.0 : 1.0});
+    const double sign = draws.chance(0.5) ? -1.0 : 1.0;
+    const double strength = is_trivial ? draws.between(0, 1) : options.magnitude / strongest;
+    function(Drawn{operation, sign, strength});
   }
 }
 
@@ -67,8 +72,8 @@ void jitter(const TransformOptions& options, Draws& draws, const Planes& planes)
   if (hue > 0) turn_hue(planes, options.rgb, h);
 }
 
-void recolor_one(const Drawn& drawn, double strength, bool rgb, const Planes& planes) {
-  const double factor = 1 + 0.9 * strength * drawn.sign;
+void recolor_one(const Drawn& drawn, bool rgb, const Planes& planes) {
+  const double strength = drawn.strength, factor = 1 + 0.9 * strength * drawn.sign;
   switch (drawn.operation) {
     case Operation::brightness:
       change_brightness(planes, factor);
@@ -103,18 +108,19 @@ void recolor_one(const Drawn& drawn, double strength, bool rgb, const Planes& pl
 
 bool recolors(const TransformOptions& options) {
   const auto& j = options.jitter;
-  return options.random_operations > 0 || j[0] > 0 || j[1] > 0 || j[2] > 0 || j[3] > 0;
+  return options.random_operations > 0 || options.trivial > 0 || j[0] > 0 || j[1] > 0 || j[2] > 0 ||
+         j[3] > 0;
 }
 
 bool may_move_pixels(const TransformOptions& options) {
-  return options.random_operations > 0 && options.magnitude > 0;
+  return options.trivial > 0 || (options.random_operations > 0 && options.magnitude > 0);
 }
 
 Affine random_geometry(const TransformOptions& options, const Size& crop, uint64_t index,
                        uint64_t seed) {
-  const double strength = options.magnitude / strongest;
   Affine affine;
   for_each_drawn(options, index, seed, [&](const Drawn& drawn) {
+    const double strength = drawn.strength;
     const double shear = 0.3 * strength * drawn.sign;
     const double shift = 150.0 / 331 * strength * drawn.sign;
     switch (drawn.operation) {
@@ -144,9 +150,8 @@ void recolor(const TransformOptions& options, Draws& draws, uint64_t index, uint
              const Planes& planes) {
   add_mean(options, planes, 1, 1);
   jitter(options, draws, planes);
-  const double strength = options.magnitude / strongest;
   for_each_drawn(options, index, seed,
-                 [&](const Drawn& drawn) { recolor_one(drawn, strength, options.rgb, planes); });
+                 [&](const Drawn& drawn) { recolor_one(drawn, options.rgb, planes); });
   add_mean(options, planes, -1, options.scale);
 }
 

@@ -1,4 +1,5 @@
-// Color jitter, and RandAugment (Cubuk et al., 2019) with torchvision's operations and ranges.
+// Color jitter; RandAugment (Cubuk et al., 2019) with torchvision's operations and ranges, and
+// TrivialAugment (Müller and Hutter, 2021) with the same ones.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +14,16 @@ namespace tandem::picture {
 // Whether any option changes colors.
 [[nodiscard]] bool recolors(const TransformOptions& options);
 
-// Whether RandAugment is on and strong enough to move pixels.
+// Whether RandAugment is on and strong enough to move pixels, or TrivialAugment is on.
 [[nodiscard]] bool may_move_pixels(const TransformOptions& options);
 
-// The operations of RandAugment that move pixels of a sample: shears, shifts, rotations. They are
+// The operations of both that move pixels of a sample: shears, shifts, rotations. They are
 // applied before those that change colors, whatever their order.
 [[nodiscard]] Affine random_geometry(const TransformOptions& options, const Size& crop,
                                      uint64_t index, uint64_t seed);
 
 // `planes` hold pixel - mean, and become (pixel - mean) * scale. Jitter: brightness, contrast,
-// saturation, hue, in this order; then RandAugment's colors.
+// saturation, hue, in this order; then the colors of both.
 void recolor(const TransformOptions& options, Draws& draws, uint64_t index, uint64_t seed,
              const Planes& planes);
 

@@ -158,6 +158,11 @@ std::vector<sdk::Parameter> transform_parameters(const char* block) {
           .help("brightness,contrast,saturation,hue: 0.4 is a factor of 0.6 to 1.4; hue in turns, "
                 "to 0.5"),
       sdk::numbers(block, "randaugment").help("operations,strength (0 to 30), as 2,9"),
+      sdk::number(block, "trivialaugment")
+          .by_default("0")
+          .range(0, 1)
+          .help(
+              "share of the samples with one operation of any strength, in place of randaugment's"),
       sdk::number(block, "erase")
           .by_default("0")
           .range(0, 1)
@@ -193,6 +198,7 @@ TransformOptions read_transform(const tandem_dataset_request& request,
   t.mirror = attributes.boolean("mirror");
   t.pad = static_cast<int>(attributes.integer("pad"));
   t.rotation = attributes.number("rotation");
+  t.trivial = attributes.number("trivialaugment");
   t.erase = attributes.number("erase");
   t.rgb = attributes.text("color") == "rgb";
   t.mean = read_mean(attributes.text("mean"), t.channels);

@@ -33,6 +33,7 @@ struct TransformOptions {
   std::array<double, 4> jitter{};  // brightness, contrast, saturation (0.4: 0.6 to 1.4), hue
   int random_operations = 0;       // RandAugment: how many of its operations,
   double magnitude = 0;            // and how strong, 0 to 30
+  double trivial = 0;              // share of the samples that TrivialAugment changes instead
   double erase = 0;                // share of the samples that lose a rectangle
 
   [[nodiscard]] center_crop::Wanted wanted() const {

@@ -6,6 +6,7 @@
 #include <tandem/strategies.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "pipeline.h"
 #include "text.h"
@@ -50,8 +51,12 @@ void measure_one(tandem::Profiler& profiler, const Options& options, StrategyRes
 std::vector<StrategyResult> compare_strategies(const Options& options) {
   tandem::Profiler profiler(profile_options(options));
   begin_as_rank(profiler, options);
+  watch(profiler);
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
   std::vector<StrategyResult> results;
-  for (const tandem::StrategyInfo& strategy : tandem::list_strategies()) {
+  const std::vector<tandem::StrategyInfo> all = tandem::list_strategies();
+  for (const tandem::StrategyInfo& strategy : all) {
     StrategyResult& result = results.emplace_back();
     result.strategy = strategy.name;
     try {
@@ -60,6 +65,17 @@ std::vector<StrategyResult> compare_strategies(const Options& options) {
       // What `sequential` cannot do, no other can.
       if (strategy.name == "sequential") throw;
       result.refusal = refused.what();
+    }
+    if (was_stopped()) {
+      if (!result.refusal.empty()) results.pop_back();
+      say("stopped after {} of {} strategies\n", results.size(), all.size());
+      break;
+    }
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const auto done = static_cast<double>(results.size());
+    if (results.size() < all.size()) {
+      say("{} of {} strategies measured, about {:.0f} s left\n", results.size(), all.size(),
+          seconds / done * (static_cast<double>(all.size()) - done));
     }
   }
   return results;

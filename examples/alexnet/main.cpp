@@ -19,15 +19,18 @@
 namespace alexnet {
 namespace {
 
+constexpr int stopped_code = 130;
+
 int run(Options options) {
   if (!options.data.empty()) {
     options.classes = static_cast<int64_t>(tandem::read_data_info(options.data).class_names.size());
   }
   if (options.strategy == "all") {
     print(compare_strategies(options), options);
-    return 0;
+    return was_stopped() ? stopped_code : 0;
   }
   print(measure_pipeline(options), options);
+  if (was_stopped()) return stopped_code;
   return options.data.empty() ? 0 : train_on_images(options);
 }
 

@@ -4,6 +4,7 @@
 #include <tandem/error.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -17,6 +18,8 @@ using tandem::Profile;
 using tandem::Profiler;
 using tandem::StageSpan;
 using tandem::StepParts;
+
+const std::atomic<bool>* stop_flag = nullptr;  // null: signals end the program
 
 // When the stages of one step began and ended, over all devices.
 struct StepTimes {
@@ -84,6 +87,10 @@ void print_comparisons(const PipelineReport& report, const Options& options) {
     say("{:<40} none: there is one device\n", "exposed communication");
     return;
   }
+  if (report.without_communication <= 0) {
+    say("{:<40} not measured: stopped\n", "exposed communication");
+    return;
+  }
   const double exposed = std::max(0.0, step - report.without_communication);
   say("{:<40} {}\n", "the same step without communication",
       milliseconds_text(report.without_communication));
@@ -141,6 +148,21 @@ void announce(const std::string& what, const Options& options) {
   std::fflush(stdout);
 }
 
+void watch(Profiler& profiler) {
+  if (profiler.rank_count() > 1) return;  // the launcher ends all of them
+  stop_flag = tandem::stop_on_signals(
+      "\ntandem-alexnet: stopping after the step at hand, with what there is\n");
+  const auto note = [](const std::string& line) {
+    say("{}\n", line);
+    std::fflush(stdout);
+  };
+  profiler.watch(note, stop_flag);
+}
+
+bool was_stopped() {
+  return stop_flag != nullptr && *stop_flag;
+}
+
 void begin_as_rank(const Profiler& profiler, const Options& options) {
   if (profiler.rank_count() == 1) return;
   if (profiler.rank() > 0 && std::freopen("/dev/null", "w", stdout) == nullptr) {
@@ -156,6 +178,7 @@ PipelineReport measure_pipeline(const Options& options) {
   PipelineReport report;
   Profiler profiler(profile_options(options));
   begin_as_rank(profiler, options);
+  watch(profiler);
   report.devices = profiler.device_count();
   profiler.require(options.strategy, options.strategy_options);
   if (options.strategy != "sequential") {
@@ -168,7 +191,7 @@ PipelineReport measure_pipeline(const Options& options) {
   report.chosen.write_timeline(options.timeline);
   if (!options.svg.empty()) report.chosen.write_picture(options.svg);
   if (!options.write_costs.empty()) report.chosen.write_costs(options.write_costs);
-  if (report.devices > 1) {
+  if (report.devices > 1 && !was_stopped()) {
     announce(options.strategy + " without communication", options);
     report.without_communication = profiler.seconds_without_communication(report.chosen);
   }

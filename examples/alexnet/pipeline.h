@@ -33,6 +33,11 @@ struct PipelineReport {
 // Of several ranks only the first one prints. Throws tandem::Error if they are to train, too.
 void begin_as_rank(const tandem::Profiler& profiler, const Options& options);
 
+// From here on Ctrl-C ends the measuring with what there is, and long measuring tells how far it
+// is.
+void watch(tandem::Profiler& profiler);
+[[nodiscard]] bool was_stopped();
+
 // `options.classes` fit the data. Writes the timeline and, if requested, the picture and the costs.
 // Throws tandem::Error for whatever does not fit.
 [[nodiscard]] PipelineReport measure_pipeline(const Options& options);

@@ -81,6 +81,14 @@ struct EpochReport {
   Evaluation validation;
 };
 
+// What the last evaluation has found, drawn: the confusion matrix, mistakes. The bytes of a PNG.
+struct PictureReport {
+  int64_t step = 0;
+  std::string name;  // "confusion matrix"
+  int64_t width = 0, height = 0;
+  std::string png;
+};
+
 // Called by the thread that trains, between steps. An exception ends the run.
 class Observer {
  public:
@@ -89,6 +97,7 @@ class Observer {
   virtual void on_step(const StepReport& /*report*/) {}
   virtual void on_evaluation(const Evaluation& /*evaluation*/) {}
   virtual void on_epoch(const EpochReport& /*report*/) {}
+  virtual void on_picture(const PictureReport& /*picture*/) {}
 };
 
 }  // namespace tandem

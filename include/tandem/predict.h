@@ -91,6 +91,8 @@ struct ExportOptions {
   // normalizes them as predict() does. 0: it takes what the net takes.
   int64_t picture_height = 0, picture_width = 0;
   std::string verify;  // "onnxruntime": also compares scores with those of Python's ONNX Runtime
+  bool dynamic_size = false;  // it takes such pictures of any size
+  int64_t opset = 0;          // 13 to 21; 0: 13, or 18 with dynamic_size
 };
 struct ExportResult {
   std::string weights;             // which: "best" or "last"

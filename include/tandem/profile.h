@@ -2,8 +2,10 @@
 // time of every stage, timelines, and costs for later predictions.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -89,6 +91,9 @@ class Profiler {
   [[nodiscard]] int rank() const;  // of this process; 0: the only one, or the first
   [[nodiscard]] int rank_count() const;
   [[nodiscard]] int device_count() const;  // of all ranks
+  // `note` gets a line on how far the measuring is where that takes long. Once `stop` is set,
+  // measure() ends with the steps that it has; Error if there is none. For one process.
+  void watch(std::function<void(const std::string&)> note, const std::atomic<bool>* stop);
   // Throws Error for a strategy or an option that cannot be used here. Measures nothing.
   void require(const std::string& strategy, const StrategyOptions& strategy_options) const;
   // Options that the strategy does not take are ignored.

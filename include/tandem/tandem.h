@@ -22,5 +22,6 @@
 #include "predict.h"
 #include "process.h"
 #include "profile.h"
+#include "search.h"
 #include "strategies.h"
 #include "train.h"

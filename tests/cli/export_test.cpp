@@ -1,6 +1,10 @@
 // `tandem export` to ONNX as a user calls it: what it prints, and that a failure leaves nothing.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/failing_disk.h"
 #include "tests/cli/program.h"
@@ -10,6 +14,7 @@ namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
 using test::Desk;
 using test::Outcome;
 using testing::AllOf;
@@ -89,6 +94,90 @@ TEST_F(Export, RefusesOptionsThatFitNoFile) {
   desk_.write("net.onnx", "mine");
   EXPECT_THAT(desk_.refusal("export --run run net.onnx"), HasSubstr("exists already"));
   EXPECT_EQ(desk_.read("net.onnx"), "mine");
+}
+
+// A picture of noise, which shows every difference in resizing.
+void draw_noise(const Desk& desk, const std::string& file, int width, int height) {
+  std::string text = fmt::format("P6\n{} {}\n255\n", width, height);
+  uint32_t state = static_cast<uint32_t>(width);
+  for (int i = 0; i < 3 * width * height; ++i) {
+    state = state * 1664525U + 1013904223U;
+    text += static_cast<char>(state >> 24U);
+  }
+  desk.write(file, text);
+}
+
+// The Python that has ONNX Runtime; "": there is none.
+std::string onnx_python() {
+  const char* given = std::getenv("TANDEM_PYTHON");
+  const std::string python = given == nullptr ? "python3" : given;
+  const std::string line = python + " -c 'import numpy, onnxruntime' > /dev/null 2>&1";
+  return std::system(line.c_str()) == 0 ? python : "";
+}
+
+class DynamicSize : public Export, public testing::WithParamInterface<const char*> {};
+
+TEST_P(DynamicSize, GivesThePredictionsOfTheRunInOnnxRuntime) {
+  const std::string python = onnx_python();
+  if (python.empty()) GTEST_SKIP() << "no Python with onnxruntime (TANDEM_PYTHON names one)";
+  train("tiny.prototxt", GetParam());
+  std::string files;
+  for (const auto& [width, height] :
+       {std::pair(40, 30), {31, 47}, {8, 8}, {64, 9}, {9, 50}, {7, 11}}) {
+    const std::string file = fmt::format("{}x{}.ppm", width, height);
+    draw_noise(desk_, file, width, height);
+    files += " " + file;
+  }
+  for (const std::string opset : {"", "--opset 21 "}) {
+    const std::string model = opset.empty() ? "a.onnx" : "b.onnx";
+    const Outcome exported =
+        desk_.tandem("export --run run --dynamic-size --softmax " + opset + model);
+    ASSERT_EQ(exported.code, 0) << exported.errors;
+    const std::string line = fmt::format(
+        "cd '{}' && '{}' '{}/tests/cli/onnx_scores.py' {}{} > scores.json 2> errors.txt",
+        (desk_ / "").string(), python, test::source_folder().string(), model, files);
+    ASSERT_EQ(std::system(line.c_str()), 0) << desk_.read("errors.txt");
+    const json theirs = json::parse(desk_.read("scores.json"));
+    const json ours = json::parse(desk_.tandem("predict --run run --json" + files).output);
+    ASSERT_EQ(theirs.size(), ours.size());
+    for (size_t i = 0; i < ours.size(); ++i) {
+      for (const json& score : ours[i].at("scores")) {
+        const size_t label = score.at("class") == "blue" ? 0 : 1;
+        EXPECT_NEAR(theirs[i][label].get<double>(), score.at("probability").get<double>(), 2e-4)
+            << ours[i].at("path") << " " << GetParam();
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Preparations, DynamicSize,
+    testing::Values("", "--data-option resize=12", "--data-option fit=pad",
+                    "--data-option fit=squash --data-option resize=10",
+                    "--data-option resize=11 --data-option interpolation=bicubic",
+                    "--data-option resize=12 --data-option resampling=pillow --pixels bytes",
+                    "--data-option fit=pad --data-option mean=120 --data-option scale=0.01"),
+    [](const auto& one) { return fmt::format("Preparation{}", one.index); });
+
+TEST_F(Export, AModelOfPicturesThatAreNotSquareIsTrained) {
+  train("tiny.prototxt");
+  ASSERT_EQ(desk_.tandem("export --run run --preprocess 20x40 wide.onnx").code, 0);
+  const Outcome outcome = desk_.tandem("train --net wide.onnx --data images --steps 1 --out again");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+}
+
+TEST_F(Export, RefusesVersionsThatCannotBeAndPicturesThatAreTooSmall) {
+  train("tiny.prototxt");
+  EXPECT_THAT(desk_.refusal("export --run run --opset 12 net.onnx"), HasSubstr("--opset"));
+  EXPECT_THAT(desk_.refusal("export --run run --opset 17 --dynamic-size net.onnx"),
+              HasSubstr("averages from opset 18 on"));
+  EXPECT_THAT(desk_.refusal("export --run run --preprocess 1x40 net.onnx"),
+              HasSubstr("the net sees 8x8 pixels"));
+  EXPECT_THAT(desk_.refusal("export --run run --preprocess 20x40 --dynamic-size net.onnx"),
+              HasSubstr("give one"));
+  EXPECT_THAT(desk_.refusal("export --run run --dynamic-size weights.safetensors"),
+              HasSubstr("are for ONNX files"));
+  expect_no_file_like("net.onnx");
 }
 
 }  // namespace

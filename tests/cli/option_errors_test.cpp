@@ -122,6 +122,29 @@ TEST(OptionErrors, AWholeNumberThatDoesNotFitIsRefusedWithTheLimits) {
               HasSubstr("--threads: '3000000000' is not from -2147483648 to 2147483647"));
 }
 
+TEST(OptionErrors, CommandsOfOtherProgramsAreTranslated) {
+  const Desk desk;
+  EXPECT_THAT(desk.refusal("predict --model x.pt --source a.jpg"),
+              AllOf(HasSubstr("'--model' (here it is '--run FOLDER'"),
+                    HasSubstr("'--source' (images are named without an option)")));
+  EXPECT_THAT(desk.refusal("train data=flowers imgsz=64"),
+              AllOf(HasSubstr("'data=flowers' (did you mean '--data flowers'?)"),
+                    HasSubstr("'imgsz=64' (did you mean '--image-size 64'?)")));
+  EXPECT_THAT(desk.refusal("train -solver a.prototxt -gpu 0"),
+              AllOf(HasSubstr("'-gpu' (here it is '--devices gpu:0')"), HasSubstr("'-solver'")));
+  EXPECT_THAT(desk.refusal("lr_find --data x"), HasSubstr("here it is 'train --find-lr'"));
+  EXPECT_THAT(desk.refusal("export --run x --format onnx"),
+              HasSubstr("the ending of the file says it: model.onnx"));
+}
+
+TEST(OptionErrors, NoThreadsAndModelsOfHardlyAPixelAreRefused) {
+  EXPECT_THAT(refusal_of_options("--threads 0"), HasSubstr("--threads: '0' is not a whole number"));
+  const Desk desk;
+  desk.draw_two_classes("images");
+  EXPECT_THAT(desk.refusal("train --data images --model lenet --image-size 5 --steps 1"),
+              HasSubstr("--image-size 5: model lenet recognizes nothing"));
+}
+
 TEST(OptionErrors, AnIntervalBelowZeroIsRefused) {
   for (const std::string option : {"--display", "--snapshot", "--test-interval"}) {
     EXPECT_THAT(refusal_of_options(option + " -1"),

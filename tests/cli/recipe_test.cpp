@@ -131,6 +131,19 @@ TEST(Patience, EndsARunThatNoLongerGetsBetter) {
                                         "that of step 3"));
 }
 
+TEST(Recipe, ARunsOwnNetHasTheBatchOfThatRun) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const std::string train = "train --data images --steps 1 ";
+  ASSERT_EQ(desk.tandem(train + "--net tiny.prototxt --batch 3 --out run").code, 0);
+  const Outcome again = desk.tandem(train + "--net run/net.prototxt --out again");
+  ASSERT_EQ(again.code, 0) << again.errors;
+  EXPECT_THAT(again.output, HasSubstr("batch 3, of the run in whose folder the net is"));
+  EXPECT_EQ(json::parse(desk.read("again/run.json")).at("options").at("batch"), 3);
+  ASSERT_EQ(desk.tandem(train + "--net run/net.prototxt --batch 5 --out other").code, 0);
+  EXPECT_EQ(json::parse(desk.read("other/run.json")).at("options").at("batch"), 5);
+}
+
 TEST(LabelSmoothing, GivesTheSameWeightsOnTwoDevicesAndWhenResumed) {
   const Desk desk;
   desk.draw_two_classes("images");

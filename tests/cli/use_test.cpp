@@ -285,6 +285,19 @@ TEST(Use, PredictingNamesADamagedImageAndClassifiesTheOthers) {
               testing::StartsWith("1 of the images cannot be used; the first: broken.png: "));
 }
 
+TEST(Use, PredictsWhatItCanBesideAFileThatIsMissing) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const Outcome trained =
+      desk.tandem("train --net tiny.prototxt --data images --lr 0.01 --steps 40 --out run");
+  ASSERT_EQ(trained.code, 0) << trained.errors;
+  const Outcome outcome = desk.tandem("predict --run run gone.jpg images/val/red/1.ppm");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("images/val/red/1.ppm: red "),
+                                    HasSubstr("gone.jpg: not used: does not exist")));
+  EXPECT_THAT(outcome.errors, HasSubstr("1 of the images cannot be used; the first: gone.jpg: "));
+}
+
 TEST(Use, PredictingAVideoTellsHowToExtractItsFrames) {
   const Desk desk;
   desk.draw_two_classes("images");
@@ -294,7 +307,7 @@ TEST(Use, PredictingAVideoTellsHowToExtractItsFrames) {
   for (const char* name : {"clip.mp4", "CLIP.AVI"}) {
     desk.write(name, "");
     EXPECT_THAT(desk.refusal("predict --run run images/val/red/1.ppm " + std::string(name)),
-                AllOf(HasSubstr("'" + std::string(name) + "' is a video: extract frames of it"),
+                AllOf(HasSubstr(std::string(name) + ": is a video: extract frames of it"),
                       HasSubstr("ffmpeg -i VIDEO -vf fps=1 frames/%04d.png")));
   }
   EXPECT_THAT(desk.refusal("predict --run run gone.mp4"), HasSubstr("'gone.mp4' does not exist"));

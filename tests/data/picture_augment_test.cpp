@@ -50,7 +50,8 @@ cv::Mat flat(int size, int blue, int green, int red) {
 TEST(PictureAugmentation, EveryKindIsAFunctionOfIndexAndSeed) {
   const test::Parameters kinds[] = {
       {{"pad", "2"}, {"resize", "8"}}, {{"crop_area", "0.2,1"}}, {{"rotation", "30"}},
-      {{"jitter", "0.4,0.4,0.4,0.1"}}, {{"randaugment", "2,9"}}, {{"erase", "1"}}};
+      {{"jitter", "0.4,0.4,0.4,0.1"}}, {{"randaugment", "2,9"}}, {{"erase", "1"}},
+      {{"trivialaugment", "1"}}};
   for (const test::Parameters& kind : kinds) {
     const Drawn drawn(test::noise(24, 20), kind);
     const Dataset data = drawn.open(), again = drawn.open();
@@ -169,6 +170,34 @@ TEST(PictureAugmentation, RandAugmentOfZeroStrengthChangesLittleAndStaysInRange)
       ASSERT_LE(value, 255.01);
     }
   }
+}
+
+// Without RandAugment the other half of the samples stays as it is.
+TEST(PictureAugmentation, TrivialAugmentChangesItsShareOfTheSamples) {
+  const Drawn plain(test::noise(8, 8), {}), half(test::noise(8, 8), {{"trivialaugment", "0.5"}}),
+      all(test::noise(8, 8), {{"trivialaugment", "1"}});
+  const Dataset before = plain.open(), of_half = half.open(), of_all = all.open();
+  int changed = 0, changed_of_all = 0;
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    changed += sample(of_half, seed) != sample(before, seed) ? 1 : 0;
+    changed_of_all += sample(of_all, seed) != sample(before, seed) ? 1 : 0;
+  }
+  EXPECT_GT(changed_of_all, 320);  // the identity is one of fourteen operations
+  EXPECT_NEAR(changed, changed_of_all / 2, 40);
+}
+
+TEST(PictureAugmentation, ASampleOfStrongIsOfRandAugmentOrOfTrivialAugment) {
+  const Drawn both(test::noise(8, 8), {{"randaugment", "2,9"}, {"trivialaugment", "0.5"}}),
+      trivial(test::noise(8, 8), {{"trivialaugment", "0.5"}}), plain(test::noise(8, 8), {});
+  const Dataset mixed = both.open(), one = trivial.open(), none = plain.open();
+  int alike = 0, changed = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const bool is_changed = sample(one, seed) != sample(none, seed);
+    changed += is_changed ? 1 : 0;
+    alike += is_changed && sample(one, seed) == sample(mixed, seed) ? 1 : 0;
+  }
+  EXPECT_GT(changed, 60);
+  EXPECT_EQ(alike, changed);
 }
 
 TEST(PictureAugmentation, OptionsThatDoNotFitAreRefused) {

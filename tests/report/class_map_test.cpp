@@ -4,7 +4,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+
 #include "core/model/passes/build_net.h"
+#include "core/report/explained.h"
 #include "core/session/session.h"
 #include "tests/support/run_support.h"
 
@@ -125,14 +130,61 @@ TEST_F(ClassMaps, OfAnotherNetAreMadeByOcclusion) {
               HasSubstr("no global average pooling before its classifier"));
 }
 
-TEST(ExplainedPicture, IsThePictureBesideItsMap) {
-  const DrawnPicture picture{2, 2, std::vector<unsigned char>(12, 100)};
-  const ClassMap map{1, 1, {1}};
-  const DrawnPicture both = explained_picture(picture, map);
-  EXPECT_EQ(both.width, 2 * both.height);
-  EXPECT_EQ(both.pixels.size(), static_cast<size_t>(3 * both.width * both.height));
-  EXPECT_EQ(both.pixels.front(), 100);
-  EXPECT_GT(both.pixels[static_cast<size_t>(3 * both.height)], 150);  // red of the hot end
+TEST(ExplainedPicture, IsThePhotoBesideItsMapAboveItsClass) {
+  const DrawnPicture photo{400, 300, std::vector<unsigned char>(3 * 400 * 300, 100)};
+  // The net saw the middle square, whose right half speaks for the class.
+  const ClassMap map{2, 1, {0, 1}};
+  const DrawnPicture drawn = explained_picture(photo, map, {0.125, 0, 0.75, 1}, "DAISY 97.3 %");
+  EXPECT_EQ(drawn.width, 800);
+  EXPECT_GT(drawn.height, 300);
+  const auto pixel = [&](int64_t x, int64_t y) {
+    const unsigned char* at = &drawn.pixels[size_t(3 * (y * drawn.width + x))];
+    return std::array<int, 3>{at[0], at[1], at[2]};
+  };
+  EXPECT_EQ(pixel(10, 10), (std::array<int, 3>{100, 100, 100}));
+  EXPECT_GT(pixel(400 + 340, 150)[0], 150);  // hot
+  EXPECT_LT(pixel(400 + 60, 150)[0], 80);    // cold
+  EXPECT_EQ(pixel(400 + 20, 150)[0], 25);    // not seen
+  int letters = 0;
+  for (int64_t y = 300; y < drawn.height; ++y) {
+    for (int64_t x = 0; x < drawn.width; ++x) letters += pixel(x, y)[0] < 60 ? 1 : 0;
+  }
+  EXPECT_GT(letters, 300);
+}
+
+TEST(ExplainedPicture, OfASmallPhotoIsReadable) {
+  const DrawnPicture photo{2, 2, std::vector<unsigned char>(12, 100)};
+  const DrawnPicture drawn = explained_picture(photo, {1, 1, {1}}, {}, "A");
+  EXPECT_GE(drawn.width, 448);
+  EXPECT_EQ(drawn.pixels.size(), static_cast<size_t>(3 * drawn.width * drawn.height));
+  EXPECT_GT(drawn.pixels[size_t(3 * 300)], 150);  // red of the hot end
+}
+
+TEST(ExplainedPicture, KnowsWhichPartOfThePhotoTheNetSaw) {
+  const auto part = [](const center_crop::Wanted& wanted) {
+    return seen_part(center_crop::middle_of(400, 200, wanted), 400, 200, wanted.width,
+                     wanted.height);
+  };
+  const SeenPart crop = part({100, 100, 100, 0, center_crop::Fit::crop});
+  EXPECT_DOUBLE_EQ(crop.left, 0.25);
+  EXPECT_DOUBLE_EQ(crop.width, 0.5);
+  EXPECT_DOUBLE_EQ(crop.height, 1);
+  const SeenPart pad = part({100, 100, 0, 0, center_crop::Fit::pad});  // bars above and below
+  EXPECT_DOUBLE_EQ(pad.left, 0);
+  EXPECT_DOUBLE_EQ(pad.top, -0.5);
+  EXPECT_DOUBLE_EQ(pad.height, 2);
+}
+
+TEST(ClassMap, IsDrawnWithoutEdgesBetweenItsCells) {
+  const ClassMap map{4, 4, {0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}};
+  const ClassMap fine = smoothed(map, 64, 64);
+  float most = 0;  // second difference: a line between two cells' values has a corner at each
+  for (int64_t x = 1; x + 1 < 64; ++x) {
+    const auto at = [&](int64_t column) { return fine.values[size_t(24 * 64 + column)]; };
+    most = std::max(most, std::abs(at(x - 1) - 2 * at(x) + at(x + 1)));
+  }
+  EXPECT_LT(most, 0.02F);
+  EXPECT_FLOAT_EQ(*std::max_element(fine.values.begin(), fine.values.end()), 1);
 }
 
 }  // namespace

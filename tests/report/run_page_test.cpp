@@ -1,16 +1,23 @@
 // The page of a run, from figures that are made up here.
 #include "core/report/run_page.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
+#include <cstdlib>
+
 #include "core/base/numbers/random.h"
 #include "core/base/text/strings.h"
+#include "core/report/captions.h"
 #include "core/report/compare_page.h"
 #include "core/report/confusion_page.h"
+#include "core/report/drawn_findings.h"
 #include "core/report/page/page.h"
 #include "core/run/folder/progress.h"
+#include "tests/support/folders.h"
 #include "tests/support/page_data.h"
+#include "tests/support/temp_folder.h"
 
 namespace tandem {
 namespace {
@@ -331,6 +338,8 @@ TEST(ComparedRuns, AreOnOnePage) {
   ComparedRun two = one;
   two.name = "runs/two";
   two.record.options.batch = 77;
+  two.record.data_parameters = {{"resize", "40"}, {"mirror", "true"}};
+  two.record.options.data_parameters = {{"mirror", "true"}};
   for (MetricRow& metric : two.metrics) metric.top1 /= 2;
   const json data = page_data(compare_page({one, two}));
   EXPECT_EQ(data.at("runs").at(0).at("name"), "runs/one");
@@ -338,9 +347,10 @@ TEST(ComparedRuns, AreOnOnePage) {
   EXPECT_EQ(data.at("runs").at(1).at("name"), "runs/two");
   EXPECT_EQ(data.at("runs").at(1).at("best").at(1), "25.00 %");
   EXPECT_EQ(data.at("runs").at(1).at("curves").at("val").at("top1").at(4), json({5.0, 0.25}));
-  // Only what differs.
+  // Only what differs, and was given.
   EXPECT_EQ(data.at("options"),
-            json::array({{"batch", std::to_string(a.record.options.batch), "77"}}));
+            json::array({{"batch", std::to_string(a.record.options.batch), "77"},
+                         {"data_parameters.mirror", "", "true"}}));
   EXPECT_THAT(compare_text({one, two}), AllOf(HasSubstr("runs/two"), HasSubstr("25.00 %")));
 }
 
@@ -361,6 +371,96 @@ TEST(RunPage, EpochsHaveFourDigitsAndNoPowerOfTen) {
   EXPECT_EQ(epochs_text(2.25), "2.25");
   EXPECT_EQ(epochs_text(1.0 / 3), "0.3333");
   EXPECT_EQ(epochs_text(166666.67), "166667");
+}
+
+// What a reader sees of a page: its script run by Node.js.
+class PageScript : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::system("node --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "there is no node";
+  }
+  [[nodiscard]] std::string text_of(const std::string& page) const {
+    (void)folder_.write("page.html", page);
+    const std::string in = folder_.string() + "/";
+    const std::string line =
+        fmt::format("node '{}/tests/report/page_text.js' '{}page.html' > '{}text' 2>&1",
+                    test::source_folder().string(), in, in);
+    const int status = std::system(line.c_str());
+    const std::string text = test::read_text(folder_ / "text");
+    EXPECT_EQ(status, 0) << text;
+    return text;
+  }
+  test::TempFolder folder_;
+};
+
+TEST_F(PageScript, ShowsTheFiguresOfARun) {
+  RunFigures run = figures(3);
+  run.planned_rates = {{0.1, 0.01}, {1, 0.1}, {5, 0}};
+  run.mistakes = {judged_picture("val/a/1.jpg")};
+  const std::string text = text_of(run_page(run));
+  EXPECT_THAT(text, AllOf(HasSubstr("Run run\n"), HasSubstr("50.00 %best accuracy, after 5 epochs"),
+                          HasSubstr("90 of 135 images are recognized"), HasSubstr("Learning rate"),
+                          HasSubstr("class 0 | 100 | 45 | 66.7 %"), HasSubstr("90.0 % class 1")));
+  EXPECT_THAT(text, HasSubstr("class | to learn from | images | recall | precision | F1 | "));
+  EXPECT_THAT(text, Not(testing::ContainsRegex("NaN|undefined|Infinity|\\[object")));
+}
+
+TEST_F(PageScript, ShowsARunBeforeItsFirstStep) {
+  RunFigures run = figures(3);
+  run.metrics.clear();
+  run.findings.reset();
+  const std::string text = text_of(run_page(run));
+  EXPECT_THAT(text, AllOf(HasSubstr("Net resnet18 on flowers"), Not(HasSubstr("no validation"))));
+}
+
+TEST_F(PageScript, ShowsManyClassesLabelsAndNumbers) {
+  RunFigures many = figures(40);
+  EXPECT_THAT(text_of(run_page(many)), HasSubstr("Most confused pairs"));
+  for (const int64_t task : {TANDEM_TASK_LABELS, TANDEM_TASK_VALUES}) {
+    RunFigures run = figures(2);
+    run.record.task = task;
+    run.findings->figures = {{"height", 5, 0.5, 0.6, 0.7, 0.65, 1.5, 0.9},
+                             {"width", 5, no_figure, no_figure, 0, 0, 2.5, no_figure}};
+    const std::string text = text_of(run_page(run));
+    EXPECT_THAT(text, AllOf(HasSubstr("height | "), HasSubstr("width | ")));
+    EXPECT_THAT(text, Not(testing::ContainsRegex("NaN|undefined")));
+  }
+}
+
+TEST_F(PageScript, ShowsComparedRunsAndATestOfOtherData) {
+  const RunFigures a = figures(3);
+  ComparedRun one{"runs/one", a.record, a.epochs_per_step, a.metrics};
+  ComparedRun two = one;
+  two.name = "runs/two";
+  two.record.options.batch = 77;
+  EXPECT_THAT(text_of(compare_page({one, two})),
+              AllOf(HasSubstr("runs/one | 50.00 % | 0.4000 | 5"), HasSubstr("| 77")));
+  RunFigures test = figures(3);
+  test.judged = "test of 'phone'";
+  EXPECT_THAT(text_of(page_with_test(test, run_page(a))),
+              AllOf(HasSubstr("Test of other data"), HasSubstr("Of the test of 'phone'")));
+}
+
+TEST(DrawnFindings, AreAMatrixWithNamesAndSheetsOfSamples) {
+  RunFigures run = figures(3);
+  run.record.class_names = {"Gänse", "a", "\xe8\x8a\xb1"};
+  run.mistakes = {judged_picture("a.jpg"), judged_picture("b.jpg")};
+  const auto drawn = drawn_findings(run, true);
+  ASSERT_EQ(drawn.size(), 2U);
+  EXPECT_EQ(drawn[0].first, "confusion matrix");
+  EXPECT_EQ(drawn[1].first, "most confident mistakes");
+  for (const auto& [name, picture] : drawn) {
+    EXPECT_EQ(picture.pixels.size(), size_t(3 * picture.width * picture.height)) << name;
+  }
+  // Names at its left, hits blue on the diagonal.
+  const DrawnPicture& matrix = drawn[0].second;
+  const auto begin = matrix.width - matrix.height;
+  EXPECT_GT(begin, 0);
+  const unsigned char* corner = &matrix.pixels[size_t(3 * (begin + 2))];
+  EXPECT_LT(corner[0], corner[2]);
+  EXPECT_EQ(drawn_findings(run, false).size(), 1U);
+  EXPECT_EQ(drawable("Gänse 2"), "GANSE 2");
+  EXPECT_EQ(drawable("\xe8\x8a\xb1"), "");
 }
 
 }  // namespace

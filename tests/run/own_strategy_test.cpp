@@ -136,6 +136,14 @@ TEST_F(OwnStrategy, IsForecastWithTheOthers) {
   EXPECT_THAT(inspected, testing::UnorderedElementsAreArray(names));
   EXPECT_THAT(names, Contains("in_messages"));
   EXPECT_THAT(names, Contains("sequential"));
+  EXPECT_FALSE(list.is_stopped());
+
+  options.watch = [](const LongWork& work) { return work.done < 2; };
+  const ForecastList some = forecast_strategies(registry, net, options, ForecastOptions{});
+  EXPECT_TRUE(some.is_stopped());
+  EXPECT_EQ(some.forecasts.size(), 2U);
+  EXPECT_THAT(forecast_table(some),
+              testing::HasSubstr("stopped after 2 of " + std::to_string(some.wanted)));
 }
 
 TEST_F(OwnStrategy, IsTrainedRecordedAndResumed) {

@@ -59,6 +59,12 @@ void add_export(CommandLine& line) {
       {"--preprocess HxW", [&o](const std::string& text) { read_picture_size(text, o); },
        "The model takes RGB pictures of this size, as 480x640, and resizes, crops and normalizes "
        "them itself"},
+      {"--dynamic-size", &o.dynamic_size,
+       "The model takes RGB pictures of any size, all of a batch alike, and resizes, crops and "
+       "normalizes them itself (opset 18 or later)"},
+      {"--opset N", &o.opset,
+       "Version of ONNX's operators, 13 to 21 (default: 13, or 18 with --dynamic-size)",
+       in_range(13, 21)},
       {"--softmax", &o.softmax, "The model gives probabilities, not scores"},
       {"--fold-batch-norm", &o.fold_batch_norm,
        "Fold BatchNorm into the weights of the layers before it"},

@@ -8,6 +8,7 @@
 #include "core/base/text/strings.h"
 #include "core/cli/commands.h"
 #include "core/cli/plan_report.h"
+#include "core/cli/progress.h"
 #include "core/device/topology.h"
 #include "core/formats/safetensors.h"
 #include "core/model/passes/build_net.h"
@@ -37,8 +38,15 @@ struct PlanArguments {
   int64_t batch_per_device = 0;
   int hosts = 0;        // 0: not given
   std::string network;  // the links between hosts
-  bool tasks = true, as_json = false, recomputes = false;
+  bool tasks = true, as_json = false, recomputes = false, devices_given = false;
 };
+
+// Which devices are planned for, where the user has not said it.
+std::string default_devices_text(const PlanArguments& a) {
+  if (a.devices_given) return "";
+  return fmt::format("devices {}, the default: --devices sim:8 or cpu:2 plans for others\n",
+                     a.devices);
+}
 
 // What is planned: the arguments, what they name, and the options of a session for them.
 struct Planning {
@@ -201,11 +209,14 @@ int run_all(Planning& p) {
     write_files(a, forecast.name, forecast.plan, forecast.measured.events);
   };
   const ForecastList list = forecast_strategies(p.registry, p.definition, p.options, p.how);
+  const int code = list.is_stopped() ? stopped_code : 0;
   if (a.as_json) {
     json tree = to_json(list);
     tree["pixels"] = pixels_word(p.options);
-    return print_json(tree);
+    (void)print_json(tree);
+    return code;
   }
+  say("{}", default_devices_text(a));
   print_names("net {} on {} devices, batch {}{}\n\n{}", a.net.net, list.devices, list.batch,
               a.batch_per_device > 0 ? fmt::format(" ({} a device)", a.batch_per_device) : "",
               forecast_table(list));
@@ -216,16 +227,19 @@ int run_all(Planning& p) {
   say("{}{}{}{}", costs_text(p, list.measured_costs, list.estimated_costs),
       links_text(p.options.machine), pixels_text(a.pixels, p.options),
       missing_memory_text(*p.how.kernel_devices, list.kernels_refusal));
-  return 0;
+  return code;
 }
 
-// Replaces the strategy `auto` by the fastest.
-void choose_fastest(Planning& p) {
+// Replaces the strategy `auto` by the fastest. False: stopped.
+bool choose_fastest(Planning& p) {
   const ForecastList list = forecast_strategies(p.registry, p.definition, p.options, p.how);
   const Forecast& best = fastest(list);
   p.options.strategy = best.strategy;
   p.options.strategy_options = best.options;
-  if (!p.a.as_json) print_names("{}chosen: {}\n\n", forecast_table(list), best.name);
+  if (p.a.as_json) return !list.is_stopped();
+  print_names("{}{} {}\n\n", forecast_table(list),
+              list.is_stopped() ? "the fastest so far:" : "chosen:", best.name);
+  return !list.is_stopped();
 }
 
 // What is predicted of the session's plan. The options get the strategy's as it chose them.
@@ -261,6 +275,7 @@ PlannedStep predict_step(Planning& p, Session& session) {
 void print_plan(const Planning& p, const Plan& plan, const PlannedStep& step) {
   const PlanArguments& a = p.a;
   const double seconds = step.predicted.step_seconds;
+  say("{}", default_devices_text(a));
   if (a.tasks) print_names("{}\n", to_text(plan));
   say("{}", stage_table(step.predicted.stages));
   for (const std::string& note : plan.notes) print_names("{}\n", note);
@@ -282,10 +297,12 @@ void print_plan(const Planning& p, const Plan& plan, const PlannedStep& step) {
 
 int run_plan(PlanArguments& a, const Command& command) {
   require_strategy_options(command, a.strategy);
+  a.devices_given = command.given("--devices");
   Planning p{a};
   set_options(p);
+  p.options.watch = watch_work();
   if (a.strategy == "all") return run_all(p);
-  if (a.strategy == "auto") choose_fastest(p);
+  if (a.strategy == "auto" && !choose_fastest(p)) return stopped_code;
   Session session(p.registry, p.definition, p.options);
   const PlannedStep step = predict_step(p, session);
   Plan& plan = session.training().plan;

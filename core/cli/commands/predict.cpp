@@ -84,16 +84,24 @@ bool is_video(const std::filesystem::path& path) {
          !path_status(path).is_folder();
 }
 
-// Before the first prediction: a path that is of no use would discard the work on those before it.
-void require_images(const std::vector<std::filesystem::path>& paths) {
-  for (const std::filesystem::path& path : paths) {
-    if (!path_status(path).exists()) throw error("'{}' does not exist", path.string());
-    if (!is_video(path)) continue;
-    throw error(
-        "'{}' is a video: extract frames of it, one of each second with 'mkdir frames; ffmpeg -i "
-        "VIDEO -vf fps=1 frames/%04d.png', and give their folder",
-        path.string());
-  }
+// Takes the paths away that no image can be read from, and returns them with their reasons.
+std::vector<Prediction> without_use(std::vector<std::filesystem::path>& paths) {
+  std::vector<Prediction> unused;
+  std::erase_if(paths, [&](const std::filesystem::path& path) {
+    std::string reason;
+    if (!path_status(path).exists()) reason = "does not exist";
+    if (reason.empty() && is_video(path)) {
+      reason =
+          "is a video: extract frames of it, one of each second with 'mkdir frames; ffmpeg -i "
+          "VIDEO -vf fps=1 frames/%04d.png', and give their folder";
+    }
+    if (reason.empty()) return false;
+    unused.emplace_back().path = path.string();
+    unused.back().error = reason;
+    return true;
+  });
+  if (paths.empty()) throw error("'{}' {}", unused.at(0).path, unused[0].error);
+  return unused;
 }
 
 void require_explainable(const PredictArguments& a) {
@@ -117,11 +125,13 @@ int run_predict(PredictArguments& a, const Command& command) {
   const ScoreForm form{predictor.has_probabilities(), predictor.task() == "regression"};
   if (command.given("--threshold")) predictor.set_threshold(a.threshold);
   if (a.all_views) predictor.use_views();
-  require_images(a.paths);
+  const std::vector<Prediction> unused = without_use(a.paths);
   const std::string how = a.explain.empty() ? "" : predictor.explain(a.explain);
   std::vector<Prediction> failed;
   json tree = json::array();
-  for (Prediction& prediction : predictor.predict(a.paths, a.top)) {
+  std::vector<Prediction> all = predictor.predict(a.paths, a.top);
+  all.insert(all.end(), unused.begin(), unused.end());
+  for (Prediction& prediction : all) {
     if (input && prediction.path == input->path()) prediction.path = input_name;
     if (!prediction.error.empty()) failed.push_back(prediction);
     if (a.as_json) {

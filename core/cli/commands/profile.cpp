@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
 #include "core/cli/commands.h"
+#include "core/cli/progress.h"
 #include "core/formats/safetensors.h"
 #include "core/model/net/net_report.h"
 #include "core/model/passes/build_net.h"
@@ -157,7 +158,8 @@ Profiled measure_session(ProfileArguments& a, Registry& registry, const NetDefin
   Session session(registry, definition, options);
   options.strategy_options = session.options().strategy_options;
   options.training_pixels = session.training().pixels;
-  Measurement& measured = result.measured = measure(session, a.warm_up, a.steps);
+  Measurement& measured = result.measured =
+      measure(session, a.warm_up, a.steps, fmt::format("measuring steps of {}", options.strategy));
   if (tries_first) measured.first_step_at = 0;
   options.tuning = session.options().tuning;
   result.tuned = tuning_text(options.tuning, {}, session.machine().kind());
@@ -249,7 +251,8 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
   Profiled profiled = measure_session(a, registry, definition, options);
   if (options.ranks != nullptr) profiled.ranks = options.ranks->size();
   const int devices = profiled.ranks * parse_devices(a.devices, registry).count();
-  if (a.without_communication && devices > 1) {
+  const bool is_stopped = profiled.measured.steps < a.steps;
+  if (a.without_communication && devices > 1 && !is_stopped) {
     profiled.alone = step_seconds_without_communication(registry, definition, options,
                                                         profiled.plan, a.warm_up, a.steps);
   }
@@ -257,7 +260,9 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
   if (a.as_json) return print_json(profile_json(a, options, profiled));
   if (const std::string limits = core_limits(options.ranks); !limits.empty()) say("{}\n", limits);
   print_profile(a, options, profiled);
-  return 0;
+  if (!is_stopped) return 0;
+  say("stopped after {} of {} measured steps\n", profiled.measured.steps, a.steps);
+  return stopped_code;
 }
 
 int run_profile(ProfileArguments& a, const Command& command) {
@@ -282,6 +287,7 @@ int run_profile(ProfileArguments& a, const Command& command) {
   options.tuning.measures = a.tune;
   options.recomputes = a.recomputes;
   options.executor.graphs = a.graphs;
+  if (launched_ranks() == 1) options.watch = watch_work();
   options.rule.momentum = 0.9F;
   options.rule.weight_decay = 0.0005F;
   if (!a.paced.empty()) {

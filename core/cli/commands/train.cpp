@@ -6,6 +6,7 @@
 #include "core/ranks/ranks.h"
 #include "include/tandem/process.h"
 #include "include/tandem/profile.h"
+#include "include/tandem/search.h"
 
 namespace tandem::cli {
 namespace {
@@ -18,7 +19,21 @@ struct TrainArguments {
   bool strict = false, finds_rate = false;
   int64_t folds = 0;
   double bad_percent = 5;
+  SearchOptions search;
+  std::string time;
 };
+
+// "90s", "30m", "2h", "1.5h"
+double seconds_of(const std::string& text) {
+  double value = 0;
+  const std::string number = text.substr(0, text.size() - 1);
+  const double unit = text.ends_with('s') ? 1 : text.ends_with('m') ? 60 : 3600;
+  const bool has_unit = text.ends_with('s') || text.ends_with('m') || text.ends_with('h');
+  if (!has_unit || !parse_number(number, &value) || !(value > 0)) {
+    throw error("--time {}: a time with its unit, as 90s, 30m or 2h", text);
+  }
+  return unit * value;
+}
 
 int run_find_rate(const TrainOptions& options) {
   Progress progress(options.display > 0 ? options.display : 20);
@@ -93,14 +108,38 @@ void complete(TrainArguments& arguments, const Command& command) {
   options.given = command.given_values();
 }
 
-int run_train(TrainArguments& arguments, const Command& command) {
-  complete(arguments, command);
-  TrainOptions& options = arguments.options;
+const std::atomic<bool>* stop_between_steps() {
   // A launcher sends signals to all ranks, and also ends a job by them in which one has failed.
   const char* answer =
       "\ntandem: stopping after this step and saving it, or now if none has begun (Ctrl-\\ ends "
       "without saving)\n";
-  options.stop = stop_on_signals(launched_ranks() > 1 ? "" : answer);
+  return stop_on_signals(launched_ranks() > 1 ? "" : answer);
+}
+
+int run_search(TrainArguments& arguments, const Command& command) {
+  complete(arguments, command);
+  SearchOptions& search_options = arguments.search;
+  search_options.base = arguments.options;
+  if (!arguments.time.empty()) search_options.seconds = seconds_of(arguments.time);
+  search_options.base.stop = stop_between_steps();
+  Progress progress(20);
+  const SearchResult result = search(search_options, progress);
+  progress.finish();
+  print_names("{}", result.text);
+  if (!result.page.empty()) {
+    print_names("again: {}\npage: {}; run folder of the best: {}\n", result.command,
+                result.page.string(), result.best.string());
+  }
+  if (!result.stopped) return 0;
+  print_names("stopped; go on with the same command, --out {} and --resume\n",
+              result.folder.string());
+  return 130;
+}
+
+int run_train(TrainArguments& arguments, const Command& command) {
+  complete(arguments, command);
+  TrainOptions& options = arguments.options;
+  options.stop = stop_between_steps();
   if (arguments.finds_rate) return run_find_rate(options);
   if (command.given("--kfold")) return run_folds(options, arguments.folds);
   Progress progress(options.display > 0 ? options.display : 20);
@@ -143,8 +182,8 @@ void add_data_and_model_options(Command& command, TrainArguments& a) {
       {"--loss euclidean|huber", &o.loss,
        "Loss of numbers to predict (default: the net's, else huber)"},
       {"--augment none|light|photos|strong", &o.augment,
-       "Augmentation: light mirrors and crops, photos also resizes and recolors, strong is for "
-       "long runs (default: by the recipe)"},
+       "Augmentation: light mirrors and crops, photos also resizes and recolors, strong, for long "
+       "runs, is RandAugment or TrivialAugment and random erasing (default: by the recipe)"},
       {"--balance", &o.balance,
        "Draw every class equally often, rare ones several times per epoch"},
       {"--class-weights WEIGHTS", &o.class_weights,
@@ -202,13 +241,6 @@ void add_training_options(Command& command, TrainArguments& a) {
        "photos: warm-up, half a cosine, sizes and augmentation by the images (default for models "
        "with BatchNorm); caffe: the model's own solver; plain: neither"},
       {"--lr X", &o.rate, "Base learning rate (default: the solver's)"},
-      {"--kfold K", &a.folds,
-       "Cross-validation: K runs, each of which holds out another of K equal parts of the images, "
-       "in the folders fold-1, ... of --out, and a page of all of them"},
-      {"--find-lr", &a.finds_rate,
-       "Do not train: try rising rates for 3 times 100 steps, suggest one for --lr, and write the "
-       "curve "
-       "(find_lr.csv, find_lr.svg, in --out or here)"},
       {"--solver-type,--optimizer SGD|Nesterov|AdaGrad|RMSProp|AdaDelta|Adam|AdamW|LARS",
        &o.solver_type,
        "Type of the solver (default: the solver's); without --solver it has its usual constants"},
@@ -301,6 +333,32 @@ void add_device_and_strategy_options(Command& command, TrainOptions& o) {
 void add_train(CommandLine& line) {
   Command& command = line.add("train", "Train a net on a folder of images, or on synthetic data");
   TrainArguments& a = command.runs(run_train);
+  add_data_and_model_options(command, a);
+  add_training_options(command, a);
+  command.group("Instead of one run");
+  command.add({
+      {"--kfold K", &a.folds,
+       "Cross-validation: K runs, each of which holds out another of K equal parts of the images, "
+       "in the folders fold-1, ... of --out, and a page of all of them"},
+      {"--find-lr", &a.finds_rate,
+       "Do not train: try rising rates for 3 times 100 steps, suggest one for --lr, and write the "
+       "curve (find_lr.csv, find_lr.svg, in --out or here)"},
+  });
+  add_less_usual_options(command, a);
+  add_device_and_strategy_options(command, a.options);
+}
+
+void add_search(CommandLine& line) {
+  Command& command =
+      line.add("search", "Search for a good learning rate, augmentation, image size and model");
+  TrainArguments& a = command.runs(run_search);
+  command.add({
+      {"--trials N", &a.search.trials,
+       "Trials that are drawn; what is given, as --lr or --augment, is not drawn", show_default},
+      {"--time T", &a.time, "Time for all runs, as 90s, 30m or 2h (default: any)"},
+      {"--models NAME", &a.search.models, "Models to draw from, with commas (default: --net)",
+       separated_by(',')},
+  });
   add_data_and_model_options(command, a);
   add_training_options(command, a);
   add_less_usual_options(command, a);

@@ -12,19 +12,25 @@ OnnxModel make_onnx(const Net& net, const std::vector<float>& weights, const Pic
                 net.name);
   }
   const Shape& data = net.tensor(net.data).shape;
-  OnnxGraph graph(net.name);
+  OnnxGraph graph(net.name, options.opset);
   OnnxModel model;
   model.input = {1, data.c, data.h, data.w};
   if (options.picture) {
     model.input.h = options.picture->height;
     model.input.w = options.picture->width;
   }
-  std::string input = graph.set_input(options.picture ? "picture" : net.tensor(net.data).name,
+  if (options.any_picture) model.input.h = model.input.w = -1;
+  const bool has_steps = options.picture || options.any_picture;
+  std::string input = graph.set_input(has_steps ? "picture" : net.tensor(net.data).name,
                                       {model.input.c, model.input.h, model.input.w});
   const Layer& last = net.layer(net.tensor(net.prediction).producer);
   const bool has_softmax = std::string(last.type->name) == "Softmax";
   model.gives_probabilities = has_softmax || options.softmax || options.sigmoid;
-  if (options.picture) input = add_picture_steps(graph, input, model.input, data, steps);
+  if (options.any_picture) {
+    input = add_steps_of_any_picture(graph, input, data, steps);
+  } else if (options.picture) {
+    input = add_picture_steps(graph, input, model.input, data, steps);
+  }
   OnnxNet written(graph, net, weights, options.fold_batch_norm);
   written.write(input, net.prediction, &onnx_form);
   const OnnxValue scores = written.value(net.prediction);

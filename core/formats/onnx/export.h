@@ -26,6 +26,8 @@ struct OnnxOptions {
     int64_t height = 0, width = 0;
   };
   std::optional<Size> picture;
+  bool any_picture = false;  // pictures of any size, which the model resizes; from opset 18 on
+  int64_t opset = OnnxGraph::least_opset;
 };
 
 struct OnnxModel {

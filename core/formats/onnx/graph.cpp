@@ -41,7 +41,14 @@ void describe_rows(const std::string& name, const std::vector<int64_t>& row,
   onnx_format::TensorType& type = *info.mutable_type()->mutable_tensor_type();
   type.set_elem_type(onnx_float);
   type.mutable_shape()->add_dim()->set_dim_param("batch");
-  for (const int64_t extent : row) type.mutable_shape()->add_dim()->set_dim_value(extent);
+  for (size_t i = 0; i < row.size(); ++i) {
+    onnx_format::Dimension& dimension = *type.mutable_shape()->add_dim();
+    if (row[i] >= 0) {
+      dimension.set_dim_value(row[i]);
+    } else {
+      dimension.set_dim_param(i == 1 ? "height" : "width");
+    }
+  }
 }
 
 }  // namespace
@@ -63,8 +70,10 @@ struct OnnxGraph::State {
   }
 };
 
-OnnxGraph::OnnxGraph(const std::string& name) : state_(std::make_unique<State>()) {
+OnnxGraph::OnnxGraph(const std::string& name, int64_t opset) : state_(std::make_unique<State>()) {
   onnx_format::Model& model = state_->model;
+  // The first version of the format that has these operators.
+  const int64_t ir_version = opset < 15 ? 7 : opset < 19 ? 8 : opset < 21 ? 9 : 10;
   model.set_ir_version(ir_version);
   model.set_producer_name("tandem");
   model.add_opset_import()->set_version(opset);
@@ -72,6 +81,10 @@ OnnxGraph::OnnxGraph(const std::string& name) : state_(std::make_unique<State>()
   state_->graph().set_name(name.empty() ? "net" : name);
 }
 OnnxGraph::~OnnxGraph() = default;
+
+int64_t OnnxGraph::opset() const {
+  return state_->model.opset_import(0).version();
+}
 
 std::string OnnxGraph::free_name(const std::string& wished) {
   std::string name = wished;

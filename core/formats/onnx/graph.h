@@ -18,10 +18,11 @@ struct OnnxAttribute {
 
 class OnnxGraph {
  public:
-  static constexpr int64_t opset = 13;      // of the default domain
-  static constexpr int64_t ir_version = 7;  // the first with that opset
+  // Versions of the default domain's operators.
+  static constexpr int64_t least_opset = 13, most_opset = 21;
+  static constexpr int64_t antialias_opset = 18;  // the first whose Resize averages
 
-  explicit OnnxGraph(const std::string& name);
+  OnnxGraph(const std::string& name, int64_t opset);
   ~OnnxGraph();
   OnnxGraph(const OnnxGraph&) = delete;
   OnnxGraph& operator=(const OnnxGraph&) = delete;
@@ -38,7 +39,9 @@ class OnnxGraph {
                        const std::vector<float>& values);
   std::string scalar(const std::string& name, double value);
   std::string integers(const std::string& name, const std::vector<int64_t>& values);
-  // The input, float32: any number of rows, each of these extents. Returns its name.
+  [[nodiscard]] int64_t opset() const;
+  // The input, float32: any number of rows, each of these extents, of which the second and third
+  // may be -1: any height, any width. Returns its name.
   std::string set_input(const std::string& name, const std::vector<int64_t>& row);
   // The result of `value`, under `name`.
   void set_output(const std::string& name, const std::string& value,

@@ -1,5 +1,6 @@
 #include "core/formats/onnx/picture.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -124,20 +125,96 @@ bool has_bars(const Shape& crop, const center_crop::Middle& middle) {
   return middle.across.count < crop.w || middle.down.count < crop.h;
 }
 
-// The input of the net from the part of it that the picture fills, less what a bar is for each
-// channel of the net. `bars` may be empty: zeros.
-std::string between_bars(OnnxGraph& graph, const std::string& value, const Shape& crop,
-                         const center_crop::Middle& middle, const std::vector<float>& bars) {
-  const auto& [across, down] = middle;
+// Order of the channels, mean and scale as one product of each pixel's channels. Where there are
+// bars, less what they are for each channel of the net.
+std::string normalized(OnnxGraph& graph, const std::string& value, const Shape& crop,
+                       const PictureSteps& steps, bool less_bars) {
   const auto name = &Resizing::name;
-  const std::string padded = graph.add(
-      "Pad", name("bars"),
-      {value, graph.integers(name("sides_of_bars"), {0, 0, down.place, across.place, 0, 0,
-                                                     crop.h - down.place - down.count,
-                                                     crop.w - across.place - across.count})});
+  const auto channels = size_t(crop.c);
+  std::vector<float> matrix(channels * channels, 0), biases(channels, 0);
+  for (size_t to = 0; to < channels; ++to) {
+    matrix[to * channels + (steps.is_rgb ? to : channels - 1 - to)] = steps.scale;
+    if (!steps.means.empty()) biases[to] = -steps.means.at(to) * steps.scale;
+    if (less_bars && !steps.bars.empty()) biases[to] -= steps.bars.at(to);
+  }
+  return graph.add("Conv", name("normalize"),
+                   {value, graph.constant(name("factors"), {crop.c, crop.c, 1, 1}, matrix),
+                    graph.constant(name("shifts"), {crop.c}, biases)},
+                   {{"kernel_shape", std::vector<int64_t>{1, 1}}});
+}
+
+// The input of the net from the part of it that the picture fills, less what a bar is for each
+// channel of the net. `bars` may be empty: zeros. `pads`: a tensor of Pad.
+std::string between_bars(OnnxGraph& graph, const std::string& value, const Shape& crop,
+                         const std::string& pads, const std::vector<float>& bars) {
+  const auto name = &Resizing::name;
+  const std::string padded = graph.add("Pad", name("bars"), {value, pads});
   if (bars.empty()) return padded;
   return graph.add("Add", name("with_bars"),
                    {padded, graph.constant(name("of_bars"), {crop.c, 1, 1}, bars)});
+}
+
+// Whole numbers of a graph that is being written, as tensors of height and width.
+class Sides {
+ public:
+  explicit Sides(OnnxGraph& graph) : graph_(graph) {}
+  std::string of(int64_t height, int64_t width) {
+    return graph_.integers(Resizing::name("sides"), {height, width});
+  }
+  std::string add(const char* operation, const std::string& a, const std::string& b) {
+    return graph_.add(operation, Resizing::name("side"), {a, b});
+  }
+
+ private:
+  OnnxGraph& graph_;
+};
+
+// center_crop::middle_of() in a graph: what height and width of a picture become.
+std::string resized_sides(OnnxGraph& graph, const std::string& size, const Shape& crop,
+                          const PictureSteps& steps) {
+  Sides s(graph);
+  int64_t height = crop.h, width = crop.w;
+  if (steps.resize > 0 && steps.fit == center_crop::Fit::crop) height = width = steps.resize;
+  if (steps.resize > 0 && steps.fit != center_crop::Fit::crop) {
+    const int64_t shorter = std::min(crop.h, crop.w);
+    height = center_crop::in_proportion(crop.h, steps.resize, shorter);
+    width = center_crop::in_proportion(crop.w, steps.resize, shorter);
+    if (steps.fit == center_crop::Fit::squash && steps.resize_width > 0) {
+      height = steps.resize;
+      width = steps.resize_width;
+    }
+  }
+  const std::string wanted = s.of(height, width);
+  if (steps.fit == center_crop::Fit::squash) return wanted;
+  // Each side in proportion to the other one.
+  const std::string turned = graph.add("Gather", Resizing::name("turned"), {size, s.of(1, 0)});
+  const std::string product = s.add("Mul", s.of(width, height), size);
+  if (steps.fit == center_crop::Fit::crop) {
+    return s.add("Max", wanted, s.add("Div", product, turned));
+  }
+  const std::string two = s.of(2, 2);
+  const std::string rounded =
+      s.add("Div", s.add("Add", s.add("Mul", product, two), turned), s.add("Mul", turned, two));
+  return s.add("Max", s.of(1, 1), s.add("Min", wanted, rounded));
+}
+
+std::string resized(OnnxGraph& graph, std::string value, const std::string& all_sides,
+                    const PictureSteps& steps) {
+  const auto name = &Resizing::name;
+  constexpr int64_t onnx_float = 1, onnx_uint8 = 2;
+  // Of bytes the operator computes Pillow's whole numbers.
+  const bool in_bytes = steps.rounding == Rounding::each_pass;
+  if (in_bytes) value = graph.add("Cast", name("bytes"), {value}, {{"to", onnx_uint8}});
+  std::vector<OnnxAttribute> how{{"antialias", int64_t{1}},
+                                 {"coordinate_transformation_mode", std::string("half_pixel")},
+                                 {"mode", std::string(steps.is_cubic ? "cubic" : "linear")}};
+  if (steps.is_cubic) {
+    how.push_back({"cubic_coeff_a", -0.5F});
+    how.push_back({"exclude_outside", int64_t{1}});
+  }
+  value = graph.add("Resize", name("resize"), {value, "", "", all_sides}, how);
+  return in_bytes ? graph.add("Cast", name("floats"), {value}, {{"to", onnx_float}})
+                  : Resizing(graph, steps).finished(value);
 }
 
 }  // namespace
@@ -168,19 +245,46 @@ std::string add_picture_steps(OnnxGraph& graph, const std::string& picture, cons
   value = resizing.down(value, rows);
   if (is_down_first) value = resizing.across(value, columns);
   if (!rows.values.empty() || !columns.values.empty()) value = resizing.finished(value);
-  // Order of the channels, mean and scale are one product of each pixel's channels.
-  const auto channels = size_t(crop.c);
-  std::vector<float> matrix(channels * channels, 0), biases(channels, 0);
-  for (size_t to = 0; to < channels; ++to) {
-    matrix[to * channels + (steps.is_rgb ? to : channels - 1 - to)] = steps.scale;
-    if (!steps.means.empty()) biases[to] = -steps.means.at(to) * steps.scale;
-    if (has_bars && !steps.bars.empty()) biases[to] -= steps.bars.at(to);
-  }
-  value = graph.add("Conv", name("normalize"),
-                    {value, graph.constant(name("factors"), {crop.c, crop.c, 1, 1}, matrix),
-                     graph.constant(name("shifts"), {crop.c}, biases)},
-                    {{"kernel_shape", std::vector<int64_t>{1, 1}}});
-  return has_bars ? onnx_picture::between_bars(graph, value, crop, middle, steps.bars) : value;
+  value = onnx_picture::normalized(graph, value, crop, steps, has_bars);
+  if (!has_bars) return value;
+  const auto& [across, down] = middle;
+  const std::string pads =
+      graph.integers(name("sides_of_bars"),
+                     {0, 0, down.place, across.place, 0, 0, crop.h - down.place - down.count,
+                      crop.w - across.place - across.count});
+  return onnx_picture::between_bars(graph, value, crop, pads, steps.bars);
+}
+
+std::string add_steps_of_any_picture(OnnxGraph& graph, const std::string& picture,
+                                     const Shape& crop, const PictureSteps& steps) {
+  using onnx_picture::Resizing;
+  const auto name = &Resizing::name;
+  constexpr int64_t onnx_int64 = 7;
+  onnx_picture::Sides s(graph);
+  const std::string shape = graph.add("Shape", name("shape"), {picture});
+  const std::string size = graph.add("Gather", name("size"), {shape, s.of(2, 3)});
+  const std::string rows = graph.add("Gather", name("rows"), {shape, s.of(0, 1)});
+  const std::string sides = onnx_picture::resized_sides(graph, size, crop, steps);
+  const std::vector<OnnxAttribute> joined{{"axis", int64_t{0}}};
+  const std::string all = graph.add("Concat", name("resized_shape"), {rows, sides}, joined);
+  std::string value = onnx_picture::resized(graph, picture, all, steps);
+  // center_crop::part_of()
+  const std::string zero = s.of(0, 0), two = s.of(2, 2);
+  const std::string room = s.add("Sub", sides, s.of(crop.h, crop.w));
+  const std::string over = s.add("Max", room, zero);
+  const std::string odd = s.add("Equal", s.add("Mod", over, s.of(4, 4)), s.of(3, 3));
+  const std::string begin = s.add("Add", s.add("Div", over, two),
+                                  graph.add("Cast", name("odd"), {odd}, {{"to", onnx_int64}}));
+  value = graph.add("Slice", name("crop"),
+                    {value, begin, s.add("Add", begin, s.of(crop.h, crop.w)), s.of(2, 3)});
+  const bool may_have_bars = steps.fit == center_crop::Fit::pad;
+  value = onnx_picture::normalized(graph, value, crop, steps, may_have_bars);
+  if (!may_have_bars) return value;
+  const std::string under = s.add("Max", s.add("Sub", zero, room), zero);
+  const std::string before = s.add("Div", under, two);
+  const std::string pads = graph.add("Concat", name("sides_of_bars"),
+                                     {zero, before, zero, s.add("Sub", under, before)}, joined);
+  return onnx_picture::between_bars(graph, value, crop, pads, steps.bars);
 }
 
 }  // namespace tandem

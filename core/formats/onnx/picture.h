@@ -32,5 +32,9 @@ struct PictureSteps {
 // `crop`. `picture` is the name of the graph's input. Returns the name of the result.
 std::string add_picture_steps(OnnxGraph& graph, const std::string& picture, const Shape& size,
                               const Shape& crop, const PictureSteps& steps);
+// The same of pictures of any size, all rows alike: by the operator Resize, which averages where a
+// picture shrinks. For graphs of OnnxGraph::antialias_opset or later.
+std::string add_steps_of_any_picture(OnnxGraph& graph, const std::string& picture,
+                                     const Shape& crop, const PictureSteps& steps);
 
 }  // namespace tandem

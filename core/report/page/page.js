@@ -133,11 +133,13 @@ function drawLine(line, x, y, numberText) {
   const stroke = `var(--s${line.color % 8})`;
   const places = line.points.map(point => [acrossOf(x, point[0]), heightOf(y, point[1])]);
   const path = places.map(place => place.map(value => value.toFixed(1)).join(' ')).join('L');
-  const dots = line.faint || places.length > 60 ? [] : places.map(([at, up], i) => {
+  const hasDots = line.dotted || (!line.faint && places.length <= 60);
+  const dots = !hasDots ? [] : places.map(([at, up], i) => {
     const [epoch, value] = line.points[i];
     return el('circle', {cx: at, cy: up, r: 2.6, fill: stroke},
               el('title', null, `${line.name}, epoch ${general(epoch)}: ${numberText(value)}`));
   });
+  if (line.dotted) return dots;
   return [el('path', {class: line.faint ? 'faint' : null, stroke, d: `M${path}`}), ...dots];
 }
 
@@ -165,12 +167,13 @@ function chart({title, shares, fromZero, lines}) {
             el('div', {class: 'key'}, key));
 }
 
-// Of charts [title, shares, lines, fromZero] with lines [name, points, color, faint] those that have
-// points. `shares`: y is 0 to 1, shown as 0 to 100 %. The points are [epoch, value].
+// Of charts [title, shares, lines, fromZero] with lines [name, points, color, faint, dotted] those
+// that have points. `shares`: y is 0 to 1, shown as 0 to 100 %. The points are [epoch, value].
 function charts(all, note) {
   const drawn = all.flatMap(([title, shares, some, fromZero]) => {
     const lines = some.filter(line => line[1]?.length)
-                      .map(([name, points, color, faint]) => ({name, points, color, faint}));
+                      .map(([name, points, color, faint, dotted]) =>
+                               ({name, points, color, faint, dotted}));
     return lines.length ? [chart({title, shares, fromZero, lines})] : [];
   });
   return el('div', {class: 'charts'},
@@ -197,7 +200,9 @@ function runCharts({train = {}, epoch = {}, val = {}}, {task, metrics}, plannedR
     ['Loss', false, [['training, each step', train.loss, 0, true], ['training', epoch.loss, 0],
                      ['validation', val.loss, 1]]],
     ...ofTask,
-    ['Learning rate', false, [['planned', plannedRates, 3, true], ['of the steps done', train.rate, 3]]],
+    // The steps that were written down are too few to draw a warm-up by.
+    ['Learning rate', false, [['planned', plannedRates, 3],
+                              ['of some steps done', train.rate, 1, false, plannedRates?.length > 0]]],
     ['Seconds for each epoch, with its validation', false, [['seconds', epoch.seconds, 4]], true],
   ], note);
 }
@@ -256,7 +261,8 @@ function matrix({classes, counts}) {
       'tr', null, el('th', {title: classes[row].name}, classes[row].name),
       line.map((count, column) => cell(count, row, column))));
   return el('div', {class: 'scroll'},
-            el('table', {class: 'matrix'}, el('tbody', null, heading, rows)));
+            el('table', {class: 'matrix', style: `--n:${classes.length}`},
+               el('tbody', null, heading, rows)));
 }
 
 function confusion({whole, picture, block, pairs, groups}) {

@@ -156,6 +156,11 @@ void Recorder::on_epoch(const EpochReport& r) {
   next_.on_epoch(r);
 }
 
+void Recorder::on_picture(const PictureReport& p) {
+  events_.write_picture(p.step, "val/" + p.name, p.width, p.height, p.png);
+  next_.on_picture(p);
+}
+
 std::vector<std::string> metric_texts(const Evaluation& e) {
   std::vector<std::string> texts;
   if (e.has_accuracy) texts.push_back(fmt::format("top-1 {:.2f} %", 100 * e.top1));

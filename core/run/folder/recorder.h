@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,8 +22,11 @@ namespace tandem {
 }
 
 // Whether the text of an evaluation says that it is the best so far. A net without a loss and class
-// scores has no best one, and no image recognized is the best result of nothing yet.
+// scores has no best one, no image recognized is the best result of nothing yet, and a loss of over
+// twice that of guessing is no good one.
 [[nodiscard]] inline bool is_worth_a_mark(const Evaluation& evaluation) {
+  const auto classes = static_cast<double>(evaluation.confusion.size());
+  if (classes > 1 && evaluation.has_loss && evaluation.loss > 2 * std::log(classes)) return false;
   return evaluation.best && (evaluation.has_score ? evaluation.score > 0 : evaluation.has_loss);
 }
 
@@ -52,6 +56,7 @@ class Recorder : public Observer {
   void on_step(const StepReport& report) override;
   void on_evaluation(const Evaluation& evaluation) override;
   void on_epoch(const EpochReport& report) override;
+  void on_picture(const PictureReport& picture) override;
 
  private:
   void log(const std::string& text);

@@ -46,8 +46,8 @@ std::string fit_text(const RunRecord& record) {
 
 std::string training_text(const RunRecord& record) {
   std::vector<std::string> parts;
-  for (const char* name :
-       {"mirror", "pad", "crop_area", "crop_ratio", "rotation", "jitter", "randaugment", "erase"}) {
+  for (const char* name : {"mirror", "pad", "crop_area", "crop_ratio", "rotation", "jitter",
+                           "randaugment", "trivialaugment", "erase"}) {
     const std::string value = parameter(record, name);
     if (value.empty() || value == "false" || value == "0") continue;
     parts.push_back(value == "true" ? name : fmt::format("{} {}", name, value));

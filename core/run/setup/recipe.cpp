@@ -122,6 +122,7 @@ std::map<std::string, std::string> augmentation(const std::string& word, int64_t
   if (word == "strong") {
     parameters["crop_area"] = "0.08,1";
     parameters["randaugment"] = "2,9";
+    parameters["trivialaugment"] = "0.5";
     parameters["erase"] = "0.25";
   }
   return parameters;
@@ -162,9 +163,11 @@ void fit_photos(const TrainOptions& options, TrainSetup& setup) {
     if (!given.contains("warmup_start_lr")) solver.warm_up_rate = first_share * rate;
   }
   setup.note(
-      "batch {} (--batch), {} steps (--epochs, --steps), augmentation {} (--augment "
+      "batch {} (--batch), {} steps (--epochs, --steps), augmentation {}{} (--augment "
       "none|light|photos|strong)",
-      chosen.batch, chosen.steps, chosen.augment);
+      chosen.batch, chosen.steps, chosen.augment,
+      chosen.augment == "strong" ? ", which is RandAugment or TrivialAugment, and random erasing"
+                                 : "");
   setup.note(
       "recipe photos (--recipe plain|photos|caffe): {} (--solver-type), rate {:.4g} (--lr), {} "
       "after {} {} of warm-up",

@@ -45,6 +45,7 @@ SessionOptions plain_options(const TrainSetup& setup) {
   options.prefetch = chosen.prefetch;
   options.batch = chosen.batch;
   options.data = setup.record.data;
+  options.watch = setup.watch;
   options.testing = setup.validation_data != nullptr;
   choose_pixels(setup, options);
   return options;

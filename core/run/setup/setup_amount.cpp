@@ -4,6 +4,7 @@
 #include "core/model/net/loss_scale.h"
 #include "core/run/setup/recipe.h"
 #include "core/run/setup/setup.h"
+#include "core/run/setup/setup_data.h"
 #include "core/run/setup/setup_solver.h"
 
 namespace tandem {
@@ -47,6 +48,11 @@ void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& o
   TrainOptions& chosen = setup.record.options;
   require_amounts(options);
   const bool is_photos = chosen.recipe == "photos" && !options.resume;
+  const auto beside = chosen.batch == 0 ? record_beside(options.net) : std::nullopt;
+  if (beside && beside->options.batch > 0) {
+    chosen.batch = beside->options.batch;
+    setup.note("batch {}, of the run in whose folder the net is (--batch)", chosen.batch);
+  }
   if (chosen.batch == 0 && is_photos) chosen.batch = photos_batch(registry, setup);
   if (chosen.batch == 0) chosen.batch = setup.net.batch_size(TANDEM_TRAIN).value_or(default_batch);
   const int64_t size = setup.record.training_samples;

@@ -121,6 +121,14 @@ void open_datasets(Registry& registry, TrainSetup& setup) {
   setup.validation_data = open_dataset(registry, setup.net, setup.record, "", "val", TANDEM_TEST);
 }
 
+std::optional<RunRecord> record_beside(const std::filesystem::path& net) {
+  const std::string name = net.filename().string();
+  if (name != "net.prototxt" && name != "untuned_net.prototxt") return std::nullopt;
+  const std::filesystem::path folder = net.has_parent_path() ? net.parent_path() : ".";
+  if (!RunFolder::holds_run(folder)) return std::nullopt;
+  return RunFolder::open(folder).record();
+}
+
 std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& net,
                                       const RunRecord& record, const std::string& source,
                                       const std::string& split, int32_t phase) {

@@ -2,8 +2,10 @@
 // phase.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/data/dataset.h"
@@ -39,6 +41,9 @@ namespace tandem {
 
 // Opens training and validation data as the record's options say.
 void open_datasets(Registry& registry, TrainSetup& setup);
+// The record of the run whose net this file is, with what its prototxt does not have: how the run
+// prepares images, its batch.
+[[nodiscard]] std::optional<RunRecord> record_beside(const std::filesystem::path& net);
 // The run's data: a data set's name, or a path that holds in any working folder.
 [[nodiscard]] std::string data_source(Registry& registry, const RunRecord& record);
 

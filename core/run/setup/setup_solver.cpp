@@ -140,6 +140,11 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string
           options.solver.empty() ? "it is trained with that model's solver, and " : "");
     }
   }
+  constexpr int64_t least_size = 8;
+  if (*is_model && options.image_size > 0 && options.image_size < least_size) {
+    throw error("--image-size {}: model {} recognizes nothing in so few pixels; at least {}",
+                options.image_size, chosen.net, least_size);
+  }
   if (options.image_size > 0) setup.net = with_image_size(setup.net, options.image_size);
 }
 

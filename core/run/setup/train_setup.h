@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/work.h"
 #include "core/data/dataset.h"
 #include "core/data/fingerprint.h"
 #include "core/model/file/solver_definition.h"
@@ -38,6 +39,7 @@ struct TrainSetup {
   // What --weights names, if it is a run folder or of another program.
   std::optional<PublishedWeights> published;
   std::vector<float> first_weights;   // with those of weight files; empty: random ones
+  WorkWatch watch{};                  // of measuring for a strategy
   bool ends_at_infinity = false;      // a loss that is not finite ends the run without an Error
   std::vector<std::string> messages;  // for the log: decisions, and what was left out
 
