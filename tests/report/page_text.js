@@ -53,14 +53,25 @@ const lines = [];
 const ends = new Set(['p', 'h1', 'h2', 'h3', 'tr', 'li', 'figcaption', 'summary', 'div', 'figure']);
 const has = node => ends.has(node.tag) || node.children.some(has);
 function print(node) {
-  const nested = node.children.some(has);
-  if (!nested && node.tag == 'tr') {
+  if (node.tag == 'tr') {
     lines.push(node.children.map(one => one.textContent).join(' | '));
-  } else if (!nested && ends.has(node.tag)) {
-    lines.push(node.textContent);
-  } else {
-    node.children.forEach(print);
+    return;
   }
+  if (!node.children.some(has)) {
+    lines.push(node.textContent);
+    return;
+  }
+  let line = '';  // of texts between blocks
+  for (const child of node.children) {
+    if (!has(child)) {
+      line += child.textContent;
+      continue;
+    }
+    lines.push(line);
+    line = '';
+    print(child);
+  }
+  lines.push(line);
 }
 print(title);
 print(main);

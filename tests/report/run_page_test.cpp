@@ -396,11 +396,12 @@ class PageScript : public testing::Test {
 TEST_F(PageScript, ShowsTheFiguresOfARun) {
   RunFigures run = figures(3);
   run.planned_rates = {{0.1, 0.01}, {1, 0.1}, {5, 0}};
+  run.has_training = true;
   run.mistakes = {judged_picture("val/a/1.jpg")};
   const std::string text = text_of(run_page(run));
   EXPECT_THAT(text, AllOf(HasSubstr("Run run\n"), HasSubstr("50.00 %best accuracy, after 5 epochs"),
                           HasSubstr("90 of 135 images are recognized"), HasSubstr("Learning rate"),
-                          HasSubstr("class 0 | 100 | 45 | 66.7 %"), HasSubstr("90.0 % class 1")));
+                          HasSubstr("class 0 | 100 | 45 | 77.8 %"), HasSubstr("90.0 % class 1")));
   EXPECT_THAT(text, HasSubstr("class | to learn from | images | recall | precision | F1 | "));
   EXPECT_THAT(text, Not(testing::ContainsRegex("NaN|undefined|Infinity|\\[object")));
 }
