@@ -266,6 +266,7 @@ class Search {
       one.resume = true;
     } else {
       one = trial.options;
+      one.resume = false;  // the search goes on, and this run begins
       set_length(round, one);
     }
     one.out = folder;
