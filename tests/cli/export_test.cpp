@@ -159,13 +159,6 @@ INSTANTIATE_TEST_SUITE_P(
                     "--data-option fit=pad --data-option mean=120 --data-option scale=0.01"),
     [](const auto& one) { return fmt::format("Preparation{}", one.index); });
 
-TEST_F(Export, AModelOfPicturesThatAreNotSquareIsTrained) {
-  train("tiny.prototxt");
-  ASSERT_EQ(desk_.tandem("export --run run --preprocess 20x40 wide.onnx").code, 0);
-  const Outcome outcome = desk_.tandem("train --net wide.onnx --data images --steps 1 --out again");
-  EXPECT_EQ(outcome.code, 0) << outcome.errors;
-}
-
 TEST_F(Export, RefusesVersionsThatCannotBeAndPicturesThatAreTooSmall) {
   train("tiny.prototxt");
   EXPECT_THAT(desk_.refusal("export --run run --opset 12 net.onnx"), HasSubstr("--opset"));

@@ -205,13 +205,12 @@ std::string resized(OnnxGraph& graph, std::string value, const std::string& all_
   // Of bytes the operator computes Pillow's whole numbers.
   const bool in_bytes = steps.rounding == Rounding::each_pass;
   if (in_bytes) value = graph.add("Cast", name("bytes"), {value}, {{"to", onnx_uint8}});
+  // At its borders a picture is not continued: the shares of the pixels that there are sum to one.
   std::vector<OnnxAttribute> how{{"antialias", int64_t{1}},
+                                 {"exclude_outside", int64_t{1}},
                                  {"coordinate_transformation_mode", std::string("half_pixel")},
                                  {"mode", std::string(steps.is_cubic ? "cubic" : "linear")}};
-  if (steps.is_cubic) {
-    how.push_back({"cubic_coeff_a", -0.5F});
-    how.push_back({"exclude_outside", int64_t{1}});
-  }
+  if (steps.is_cubic) how.push_back({"cubic_coeff_a", -0.5F});
   value = graph.add("Resize", name("resize"), {value, "", "", all_sides}, how);
   return in_bytes ? graph.add("Cast", name("floats"), {value}, {{"to", onnx_float}})
                   : Resizing(graph, steps).finished(value);

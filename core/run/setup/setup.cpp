@@ -132,8 +132,7 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
   } else {
     parameters = image_parameters(transform);
     const auto augmented =
-        augmentation(setup.record.options.augment,
-                     std::max(setup.net.input_shape().h, setup.net.input_shape().w), setup.mirrors);
+        augmentation(setup.record.options.augment, setup.net.input_shape().h, setup.mirrors);
     if (augmented.contains("resize")) parameters.erase("resize_width");
     for (const auto& [name, value] : augmented) parameters[name] = value;
     if (augmented.empty() && !setup.published && declared.contains("fit")) {
