@@ -121,6 +121,9 @@ TEST_P(DynamicSize, GivesThePredictionsOfTheRunInOnnxRuntime) {
   const std::string python = onnx_python();
   if (python.empty()) GTEST_SKIP() << "no Python with onnxruntime (TANDEM_PYTHON names one)";
   train("tiny.prototxt", GetParam());
+  // ONNX Runtime's and Pillow's bytes differ by one here and there.
+  const bool in_bytes = std::string(GetParam()).find("pillow") != std::string::npos;
+  const double most = in_bytes ? 2e-3 : 2e-4;
   std::string files;
   for (const auto& [width, height] :
        {std::pair(40, 30), {31, 47}, {8, 8}, {64, 9}, {9, 50}, {7, 11}}) {
@@ -143,7 +146,7 @@ TEST_P(DynamicSize, GivesThePredictionsOfTheRunInOnnxRuntime) {
     for (size_t i = 0; i < ours.size(); ++i) {
       for (const json& score : ours[i].at("scores")) {
         const size_t label = score.at("class") == "blue" ? 0 : 1;
-        EXPECT_NEAR(theirs[i][label].get<double>(), score.at("probability").get<double>(), 2e-4)
+        EXPECT_NEAR(theirs[i][label].get<double>(), score.at("probability").get<double>(), most)
             << ours[i].at("path") << " " << GetParam();
       }
     }

@@ -202,7 +202,7 @@ std::string resized(OnnxGraph& graph, std::string value, const std::string& all_
                     const PictureSteps& steps) {
   const auto name = &Resizing::name;
   constexpr int64_t onnx_float = 1, onnx_uint8 = 2;
-  // Of bytes the operator computes Pillow's whole numbers.
+  // Of bytes ONNX Runtime computes whole numbers in two passes, as Pillow; few differ by one.
   const bool in_bytes = steps.rounding == Rounding::each_pass;
   if (in_bytes) value = graph.add("Cast", name("bytes"), {value}, {{"to", onnx_uint8}});
   // At its borders a picture is not continued: the shares of the pixels that there are sum to one.
