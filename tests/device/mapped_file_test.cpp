@@ -59,5 +59,46 @@ TEST(MappedFile, SaysWhichFolderCannotBeUsed) {
   }
 }
 
+std::string message_for(const std::string& place, int64_t bytes = 4096) {
+  try {
+    const MappedFile file(bytes, place);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(MappedFile, IsInTheFolderThatIsNamed) {
+  EXPECT_EQ(message_for("/tmp"), "");
+  EXPECT_THAT(message_for("/proc/none"), testing::HasSubstr("folder '/proc/none'"));
+  EXPECT_THAT(message_for("/dev/zero"), testing::HasSubstr("give numa:N"));
+}
+
+TEST(MappedFile, IsInTheMemoryOfTheNumaNodeThatIsNamed) {
+  if (!std::filesystem::exists("/sys/devices/system/node/node0")) {
+    GTEST_SKIP() << "the kernel has no NUMA nodes";
+  }
+  constexpr int64_t bytes = 3 << 20;
+  try {
+    MappedFile file(bytes, "numa:0");
+    EXPECT_EQ(MappedFile::numa_node_of(file.data() + bytes - 1), 0);
+    EXPECT_EQ(file.data()[bytes - 1], std::byte{0});
+    file.data()[bytes - 1] = std::byte{7};
+    const MappedFile moved = std::move(file);
+    EXPECT_EQ(moved.data()[bytes - 1], std::byte{7});
+  } catch (const Error& refused) {
+    if (std::string(refused.what()).find("not permitted") == std::string::npos) throw;
+    GTEST_SKIP() << "containers may forbid it: " << refused.what();
+  }
+}
+
+TEST(MappedFile, RefusesANodeThatIsNotThereOrHasNoRoom) {
+  for (const char* none : {"numa:999", "numa:-1", "numa:x", "numa:"}) {
+    EXPECT_THAT(message_for(none), testing::HasSubstr("no such NUMA node")) << none;
+  }
+  if (!std::filesystem::exists("/sys/devices/system/node/node0")) return;
+  EXPECT_THAT(message_for("numa:0", int64_t{1} << 50), testing::HasSubstr("NUMA node 0"));
+}
+
 }  // namespace
 }  // namespace tandem

@@ -17,6 +17,7 @@ namespace tandem::test {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::HasSubstr;
 
 struct HybridCase {
@@ -233,7 +234,27 @@ TEST(Hybrid, RefusesAnUnknownMemory) {
   StrategyInputs inputs = hybrid_inputs(net, 1, 1);
   inputs.options["fc_memory"] = "extend";
   EXPECT_THAT(message_of([&] { (void)build_plan("hybrid", inputs); }),
-              AllOf(HasSubstr("--fc-memory extend"), HasSubstr("device, extended")));
+              AllOf(HasSubstr("--fc-memory extend"), HasSubstr("device, extended, numa:N")));
+}
+
+TEST(Hybrid, KeepsWeightsAndGradientsOfFcDevicesInTheMemoryThatIsNamed) {
+  const Net net = small_net(9);
+  StrategyInputs inputs = hybrid_inputs(net, 2, 1);
+  inputs.options["fc_memory"] = "numa:3";
+  const Plan plan = build_plan("hybrid", inputs);
+  for (const char* name : {"weights", "gradients", "extended state"}) {
+    const Buffer& buffer = plan.buffer(plan.find_buffer(name, 2));
+    EXPECT_EQ(buffer.memory, "numa:3") << name;
+    EXPECT_EQ(buffer.kind, BufferKind::persistent) << name;
+  }
+  for (const char* name : {"weights", "gradients", "state"}) {
+    EXPECT_EQ(plan.buffer(plan.find_buffer(name, 0)).memory, "") << name;
+  }
+  const MemoryPlan memory = plan_memory(plan);
+  EXPECT_GT(memory.extended_bytes[2], plan.buffer(plan.find_buffer("weights", 2)).bytes);
+  EXPECT_EQ(memory.extended_bytes[0], 0);
+  expect_no_race(plan);
+  expect_written_before_read(plan);
 }
 
 TEST(Hybrid, ChoosesDevicesByTheCostsAndTakesWhatItIsTold) {
@@ -280,11 +301,55 @@ TEST(Hybrid, RefusesNetsThatAreNotConvolutionsAndThenFcLayers) {
   const Net conv = FakeNet("conv", 8, {1, 1, 4, 4}).convolution("conv1", 2, 3).loss().finish();
   EXPECT_THAT(hybrid_refusal(inputs_of(conv, 2)), HasSubstr("no fully connected layer"));
   Net around = small_net(8);
-  around.layers[size_t(around.find_layer("pool2"))].inputs.push_back(
+  around.layers[size_t(around.find_layer("fc2"))].inputs.push_back(
       around.layers[size_t(around.find_layer("pool1"))].outputs[0]);
   EXPECT_THAT(
       hybrid_refusal(inputs_of(around, 2)),
-      AllOf(HasSubstr("layer 'pool2' (Pooling)"), HasSubstr("before the last convolution")));
+      AllOf(HasSubstr("layer 'fc2' (InnerProduct)"), HasSubstr("before the last convolution")));
+}
+
+// The second pooling joins what the last convolution makes and what passes it by.
+TEST(Hybrid, DividesWhereBranchesJoinAndHandsOverNoConvolutionThen) {
+  Net around = small_net(8);
+  around.layers[size_t(around.find_layer("pool2"))].inputs.push_back(
+      around.layers[size_t(around.find_layer("pool1"))].outputs[0]);
+  const Plan plan = build_plan("hybrid", hybrid_inputs(around, 1, 1));
+  for (const char* label : {"forward pool2 @0", "send pool2 @0->@1", "forward fc1 @1",
+                            "send pool2 activation gradients @1->@0", "backward_data pool2 @0",
+                            "backward_weights conv2 @0"}) {
+    EXPECT_GE(find_task(plan, label), 0) << label;
+  }
+  EXPECT_EQ(find_task(plan, "forward conv2 @1"), -1);
+  EXPECT_THAT(plan.notes[0], HasSubstr("layers up to 'pool2', which joins the last convolutions"));
+  expect_no_race(plan);
+  expect_written_before_read(plan);
+}
+
+// A head that reads the first pooling's output.
+TEST(Hybrid, LeavesAuxiliaryHeadsWithTheConvDevicesAndRunsThemWhileTheOthersCompute) {
+  FakeNet chain("heads", 8, {1, 3, 16, 16});
+  chain.convolution("conv1", 4, 3, 1, 1)
+      .relu("relu1")
+      .inner_product("aux", 4)
+      .loss("aux_loss", 0.3);
+  chain.convolution("conv2", 4, 1).inner_product("fc1", 10).loss();
+  Net net = chain.finish();
+  Layer& conv2 = net.layers[size_t(net.find_layer("conv2"))];
+  conv2.inputs = {net.layer(net.find_layer("relu1")).outputs[0]};
+  const Plan plan = build_plan("hybrid", hybrid_inputs(net, 2, 2));
+  int before = -1;
+  for (const char* label :
+       {"forward aux @1", "send conv2 @1->@3", "send aux_loss @0->@2", "send aux_loss @1->@2",
+        "add aux_loss @2", "check aux_loss @2", "backward_weights aux @1",
+        "backward_weights fc1 @3", "backward_weights conv1 @1"}) {
+    const int at = find_task(plan, label);
+    EXPECT_LT(before, at) << label;
+    before = at;
+  }
+  EXPECT_EQ(find_task(plan, "forward aux @2"), -1);
+  EXPECT_THAT(plan.notes, Contains("auxiliary heads on devices 0 to 1"));
+  expect_no_race(plan);
+  expect_written_before_read(plan);
 }
 
 TEST(Hybrid, HasOptionsThatOtherStrategiesRefuse) {

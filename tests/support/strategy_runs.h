@@ -100,6 +100,40 @@ inline NetDefinition joined_strategy_net(const std::string& place) {
           .text());
 }
 
+// "heads": an auxiliary head, and last convolutions that are branches side by side. "residual": a
+// sum that passes the last convolution by, and one FC layer.
+inline NetDefinition branched_strategy_net(const std::string& name) {
+  const std::string filler = " weight_filler { type: \"xavier\" }";
+  const auto filter = [&](int outputs, int kernel, const std::string& more) {
+    return fmt::format("convolution_param {{ num_output: {} kernel_size: {} {}{} }}", outputs,
+                       kernel, more, filler);
+  };
+  const std::string dense = "inner_product_param { num_output: 5" + filler + " }";
+  NetWriter net(name);
+  net.data(20)
+      .layer("conv1", "Convolution", filter(8, 5, "stride: 2"))
+      .layer("relu1", "ReLU", {"conv1"}, {"conv1"});
+  if (name == "heads") {
+    net.layer("aux", "InnerProduct", {"conv1"}, {"aux"}, dense)
+        .layer("aux_loss", "SoftmaxWithLoss", {"aux", "label"}, {"aux_loss"}, "loss_weight: 0.3")
+        .layer("conv2a", "Convolution", {"conv1"}, {"conv2a"}, filter(4, 1, ""))
+        .layer("conv2b", "Convolution", {"conv1"}, {"conv2b"}, filter(6, 3, "pad: 1"))
+        .layer("joined", "Concat", {"conv2a", "conv2b"}, {"joined"});
+  } else {
+    net.layer("conv2", "Convolution", {"conv1"}, {"conv2"}, filter(8, 3, "pad: 1"))
+        .layer("norm2", "BatchNorm")
+        .layer("joined", "Eltwise", {"norm2", "conv1"}, {"joined"})
+        .layer("relu2", "ReLU", {"joined"}, {"joined"});
+  }
+  net.layer("pool3", "Pooling", {"joined"}, {"pool3"},
+            "pooling_param { pool: AVE kernel_size: 4 stride: 4 }");
+  if (name == "heads") {
+    net.layer("fc3", "InnerProduct", "inner_product_param { num_output: 12" + filler + " }")
+        .layer("relu3", "ReLU");
+  }
+  return read_net_text(net.layer("score", "InnerProduct", dense).loss().text());
+}
+
 inline NetDefinition frozen_strategy_net(const std::string& name);
 
 // "labels" and "values": "small" on images with five labels, or five numbers, each.
@@ -113,6 +147,7 @@ inline NetDefinition strategy_net(const std::string& name) {
   if (name == "small" || has_targets(name)) return with_class_count(small_net(), 5);
   if (name.starts_with("join_")) return joined_strategy_net(name);
   if (name.starts_with("frozen_")) return frozen_strategy_net(name);
+  if (name == "heads" || name == "residual") return branched_strategy_net(name);
   if (name == "norm") return normalised_strategy_net();
   const bool speech = name == "speech";
   const std::string filler = " weight_filler { type: \"xavier\" }";
@@ -241,8 +276,8 @@ inline StrategyOptions with_quota(int quota) {
 inline StrategyOptions eager(int quota) {
   return {{"quota", quota}, {"eager", true}};
 }
-inline StrategyOptions extended(int conv, int fc) {
-  return {{"conv_devices", conv}, {"fc_devices", fc}, {"fc_memory", "extended"}};
+inline StrategyOptions extended(int conv, int fc, const std::string& memory = "extended") {
+  return {{"conv_devices", conv}, {"fc_devices", fc}, {"fc_memory", memory}};
 }
 
 // Every strategy in each of its ways, and some with other nets and solvers.
@@ -308,6 +343,15 @@ inline std::vector<StrategyCase> strategy_cases() {
   }
   cases.push_back({"hybrid", 4, extended(2, 2), "small", {{"type", "Adam"}}});
   cases.push_back({"hybrid", 3, extended(2, 1), "norm", {{"clip_gradients", "0.3"}}, 2});
+  cases.push_back({"hybrid", 4, extended(2, 2, "/tmp/"), "small", {{"type", "Adam"}}});
+  cases.push_back({"hybrid", 3, extended(2, 1, "/tmp/"), "small", {}, 2});
+  for (const char* net : {"heads", "residual"}) {
+    cases.push_back({"hybrid", 2, conv_and_fc(1, 1), net});
+    cases.push_back({"hybrid", 3, conv_and_fc(2, 1), net, {{"clip_gradients", "0.3"}}, 2});
+    cases.push_back({"hybrid", 4, conv_and_fc(2, 2), net});
+    cases.push_back({"fc_parallel", 3, with_quota(3), net});
+    cases.push_back({"mixed", 4, divided("all=2"), net});
+  }
   return cases;
 }
 
@@ -316,6 +360,8 @@ inline std::vector<StrategyCase> resume_cases() {
           {"asymmetric", 4, in_groups("E=0,2/W=1,3"), "mlp"},
           {"fc_parallel", 3, with_quota(2), "small"},
           {"mixed", 4, {{"divide", std::string("all=2")}}, "small"},
+          {"hybrid", 4, conv_and_fc(2, 2), "heads"},
+          {"hybrid", 3, extended(2, 1, "/tmp/")},
           {"hybrid", 3, extended(2, 1)},
           {"layerwise", 2, {}, "labels"},
           {"fc_parallel", 2, with_quota(2), "values"}};

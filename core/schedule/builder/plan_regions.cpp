@@ -52,6 +52,7 @@ PlanRegions::PlanRegions(const StrategyInputs& inputs, const std::string& strate
     shards_.push_back({static_cast<int>(device), rows[device], ""});
   }
   weight_buffers_.resize(size_t(devices()));
+  memory_of_.resize(size_t(devices()));
   find_scalars();
   number_outputs();
   find_last_users();
@@ -180,15 +181,22 @@ Region PlanRegions::step(int shard) {
 Region PlanRegions::weights(int device, Interval range) {
   int& known = weight_buffers_[size_t(device)].weights;
   if (known < 0) {
-    known = buffer(
-        {buffers::weights, device, BufferKind::persistent, buffers::weight_bytes(net()), 1, {}});
+    known = buffer({buffers::weights,
+                    device,
+                    BufferKind::persistent,
+                    buffers::weight_bytes(net()),
+                    1,
+                    {},
+                    false,
+                    memory_of_[size_t(device)]});
   }
   return {known, range.begin, range.count()};
 }
 
-// Gradients that several batches add to outlive a step.
-BufferKind PlanRegions::gradients_kind() const {
-  return plan_.micro_batches_per_step > 1 ? BufferKind::persistent : BufferKind::transient;
+// Gradients that several batches add to outlive a step; memory of their own is no device's arena.
+BufferKind PlanRegions::gradients_kind(int device) const {
+  const bool is_kept = plan_.micro_batches_per_step > 1 || !memory_of_[size_t(device)].empty();
+  return is_kept ? BufferKind::persistent : BufferKind::transient;
 }
 
 Region PlanRegions::weight_array(const std::string& name, int device, BufferKind kind,
@@ -200,7 +208,10 @@ Region PlanRegions::weight_array(const std::string& name, int device, BufferKind
 
 Region PlanRegions::gradients(int device, Interval range) {
   int& known = weight_buffers_[size_t(device)].gradients;
-  if (known < 0) known = weight_array(buffers::gradients, device, gradients_kind(), range).buffer;
+  if (known < 0) {
+    known = weight_array(buffers::gradients, device, gradients_kind(device), range).buffer;
+    plan_.buffer(known).memory = memory_of_[size_t(device)];
+  }
   return {known, range.begin, range.count()};
 }
 
@@ -332,7 +343,7 @@ Region PlanRegions::weight_gradient(int device, int layer, int weight) {
   }
   const std::string name = fmt::format("{} gradient of {}", net().layer(layer).name, array.name);
   const int64_t bytes = buffers::bytes_of(array).count();
-  return {buffer({name, device, gradients_kind(), bytes, 1, {}}), 0, bytes};
+  return {buffer({name, device, gradients_kind(device), bytes, 1, {}}), 0, bytes};
 }
 
 Region PlanRegions::constant(int device, int scalar) {
@@ -373,7 +384,8 @@ bool PlanRegions::has_own_gradient(int layer, int weight) const {
 StateRegion PlanRegions::keep_state(int device, Interval range, bool is_extended) {
   if (inputs_.solver_states == 0) return {};
   const char* name = is_extended ? buffers::extended_state : buffers::state;
-  const int index = buffer({name, device, BufferKind::persistent, 0, 1, {}, is_extended});
+  const std::string memory = is_extended ? memory_of_[size_t(device)] : "";
+  const int index = buffer({name, device, BufferKind::persistent, 0, 1, {}, is_extended, memory});
   Buffer& state = plan_.buffer(index);
   const int64_t begin = state.bytes, stride = aligned(range.count());
   state.bytes += inputs_.solver_states * stride;

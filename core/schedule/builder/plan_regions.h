@@ -104,6 +104,11 @@ class PlanRegions {
   // Restricts a binding over all of the shard's rows to some of them. Requires a layer that works
   // on single samples and saves nothing between its passes.
   void slice_rows(PlanBinding& use, int shard, Interval some) const;
+  // The device's weights and gradients, and its extended memory, are in that memory
+  // (Buffer::memory). Before anything else asks for them.
+  void keep_weights_in(int device, const std::string& memory) {
+    memory_of_[size_t(device)] = memory;
+  }
   // Adds memory for the state of a range that the device updates to the plan.
   [[nodiscard]] StateRegion keep_state(int device, Interval range, bool is_extended = false);
 
@@ -166,7 +171,7 @@ class PlanRegions {
   [[nodiscard]] Region constant(int device, int scalar);
   [[nodiscard]] Buffer constants_of(int device) const;
   [[nodiscard]] Region output_gradient(int shard, int layer, size_t output);
-  [[nodiscard]] BufferKind gradients_kind() const;
+  [[nodiscard]] BufferKind gradients_kind(int device) const;
   // A buffer laid out as the net's weights, which pack() reduces to what is touched.
   [[nodiscard]] Region weight_array(const std::string& name, int device, BufferKind kind,
                                     Interval range);
@@ -177,6 +182,7 @@ class PlanRegions {
   Plan plan_;
   std::vector<Shard> shards_;
   std::vector<WeightBuffers> weight_buffers_;     // by device
+  std::vector<std::string> memory_of_;            // by device
   std::unordered_multimap<size_t, int> buffers_;  // by hash of device and name
   std::set<int> weight_arrays_;                   // buffers
   std::map<int64_t, std::vector<Shape>> shapes_;  // by row count

@@ -89,6 +89,10 @@ struct Runtime::State {
 
   using Key = std::pair<std::string, int>;  // name, device
   std::map<Key, Memory> persistent;
+  // Not in the memory that its device usually has.
+  static bool is_outside(const Buffer& buffer) {
+    return buffer.is_extended || !buffer.memory.empty();
+  }
   // Extended memory is a file where the host's memory is the device's, else pinned host memory.
   struct Extended {
     Memory pinned;
@@ -106,8 +110,11 @@ struct Runtime::State {
 std::vector<int64_t> Runtime::State::new_persistent(const Plan& plan) const {
   std::vector<int64_t> bytes(size_t(machine.device_count()) + 1);
   for (const Buffer& buffer : plan.buffers) {
-    if (buffer.kind != BufferKind::persistent || buffer.is_extended) continue;
-    const auto found = persistent.find({buffer.name, buffer.device});
+    const Key key(buffer.name, buffer.device);
+    if (buffer.kind != BufferKind::persistent || is_outside(buffer) || extended.contains(key)) {
+      continue;
+    }
+    const auto found = persistent.find(key);
     if (found == persistent.end()) {
       (buffer.device < 0 ? bytes.back() : bytes[size_t(buffer.device)]) += total_bytes(buffer);
     } else if (found->second.bytes() != total_bytes(buffer)) {
@@ -164,8 +171,14 @@ void Runtime::State::make_extended(const Buffer& buffer) {
   const int64_t bytes = total_bytes(buffer);
   if (extended.contains(key) || bytes == 0) return;
   if (machine.is_host_addressable()) {
-    extended[key] = {Memory(), MappedFile(bytes)};
+    extended[key] = {Memory(), MappedFile(bytes, buffer.memory)};
     return;
+  }
+  if (!buffer.memory.empty() && !machine.has_virtual_time()) {
+    throw error(
+        "memory '{}': {} devices have memory of their own and do not address it; what they can "
+        "use is 'extended', pinned memory of the host",
+        buffer.memory, machine.kind());
   }
   Extended& memory = extended[key] = {allocate(TANDEM_HOST, bytes), MappedFile()};
   if (!machine.has_virtual_time()) std::memset(memory.data(), 0, size_t(bytes));
@@ -179,11 +192,11 @@ void Runtime::State::clear(int device, const Memory& memory) const {
 }
 
 void Runtime::State::make(const Buffer& buffer) {
-  if (buffer.is_extended) return make_extended(buffer);
+  if (is_outside(buffer)) return make_extended(buffer);
   const std::pair key(buffer.name, buffer.device);
   const int64_t bytes = total_bytes(buffer);
   const auto initial_bytes = static_cast<int64_t>(buffer.initial.size() * sizeof(float));
-  if (persistent.contains(key) || bytes == 0) return;
+  if (persistent.contains(key) || extended.contains(key) || bytes == 0) return;
   if (initial_bytes > buffer.bytes) {
     throw error("buffer '{}' of device {} starts with {} floats, but has {} bytes", buffer.name,
                 buffer.device, buffer.initial.size(), buffer.bytes);

@@ -141,7 +141,7 @@ MemoryPlan plan_memory(const Plan& plan, bool reuse) {
     const bool of_one_stream = uses[i].one_stream && uses[i].stream.has_value();
     if (buffer.device < 0) {
       memory.offsets[i] = append(memory.host_bytes[0], total_bytes(buffer));
-    } else if (buffer.is_extended) {
+    } else if (buffer.is_extended || !buffer.memory.empty()) {
       memory.offsets[i] = append(memory.extended_bytes[device], total_bytes(buffer));
     } else if (buffer.kind == BufferKind::persistent) {
       memory.offsets[i] = append(memory.persistent_bytes[device], total_bytes(buffer));

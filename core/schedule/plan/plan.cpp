@@ -132,7 +132,8 @@ void validate_buffers(const Plan& plan) {
       throw error("buffer '{}' of device {}: {} bytes in {} slots", buffer.name, buffer.device,
                   buffer.bytes, buffer.slots);
     }
-    if (buffer.is_extended && (buffer.kind != BufferKind::persistent || buffer.device < 0)) {
+    const bool is_outside = buffer.is_extended || !buffer.memory.empty();
+    if (is_outside && (buffer.kind != BufferKind::persistent || buffer.device < 0)) {
       throw error("buffer '{}' is extended memory, but not a device's persistent one", buffer.name);
     }
   }

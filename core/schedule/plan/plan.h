@@ -65,6 +65,9 @@ struct Buffer {
   // Persistent, in the second, larger and slower memory of its device: a mapped file on the cpu,
   // pinned host memory elsewhere. Only copies touch it, as host memory.
   bool is_extended = false;
+  // Persistent, of a device whose memory is the host's: "numa:1", that of a NUMA node; a folder, a
+  // file in it that is mapped; "": where its device's memory is, and extended memory in TMPDIR.
+  std::string memory{};
 };
 
 constexpr int64_t whole_buffer = -1;

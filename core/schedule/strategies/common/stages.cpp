@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "core/schedule/plan/buffers.h"
@@ -56,27 +57,60 @@ void emit_forward(PlanBuilder& builder, const std::vector<int>& members, int lay
 }
 
 void emit_report(PlanBuilder& builder, bool checked, StreamKind kind) {
-  emit_report(builder, builder.inputs().all_devices(), checked, kind);
+  std::vector<int> scalars(builder.net().scalars.size());
+  std::iota(scalars.begin(), scalars.end(), 0);
+  emit_report(builder, {{builder.inputs().all_devices(), scalars}}, checked, kind);
 }
 
-void emit_report(PlanBuilder& builder, const std::vector<int>& members, bool checked,
+namespace {
+
+// The sums of these scalars over the devices that compute them, to the root: of all in one copy
+// from each device, else of each by itself.
+void emit_sums(PlanBuilder& builder, const Reporters& of, int root, StreamKind kind) {
+  const Net& net = builder.net();
+  const bool whole = of.scalars.size() == net.scalars.size();
+  const auto sum = [&](const std::string& what, const auto& on, const auto& arrived) {
+    const bool is_member =
+        std::find(of.devices.begin(), of.devices.end(), root) != of.devices.end();
+    std::vector<Region> received;
+    for (const int member : of.devices) {
+      if (member == root) continue;
+      const bool begins = !is_member && member == of.devices.front();
+      const Region target = begins ? on(root) : arrived(member);
+      builder.emit_transfer("send " + what, Stage::report, -1, member, root, {{on(member), target}},
+                            When::every_micro_batch, {kind, kind});
+      if (!begins) received.push_back(target);
+    }
+    if (received.empty()) return;
+    builder.emit_add(fmt::format("add {} @{}", what, root), Stage::report, {root, kind}, on(root),
+                     received);
+  };
+  if (whole) {
+    return sum(
+        "metrics", [&](int device) { return builder.metrics(device); },
+        [&](int member) { return builder.received_metrics(member, root); });
+  }
+  for (const int scalar : of.scalars) {
+    sum(
+        net.scalars[size_t(scalar)].name,
+        [&](int device) { return builder.metric(device, scalar); },
+        [&](int member) {
+          Region all = builder.received_metrics(member, root);
+          const Region mine = builder.metric(member, scalar);
+          return Region{all.buffer, mine.offset, mine.bytes};
+        });
+  }
+}
+
+}  // namespace
+
+void emit_report(PlanBuilder& builder, const std::vector<Reporters>& reporters, bool checked,
                  StreamKind kind) {
   const Net& net = builder.net();
   if (net.scalars.empty()) return;
-  const int root = members.front();
+  const int root = reporters.front().devices.front();
   const StreamId stream{root, kind};
-  std::vector<Region> received;
-  for (const int member : members) {
-    if (member == root) continue;
-    received.push_back(builder.received_metrics(member, root));
-    builder.emit_transfer("send metrics", Stage::report, -1, member, root,
-                          {{builder.metrics(member), received.back()}}, When::every_micro_batch,
-                          {kind, kind});
-  }
-  if (!received.empty()) {
-    builder.emit_add(fmt::format("add metrics @{}", root), Stage::report, stream,
-                     builder.metrics(root), received);
-  }
+  for (const Reporters& some : reporters) emit_sums(builder, some, root, kind);
   const int results = builder.buffer(
       {buffers::results, TANDEM_HOST, BufferKind::persistent, buffers::results_bytes(net), 2, {}});
   const Region sums = builder.metrics(root);

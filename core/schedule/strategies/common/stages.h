@@ -34,6 +34,12 @@ void emit_forward(PlanBuilder& builder, int layer, StreamKind stream = StreamKin
 // set found_inf and the host sees it. Must come before everything else on the communication streams
 // that the step's updates depend on.
 void emit_report(PlanBuilder& builder, bool checked, StreamKind stream = StreamKind::communication);
+// The same where devices compute different ones; the root is the first device of the first.
+struct Reporters {
+  std::vector<int> devices, scalars;
+};
+void emit_report(PlanBuilder& builder, const std::vector<Reporters>& reporters, bool checked,
+                 StreamKind stream = StreamKind::communication);
 
 // Backward through layers [first, last), from the last to the first.
 void emit_backward(PlanBuilder& builder, int first, int last, Stage stage,
@@ -42,8 +48,6 @@ void emit_backward(PlanBuilder& builder, int first, int last, Stage stage,
 // The same among some of the devices.
 void emit_forward(PlanBuilder& builder, const std::vector<int>& members, int layer,
                   StreamKind stream = StreamKind::communication);
-void emit_report(PlanBuilder& builder, const std::vector<int>& members, bool checked,
-                 StreamKind stream = StreamKind::communication);
 // One layer's.
 void emit_backward(PlanBuilder& builder, const std::vector<int>& members, int layer, Stage stage,
                    StreamKind stream = StreamKind::communication);

@@ -13,139 +13,32 @@
 #include "core/schedule/strategies/common/ring_group.h"
 #include "core/schedule/strategies/common/stages.h"
 #include "core/schedule/strategies/common/updates.h"
-#include "core/schedule/strategies/composed/fc_chain.h"
+#include "core/schedule/strategies/hybrid/hybrid_parts.h"
 
 namespace tandem {
 namespace {
 
 // Who does what.
 struct Roles {
+  HybridParts parts;
   std::vector<int> conv, fc;    // devices; as many conv devices for each FC device
-  int last_conv = -1;           // layer: forward on conv devices, backward on FC devices
   bool extends_memory = false;  // the FC devices' solver state is in extended memory
+  std::string memory;           // and with their weights and gradients there: "numa:1", a folder
   // The FC device that conv device number `i` works with.
   [[nodiscard]] int partner(size_t i) const { return fc[i / (conv.size() / fc.size())]; }
 };
 
-// Its backward can run on a device that has not run its forward.
-bool can_hand_over(const Layer& layer) {
-  return !layer.weights.empty() && layer.has(TANDEM_PER_SAMPLE) && layer.has(TANDEM_SAVES_NOTHING);
-}
-
-int find_last_conv(const Net& net) {
-  const auto first_fc = std::find_if(net.layers.begin(), net.layers.end(), is_fully_connected);
-  if (first_fc == net.layers.end()) {
+void choose_memory(const std::string& text, Roles& roles) {
+  if (text.empty() || text == "device") return;
+  roles.extends_memory = true;
+  if (text == "extended") return;
+  if (!text.starts_with("numa:") && text.find('/') == std::string::npos) {
     throw error(
-        "strategy 'hybrid' needs convolutions followed by fully connected layers, and net '{}' has "
-        "no fully connected layer",
-        net.name);
+        "--fc-memory {}: there are device, extended, numa:N (memory of NUMA node N), and a folder "
+        "for a mapped file, as /mnt/memory",
+        text);
   }
-  for (auto layer = first_fc; layer != net.layers.begin();) {
-    if (can_hand_over(*--layer)) return static_cast<int>(layer - net.layers.begin());
-  }
-  throw error(
-      "strategy 'hybrid' needs convolutions followed by fully connected layers, and net '{}' has "
-      "no convolution before {}",
-      net.name, first_fc->title());
-}
-
-// Only the last convolution's output goes from one part to the other.
-void require_one_boundary_layer(const Net& net, int last_conv) {
-  const Layer& boundary = net.layer(last_conv);
-  for (size_t i = size_t(last_conv) + 1; i < net.layers.size(); ++i) {
-    for (const int input : net.layers[i].inputs) {
-      const Tensor& tensor = net.tensor(input);
-      if (tensor.producer < 0 || tensor.producer >= last_conv) continue;
-      throw error(
-          "{}: it takes '{}' from before the last convolution '{}'; strategy 'hybrid' needs a net "
-          "in which everything passes through one last convolution{}",
-          net.layers[i].title(), tensor.name, boundary.name, in_file(net.layers[i].location));
-    }
-  }
-  for (const Scalar& scalar : net.scalars) {
-    if (scalar.layer > last_conv) continue;
-    const Layer& layer = net.layer(scalar.layer);
-    throw error(
-        "{}: it reports '{}' before the last convolution '{}'; strategy 'hybrid' needs all losses "
-        "and metrics after it{}",
-        layer.title(), scalar.name, boundary.name, in_file(layer.location));
-  }
-}
-
-// -1, 0, 1: before the last convolution, it, after it.
-int side_of(int layer, int last_conv) {
-  return layer < last_conv ? -1 : (layer == last_conv ? 0 : 1);
-}
-
-void require_weights_on_one_side(const Net& net, int last_conv) {
-  std::vector<int> first_user(net.weights.size(), -1);
-  for (size_t i = 0; i < net.layers.size(); ++i) {
-    for (const int weight : net.layers[i].weights) {
-      int& first = first_user[size_t(weight)];
-      if (first < 0) first = static_cast<int>(i);
-      if (side_of(first, last_conv) == side_of(static_cast<int>(i), last_conv)) continue;
-      throw error(
-          "{}: it shares '{}' with layer '{}'; strategy 'hybrid' cannot share weights across the "
-          "last convolution '{}'{}",
-          net.layers[i].title(), net.weight(weight).name, net.layer(first).name,
-          net.layer(last_conv).name, in_file(net.layers[i].location));
-    }
-  }
-}
-
-// The possible numbers of (conv, FC) devices.
-std::vector<std::pair<int, int>> pairs_of(int devices) {
-  std::vector<std::pair<int, int>> pairs;
-  for (int fc = 1; 2 * fc <= devices; ++fc) {
-    if ((devices - fc) % fc == 0) pairs.emplace_back(devices - fc, fc);
-  }
-  return pairs;
-}
-
-std::string to_text(const std::vector<std::pair<int, int>>& pairs) {
-  std::string text;
-  for (const auto& [conv, fc] : pairs) {
-    text += fmt::format("{}{} and {}", text.empty() ? "" : ", ", conv, fc);
-  }
-  return text;
-}
-
-// Seconds of a step's passes on the busiest device.
-double busiest(const StrategyInputs& in, int last_conv, std::pair<int, int> devices) {
-  const auto seconds = [&](int layer, LayerPass pass, int among) {
-    const int64_t rows = share(in.net->batch, among, 0).count();
-    return in.costs->pass_seconds(*in.net, layer, pass, rows);
-  };
-  double conv = 0, fc = 0;
-  for (int layer = 0; layer < static_cast<int>(in.net->layers.size()); ++layer) {
-    const bool forward_by_conv = layer <= last_conv, backward_by_conv = layer < last_conv;
-    (forward_by_conv ? conv : fc) +=
-        seconds(layer, LayerPass::forward, forward_by_conv ? devices.first : devices.second);
-    if (!in.net->layer(layer).has_backward()) continue;
-    (backward_by_conv ? conv : fc) +=
-        seconds(layer, LayerPass::backward, backward_by_conv ? devices.first : devices.second);
-  }
-  return std::max(conv, fc);
-}
-
-std::pair<int, int> choose_pair(const StrategyInputs& in, const HybridOptions& options,
-                                int last_conv) {
-  std::vector<std::pair<int, int>> pairs = pairs_of(in.devices);
-  const int conv = options.conv_devices, fc = options.fc_devices;
-  const std::vector<std::pair<int, int>> all = pairs;
-  std::erase_if(pairs, [&](const auto& pair) {
-    return (conv > 0 && pair.first != conv) || (fc > 0 && pair.second != fc);
-  });
-  if (pairs.empty()) {
-    throw error(
-        "{}{}{}: on {} devices strategy 'hybrid' can have {} (conv and FC devices: together all, "
-        "and as many conv devices for each FC device)",
-        conv > 0 ? fmt::format("--conv-devices {}", conv) : "", conv > 0 && fc > 0 ? " and " : "",
-        fc > 0 ? fmt::format("--fc-devices {}", fc) : "", in.devices, to_text(all));
-  }
-  return *std::min_element(pairs.begin(), pairs.end(), [&](const auto& a, const auto& b) {
-    return busiest(in, last_conv, a) < busiest(in, last_conv, b);
-  });
+  roles.memory = text;
 }
 
 Roles roles_of(const StrategyInputs& inputs, const HybridOptions& options) {
@@ -156,11 +49,10 @@ Roles roles_of(const StrategyInputs& inputs, const HybridOptions& options) {
   }
   const Net& net = *inputs.net;
   Roles roles;
-  roles.extends_memory = options.fc_memory == "extended";
-  roles.last_conv = find_last_conv(net);
-  require_one_boundary_layer(net, roles.last_conv);
-  require_weights_on_one_side(net, roles.last_conv);
-  const auto [conv, fc] = choose_pair(inputs, options, roles.last_conv);
+  choose_memory(options.fc_memory, roles);
+  roles.parts = hybrid_parts(net);
+  const auto [conv, fc] =
+      choose_hybrid_pair(inputs, roles.parts, options.conv_devices, options.fc_devices);
   if (net.batch < conv) {
     throw error(
         "batch {} is smaller than the {} conv devices: every one needs at least one row, so use a "
@@ -200,29 +92,44 @@ class Hybrid {
                  rows_of(roles_, inputs.net->batch)),
         net_(builder_.net()),
         updates_(builder_),
-        boundary_layer_(net_.layer(roles_.last_conv)),
+        boundary_(roles_.parts.boundary),
+        boundary_layer_(net_.layer(boundary_)),
         conv_ring_(builder_, device_order(inputs, roles_.conv)),
         fc_ring_(builder_, device_order(inputs, roles_.fc)) {}
 
   Plan build() {
     if (roles_.extends_memory) updates_.extend(roles_.fc);
+    for (const int device : roles_.fc) builder_.keep_weights_in(device, roles_.memory);
     note();
     emit_inputs();
     emit_forward();
+    emit_backward_conv(true);
     emit_backward_fc();
-    emit_backward_conv();
+    emit_backward_conv(false);
     updates_.finish();
     return builder_.take();
   }
 
  private:
   void note() {
-    builder_.plan().notes.push_back(fmt::format(
-        "convolutions up to '{}' on {}; its backward pass and what comes after it on {}",
-        boundary_layer_.name, to_text(roles_.conv), to_text(roles_.fc)));
+    const std::string conv_text = to_text(roles_.conv), fc_text = to_text(roles_.fc);
+    std::vector<std::string>& notes = builder_.plan().notes;
+    notes.push_back(
+        roles_.parts.hands_over
+            ? fmt::format(
+                  "convolutions up to '{}' on {}; its backward pass and what comes after it on {}",
+                  boundary_layer_.name, conv_text, fc_text)
+            : fmt::format("layers up to '{}', which joins the last convolutions, on {}; what comes "
+                          "after it on {}",
+                          boundary_layer_.name, conv_text, fc_text));
+    if (!conv_scalars().empty() && !fc_scalars().empty()) {
+      notes.push_back(fmt::format("auxiliary heads on {}", conv_text));
+    }
     if (roles_.extends_memory) {
-      builder_.plan().notes.push_back(
-          fmt::format("the solver's state of {} in extended memory", to_text(roles_.fc)));
+      notes.push_back(fmt::format(
+          "the solver's state{} of {} in {}",
+          roles_.memory.empty() ? "" : ", weights and gradients", fc_text,
+          roles_.memory.empty() ? "extended memory" : "memory of '" + roles_.memory + "'"));
     }
     std::vector<int> conv, fc;
     std::vector<int> user(net_.weights.size(), -1);
@@ -230,7 +137,8 @@ class Hybrid {
       for (const int weight : net_.layers[i].weights) user[size_t(weight)] = static_cast<int>(i);
     }
     for (size_t weight = 0; weight < user.size(); ++weight) {
-      (user[weight] > roles_.last_conv ? fc : conv).push_back(static_cast<int>(weight));
+      const bool is_fc = user[weight] >= 0 && roles_.parts.forward_on_fc(user[weight]);
+      (is_fc ? fc : conv).push_back(static_cast<int>(weight));
     }
     for (const auto& [device, weights] :
          {std::pair{roles_.conv.front(), conv}, std::pair{roles_.fc.front(), fc}}) {
@@ -240,10 +148,25 @@ class Hybrid {
     }
   }
 
+  [[nodiscard]] int layers() const { return static_cast<int>(net_.layers.size()); }
+  // Losses and metrics that FC devices compute, and those of auxiliary heads.
+  [[nodiscard]] std::vector<int> scalars_of(bool by_fc) const {
+    std::vector<int> scalars;
+    for (size_t i = 0; i < net_.scalars.size(); ++i) {
+      if (roles_.parts.forward_on_fc(net_.scalars[i].layer) == by_fc) {
+        scalars.push_back(static_cast<int>(i));
+      }
+    }
+    return scalars;
+  }
+  [[nodiscard]] std::vector<int> fc_scalars() const { return scalars_of(true); }
+  [[nodiscard]] std::vector<int> conv_scalars() const { return scalars_of(false); }
+
   // FC devices take what the step and the losses need; the data, where one of their layers does.
   [[nodiscard]] bool fc_reads_data() const {
-    for (size_t i = size_t(roles_.last_conv); i < net_.layers.size(); ++i) {
-      for (const int input : net_.layers[i].inputs) {
+    for (int layer = 0; layer < layers(); ++layer) {
+      if (!roles_.parts.backward_on_fc(layer)) continue;
+      for (const int input : net_.layer(layer).inputs) {
         if (net_.tensor(input).producer < 0 && input != net_.label) return true;
       }
     }
@@ -259,27 +182,31 @@ class Hybrid {
     for (size_t i = 0; i < roles_.conv.size(); ++i) {
       const int from = roles_.conv[i], to = roles_.partner(i);
       builder_.emit_transfer(
-          fmt::format("send {}", name), stages::send_activations, roles_.last_conv, from, to,
+          fmt::format("send {}", name), stages::send_activations, boundary_, from, to,
           {{builder_.tensor(from, tensor), builder_.tensor(to, tensor, builder_.rows(from))}},
           When::every_micro_batch, full_duplex);
     }
   }
 
+  // What passes the boundary is on its way while later layers of the conv devices are computed.
   void emit_forward() {
-    for (int layer = 0; layer < roles_.last_conv; ++layer) {
+    for (int layer = 0; layer < layers(); ++layer) {
+      if (roles_.parts.forward_on_fc(layer)) continue;
+      const bool is_handed_over = layer == boundary_ && roles_.parts.hands_over;
+      for (const int input : net_.layer(layer).inputs) {
+        const bool is_needed = is_handed_over && boundary_layer_.has_backward();
+        if (is_needed && net_.tensor(input).producer >= 0) send_tensor(input);
+      }
       stages::emit_forward(builder_, roles_.conv, layer, StreamKind::control);
+      if (layer != boundary_) continue;
+      for (const int output : roles_.parts.tensors) send_tensor(output);
     }
-    // The last convolution's input is on its way while it is computed.
-    for (const int input : boundary_layer_.inputs) {
-      if (net_.tensor(input).producer >= 0 && boundary_layer_.has_backward()) send_tensor(input);
-    }
-    stages::emit_forward(builder_, roles_.conv, roles_.last_conv, StreamKind::control);
-    for (const int output : boundary_layer_.outputs) send_tensor(output);
-    const int layers = static_cast<int>(net_.layers.size());
-    for (int layer = roles_.last_conv + 1; layer < layers; ++layer) {
+    for (int layer = 0; layer < layers(); ++layer) {
+      if (!roles_.parts.forward_on_fc(layer)) continue;
       stages::emit_forward(builder_, roles_.fc, layer, StreamKind::control);
     }
-    stages::emit_report(builder_, roles_.fc, true, StreamKind::control);
+    stages::emit_report(builder_, {{roles_.fc, fc_scalars()}, {roles_.conv, conv_scalars()}}, true,
+                        StreamKind::control);
     std::vector<int> devices = roles_.fc;
     devices.insert(devices.end(), roles_.conv.begin(), roles_.conv.end());
     updates_.emit_found_inf(roles_.fc.front(), devices);
@@ -300,12 +227,14 @@ class Hybrid {
   // costs. Of the others those that the next step needs first are first.
   void emit_backward_fc() {
     std::vector<double> left(net_.layers.size() + 1, 0);  // of backward, after each layer's
-    for (size_t layer = size_t(roles_.last_conv); layer < net_.layers.size(); ++layer) {
-      left[layer + 1] = left[layer] + backward_seconds(static_cast<int>(layer));
+    for (int layer = 0; layer < layers(); ++layer) {
+      const bool is_mine = roles_.parts.backward_on_fc(layer);
+      left[size_t(layer) + 1] = left[size_t(layer)] + (is_mine ? backward_seconds(layer) : 0);
     }
     std::vector<int> late;
     double sums = 0;  // seconds until the sums so far are done, after those of backward so far
-    for (int layer = static_cast<int>(net_.layers.size()); layer-- > roles_.last_conv;) {
+    for (int layer = layers(); layer-- > 0;) {
+      if (!roles_.parts.backward_on_fc(layer)) continue;
       stages::emit_backward(builder_, roles_.fc, layer, stages::backward_fc, StreamKind::control);
       sums = std::max(0.0, sums - backward_seconds(layer));
       const double seconds = sum_seconds(layer);
@@ -317,11 +246,13 @@ class Hybrid {
       emit_layer_update(layer, fc_ring_, stages::send_fc_gradients, stages::update_fc);
     }
     send_input_gradients();
+    const int handed_over = roles_.parts.hands_over ? boundary_ : -1;
     for (auto layer = late.rbegin(); layer != late.rend(); ++layer) {
       emit_layer_update(*layer, fc_ring_, stages::send_fc_gradients, stages::update_fc);
-      if (*layer == roles_.last_conv) send_averaged_gradients();
+      if (*layer == handed_over) send_averaged_gradients();
     }
-    if (late.empty() || late.back() != roles_.last_conv) send_averaged_gradients();
+    const bool is_sent = !late.empty() && late.back() == handed_over;
+    if (handed_over >= 0 && !is_sent) send_averaged_gradients();
   }
 
   [[nodiscard]] double backward_seconds(int layer) const {
@@ -338,34 +269,43 @@ class Hybrid {
                             bytes / fc_ring_.size());
   }
 
+  // The tensors before the part that FC devices run backward.
+  [[nodiscard]] std::vector<int> returned_gradients() const {
+    std::vector<int> tensors = roles_.parts.tensors;
+    if (roles_.parts.hands_over) {
+      tensors.clear();
+      for (size_t number = 0; number < boundary_layer_.inputs.size(); ++number) {
+        const bool is_made =
+            boundary_layer_.wants_backward_data && boundary_layer_.may_take_gradient(number);
+        if (is_made) tensors.push_back(boundary_layer_.inputs[number]);
+      }
+    }
+    std::erase_if(tensors, [&](int tensor) { return !net_.tensor(tensor).has_gradient; });
+    return tensors;
+  }
+
   void send_input_gradients() {
     for (size_t i = 0; i < roles_.conv.size(); ++i) {
       const int from = roles_.partner(i), to = roles_.conv[i];
-      std::vector<CopySegment> inputs;
-      for (size_t number = 0; number < boundary_layer_.inputs.size(); ++number) {
-        const int input = boundary_layer_.inputs[number];
-        const bool is_wanted = boundary_layer_.wants_backward_data &&
-                               boundary_layer_.may_take_gradient(number) &&
-                               net_.tensor(input).has_gradient;
-        if (!is_wanted) continue;
-        inputs.push_back({builder_.tensor_gradient(from, input, builder_.rows(to)),
-                          builder_.tensor_gradient(to, input)});
+      std::vector<CopySegment> gradients;
+      for (const int tensor : returned_gradients()) {
+        gradients.push_back({builder_.tensor_gradient(from, tensor, builder_.rows(to)),
+                             builder_.tensor_gradient(to, tensor)});
       }
-      if (!inputs.empty()) {
-        builder_.emit_transfer(fmt::format("send {} activation gradients", boundary_layer_.name),
-                               stages::send_activation_gradients, roles_.last_conv, from, to,
-                               std::move(inputs), When::every_micro_batch, full_duplex);
-      }
+      if (gradients.empty()) continue;
+      builder_.emit_transfer(fmt::format("send {} activation gradients", boundary_layer_.name),
+                             stages::send_activation_gradients, boundary_, from, to,
+                             std::move(gradients), When::every_micro_batch, full_duplex);
     }
   }
 
   void send_averaged_gradients() {
-    const std::vector<int> weights = weights_completed_by(net_, roles_.last_conv);
+    const std::vector<int> weights = weights_completed_by(net_, boundary_);
     for (size_t i = 0; i < roles_.conv.size() && !weights.empty(); ++i) {
       const int from = roles_.partner(i), to = roles_.conv[i];
       builder_.emit_transfer(
           fmt::format("send averaged {} gradients", boundary_layer_.name),
-          stages::send_conv_gradients, roles_.last_conv, from, to,
+          stages::send_conv_gradients, boundary_, from, to,
           builder_.copies(&PlanRegions::gradients, from, to, weight_ranges(net_, weights)),
           When::last_micro_batch, full_duplex);
     }
@@ -374,8 +314,12 @@ class Hybrid {
     }
   }
 
-  void emit_backward_conv() {
-    for (int layer = roles_.last_conv; layer-- > 0;) {
+  // Of auxiliary heads, while the FC devices compute; then of the others.
+  void emit_backward_conv(bool aside) {
+    for (int layer = layers(); layer-- > 0;) {
+      if (roles_.parts.backward_on_fc(layer) || roles_.parts.is_aside[size_t(layer)] != aside) {
+        continue;
+      }
       stages::emit_backward(builder_, roles_.conv, layer, stages::backward_conv,
                             StreamKind::control);
       emit_layer_update(layer, conv_ring_, stages::send_conv_gradients, stages::update_conv);
@@ -386,6 +330,7 @@ class Hybrid {
   PlanBuilder builder_;
   const Net& net_;
   Updates updates_;
+  int boundary_;
   const Layer& boundary_layer_;
   RingGroup conv_ring_, fc_ring_;
 };
@@ -394,7 +339,7 @@ std::vector<StrategyVariant> hybrid_variants(const StrategyInputs& inputs) {
   HybridOptions options = hybrid_options().read(inputs.options);
   std::vector<StrategyVariant> result;
   if (options.conv_devices == 0 && options.fc_devices == 0) {
-    for (const auto& [conv, fc] : pairs_of(inputs.devices)) {
+    for (const auto& [conv, fc] : hybrid_pairs(inputs.devices)) {
       options.conv_devices = conv;
       options.fc_devices = fc;
       result.push_back({fmt::format("{} conv, {} FC", conv, fc), hybrid_options().write(options)});
@@ -406,7 +351,7 @@ std::vector<StrategyVariant> hybrid_variants(const StrategyInputs& inputs) {
 
 std::vector<StrategyOptions> hybrid_lossless_cases(int devices) {
   std::vector<StrategyOptions> cases;
-  for (const auto& [conv, fc] : pairs_of(devices)) {
+  for (const auto& [conv, fc] : hybrid_pairs(devices)) {
     for (const char* memory : {"", "extended"}) {
       cases.push_back(hybrid_options().write({conv, fc, memory}));
     }
@@ -417,7 +362,7 @@ std::vector<StrategyOptions> hybrid_lossless_cases(int devices) {
 double hybrid_least_seconds(const StrategyInputs& inputs) {
   const Roles roles = roles_of(inputs, hybrid_options().read(inputs.options));
   const auto conv = static_cast<int>(roles.conv.size()), fc = static_cast<int>(roles.fc.size());
-  return busiest(inputs, roles.last_conv, {conv, fc});
+  return busiest_seconds(inputs, roles.parts, {conv, fc});
 }
 
 Plan build_hybrid(const StrategyInputs& inputs) {
@@ -442,11 +387,10 @@ StrategyOption devices_option(const char* name, const char* help, const std::str
 
 const OptionTable<HybridOptions>& hybrid_options() {
   static const auto table = [] {
-    StrategyOption memory = word_option(
+    StrategyOption memory = text_option(
         "--fc-memory",
-        "memory of the FC devices' solver state: device (default), or extended (a mapped file in "
-        "TMPDIR, or pinned host memory)",
-        {"device", "extended"});
+        "memory of the FC devices' solver state: device (default) or extended (a mapped file, on "
+        "GPUs pinned memory); of their weights, too: numa:N or a folder");
     memory.fits_devices = true;
     return OptionTable<HybridOptions>()
         .add(devices_option("--conv-devices",
