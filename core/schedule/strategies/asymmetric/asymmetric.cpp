@@ -159,7 +159,7 @@ std::vector<Candidate> candidates(const StrategyInputs& inputs, const Asymmetric
     // One device of W has all of each layer, however they are divided.
     const size_t ways = groups.weights.size() > 1 ? divisions.size() : 1;
     for (size_t way = 0; way < ways; ++way) {
-      Candidate candidate{asymmetric_plan(inputs, groups, divisions[way])};
+      Candidate candidate{asymmetric_plan(inputs, groups, divisions[way], options.to_all)};
       candidate.bound = bounds_of(*inputs.net, candidate.plan, *inputs.costs, inputs.link.bandwidth,
                                   inputs.topology)
                             .step();
@@ -222,12 +222,13 @@ std::vector<StrategyOptions> asymmetric_lossless_cases(int devices) {
     for (int device = 0; device < devices; ++device) {
       ((mask >> device & 1) != 0 ? groups.activations : groups.weights).push_back(device);
     }
-    cases.push_back(asymmetric_options().write({groups.to_text(), ""}));
+    cases.push_back(asymmetric_options().write({groups.to_text(), "", false}));
   }
   if (devices < 3) return cases;  // one device of W has all of the weights
   for (const char* slices : {"all", "large", "none"}) {
-    cases.push_back(asymmetric_options().write({"", slices}));
+    cases.push_back(asymmetric_options().write({"", slices, false}));
   }
+  cases.push_back(asymmetric_options().write({"", "all", true}));
   return cases;
 }
 
@@ -249,7 +250,11 @@ const OptionTable<AsymmetricOptions>& asymmetric_options() {
     slices.fits_devices = true;
     return OptionTable<AsymmetricOptions>()
         .add(std::move(groups), &AsymmetricOptions::groups)
-        .add(std::move(slices), &AsymmetricOptions::slices);
+        .add(std::move(slices), &AsymmetricOptions::slices)
+        .add(flag_option("--to-all",
+                         "send each layer's output to all other devices, as published (default: to "
+                         "those that need it)"),
+             &AsymmetricOptions::to_all);
   }();
   return table;
 }

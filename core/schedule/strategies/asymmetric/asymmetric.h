@@ -11,8 +11,9 @@
 namespace tandem {
 
 struct AsymmetricOptions {
-  std::string groups;  // "E=0,2/W=1,3"; "": chosen
-  std::string slices;  // "all", "large", "none"; "": chosen
+  std::string groups;   // "E=0,2/W=1,3"; "": chosen
+  std::string slices;   // "all", "large", "none"; "": chosen
+  bool to_all = false;  // outputs go to all other devices, whether they need them or not
 };
 [[nodiscard]] const OptionTable<AsymmetricOptions>& asymmetric_options();
 

@@ -24,9 +24,11 @@ constexpr Stage update_weights_stage{18, "update_weights", "#66c2a5"};
 
 class Asymmetric {
  public:
-  Asymmetric(const StrategyInputs& inputs, AsymmetricGroups groups, WeightDivision division)
+  Asymmetric(const StrategyInputs& inputs, AsymmetricGroups groups, WeightDivision division,
+             bool to_all)
       : groups_(std::move(groups)),
         division_(std::move(division)),
+        to_all_(to_all),
         builder_(inputs, "asymmetric", PlanBuilder::Purpose::training),
         net_(builder_.net()),
         updates_(builder_) {
@@ -140,6 +142,55 @@ class Asymmetric {
         for (const Work& work : work_) {
           const int from = (builder_.device_of(work.shard) + round) % builder_.devices();
           for (const int tensor : work.needs.after[layer]) gather(work, tensor, from);
+        }
+      }
+      if (to_all_) send_to_others(static_cast<int>(layer));
+    }
+  }
+
+  // A layer's own output: not what is written over by the next one, nor a loss.
+  [[nodiscard]] bool is_final(int layer, int tensor) const {
+    const Layer& l = net_.layer(layer);
+    if (l.is_result() || net_.makes_views(layer)) return false;
+    const std::vector<int>& users = net_.tensor(tensor).consumers;
+    return std::none_of(users.begin(), users.end(), [&](int user) {
+      return net_.layer(user).runs_in_place || net_.layer(user).fused_into == layer;
+    });
+  }
+  // The rows of `from` that no work on `to` gathers after the layer.
+  [[nodiscard]] std::vector<Interval> not_gathered(int layer, int tensor, int from, int to) const {
+    std::vector<Interval> rest{builder_.rows(from)};
+    for (const Work& work : work_) {
+      const std::vector<int>& sent = work.needs.after[size_t(layer)];
+      if (builder_.device_of(work.shard) != to) continue;
+      if (std::find(sent.begin(), sent.end(), tensor) == sent.end()) continue;
+      const Interval taken = builder_.rows(work.shard);
+      std::vector<Interval> left;
+      for (const Interval& some : rest) {
+        left.push_back({some.begin, std::min(some.end, taken.begin)});
+        left.push_back({std::max(some.begin, taken.end), some.end});
+      }
+      std::erase_if(left, [](const Interval& some) { return some.is_empty(); });
+      rest = std::move(left);
+    }
+    return rest;
+  }
+  // What others do not need, so that every device has every output, as published.
+  void send_to_others(int layer) {
+    for (const int tensor : net_.layer(layer).outputs) {
+      if (!is_final(layer, tensor)) continue;
+      const int64_t row_bytes = buffers::row_bytes(net_, tensor);
+      for (int round = 1; round < builder_.devices(); ++round) {
+        for (int to = 0; to < builder_.devices(); ++to) {
+          const int from = (to + round) % builder_.devices();
+          for (const Interval& some : not_gathered(layer, tensor, from, to)) {
+            const std::string what =
+                fmt::format("{} for all, rows {}-{}", name_of(tensor), some.begin, some.end);
+            builder_.emit_transfer("send " + what, stages::send_activations, layer, from, to,
+                                   {{builder_.tensor(from, tensor, some),
+                                     builder_.transient(to, what, some.count() * row_bytes)}},
+                                   When::every_micro_batch, full_duplex);
+          }
         }
       }
     }
@@ -292,6 +343,7 @@ class Asymmetric {
 
   AsymmetricGroups groups_;
   WeightDivision division_;
+  bool to_all_;
   PlanBuilder builder_;
   const Net& net_;
   Updates updates_;
@@ -305,11 +357,12 @@ class Asymmetric {
 }  // namespace
 
 Plan asymmetric_plan(const StrategyInputs& inputs, const AsymmetricGroups& groups,
-                     Division division) {
+                     Division division, bool to_all) {
   WeightDivision divided(*inputs.net, groups.weights, division);
-  Plan plan = Asymmetric(inputs, groups, std::move(divided)).build();
-  plan.options = asymmetric_options().write({groups.to_text(), to_text(division)});
-  plan.notes.push_back("slices: " + to_text(division));
+  Plan plan = Asymmetric(inputs, groups, std::move(divided), to_all).build();
+  plan.options = asymmetric_options().write({groups.to_text(), to_text(division), to_all});
+  plan.notes.push_back("slices: " + to_text(division) +
+                       (to_all ? "; outputs go to all other devices" : ""));
   return plan;
 }
 

@@ -8,8 +8,8 @@
 namespace tandem {
 
 // The tasks are in the order in which they are emitted, which is valid but not optimized.
-// Plan::options has the groups and the division.
+// Plan::options has the groups and the division. `to_all`: as in AsymmetricOptions.
 [[nodiscard]] Plan asymmetric_plan(const StrategyInputs& inputs, const AsymmetricGroups& groups,
-                                   Division division);
+                                   Division division, bool to_all);
 
 }  // namespace tandem
