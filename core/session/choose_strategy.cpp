@@ -19,8 +19,17 @@ void measure_sequential(Registry& registry, const NetDefinition& definition,
   if (!is_explicit) options.machine.link = link;
 }
 
-// "strategy mixed: 12.3 ms a step by estimated costs (the best published one, layerwise --reduce
-// ring: 13.0 ms); --strategy NAME takes another"
+}  // namespace
+
+bool is_auto(const SessionOptions& options) {
+  return options.strategy == "auto";
+}
+
+std::string default_strategy(int devices, const StrategyOptions& given) {
+  constexpr int many = 64;
+  return devices > 1 && devices <= many && given.empty() ? "auto" : "two_phase";
+}
+
 std::string forecast_line(const ForecastList& list) {
   const Forecast& best = fastest(list);
   std::string other;
@@ -35,12 +44,6 @@ std::string forecast_line(const ForecastList& list) {
   return fmt::format("strategy {}: {} a step by {} costs{}; --strategy NAME takes another",
                      best.name, human_seconds(best.step_seconds()),
                      list.measured_costs > 0 ? "measured" : "estimated", other);
-}
-
-}  // namespace
-
-bool is_auto(const SessionOptions& options) {
-  return options.strategy == "auto";
 }
 
 std::string choose_strategy(Registry& registry, const NetDefinition& definition,

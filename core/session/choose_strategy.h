@@ -11,6 +11,15 @@ namespace tandem {
 // Whether the session's strategy is still to be chosen.
 [[nodiscard]] bool is_auto(const SessionOptions& options);
 
+// Where none is named: of several devices the fastest by forecast, of one, of very many, whose
+// comparison takes long, and with options, which are of the one that was the default before there
+// was a choice: two_phase.
+[[nodiscard]] std::string default_strategy(int devices, const StrategyOptions& given);
+
+// "strategy mixed: 12.3 ms a step by estimated costs (the best published one, layerwise --reduce
+// ring: 13.0 ms); --strategy NAME takes another"
+[[nodiscard]] std::string forecast_line(const ForecastList& list);
+
 // With measured costs in `options` (and a link or topology) nothing runs; else a few steps of
 // `sequential` are measured first on the session's own devices, and the link from their copies. By
 // forecast nothing is measured: unknown costs are those of a roofline. Replaces strategy,

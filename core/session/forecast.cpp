@@ -276,7 +276,7 @@ class Forecaster {
   }
 
   [[nodiscard]] SimulatedSteps steps_of(const Plan& plan) const {
-    return simulated_steps(plan, how_.steps, options_.executor.variation > 0);
+    return simulated_steps(plan, how_.steps, options_.executor.varies());
   }
 
   void set_memory(Forecast& forecast, const Net& net) {
@@ -350,6 +350,10 @@ const Forecast& fastest(const ForecastList& list) {
   std::string needs;
   for (const Forecast& forecast : list.forecasts) {
     if (forecast.refusal.empty() && forecast.fits) return forecast;
+    // It takes what any strategy takes: what it refuses is no matter of the strategy.
+    if (forecast.strategy == "sequential" && !forecast.refusal.empty()) {
+      throw Error(forecast.refusal);
+    }
     needs +=
         fmt::format("; {}: {}", forecast.name,
                     forecast.refusal.empty() ? human_bytes(max_memory(forecast)) + " on a device"

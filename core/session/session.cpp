@@ -190,7 +190,7 @@ void Session::prepare(Phase& phase, const NetDefinition& definition, int32_t whi
 
 bool Session::models(const Plan& plan) const {
   return options_.models_large_plans && machine_->has_virtual_time() && !options_.testing &&
-         plan.tasks.size() >= large_plan && options_.executor.variation <= 0;
+         plan.tasks.size() >= large_plan && !options_.executor.varies();
 }
 
 void Session::make_plan(Phase& phase, const NetDefinition& definition, int32_t which) {

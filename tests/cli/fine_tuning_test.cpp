@@ -83,7 +83,8 @@ TEST_F(FineTuningCommand, NamesThatNoLayerHasAreRefused) {
 TEST_F(FineTuningCommand, APlanOfTheFrozenNetIsShorterAndSmaller) {
   ASSERT_EQ(desk_.tandem(std::string(tuned) + "--freeze 'conv*' --out run").code, 0);
   const auto plan = [this](const std::string& net) {
-    const Outcome outcome = desk_.tandem("plan --json --image-size 8 --net " + net);
+    const Outcome outcome =
+        desk_.tandem("plan --json --strategy two_phase --image-size 8 --net " + net);
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
     return json::parse(outcome.output);
   };

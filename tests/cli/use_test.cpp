@@ -320,8 +320,9 @@ TEST(Use, PredictingAVideoTellsHowToExtractItsFrames) {
 
 TEST(Use, ProfileWritesCostsThatThePlanIsPredictedFrom) {
   const Desk desk;
-  const Outcome profiled =
-      desk.tandem("profile --net tiny.prototxt --devices cpu:2 --batch 8 --costs costs.csv --json");
+  const Outcome profiled = desk.tandem(
+      "profile --net tiny.prototxt --devices cpu:2 --strategy two_phase --batch 8 --costs "
+      "costs.csv --json");
   ASSERT_EQ(profiled.code, 0) << profiled.errors;
   const json profile = json::parse(profiled.output);
   EXPECT_GT(profile.at("step_seconds").get<double>(), 0);
@@ -329,8 +330,8 @@ TEST(Use, ProfileWritesCostsThatThePlanIsPredictedFrom) {
   EXPECT_LT(profile.at("first_step_at_seconds").get<double>(), 600) << "since the process's start";
 
   const Outcome planned = desk.tandem(
-      "plan --net tiny.prototxt --devices sim:2 --batch 8 --costs costs.csv --dot plan.dot --trace "
-      "plan.json --json");
+      "plan --net tiny.prototxt --devices sim:2 --strategy two_phase --batch 8 --costs costs.csv "
+      "--dot plan.dot --trace plan.json --json");
   ASSERT_EQ(planned.code, 0) << planned.errors;
   const json plan = json::parse(planned.output);
   EXPECT_GT(plan.at("predicted_step_seconds").get<double>(), 0);

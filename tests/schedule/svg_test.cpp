@@ -48,5 +48,14 @@ TEST(Picture, HasNoRowWhereThereIsNothingToSee) {
   EXPECT_THAT(to_svg(plan, events), AllOf(HasSubstr("@0 compute"), Not(HasSubstr("@0 copy"))));
 }
 
+TEST(Picture, SaysWhatTheStrategyDecided) {
+  Plan plan = build_plan("sequential", inputs_of(small_net(8), 1));
+  plan.notes = {"'fc6': divided by neurons over all 4 devices",
+                std::string(150, 'a') + " " + std::string(150, 'b')};
+  const std::string text = to_svg(plan, steps_of(plan, 3));
+  EXPECT_THAT(text, HasSubstr(": divided by neurons over all 4 devices</text>"));
+  EXPECT_THAT(text, HasSubstr(std::string(150, 'a') + "</text>")) << "a line of its own";
+}
+
 }  // namespace
 }  // namespace tandem::test

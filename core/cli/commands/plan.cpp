@@ -18,7 +18,7 @@
 #include "core/schedule/cost/topology_file.h"
 #include "core/schedule/plan/dependencies.h"
 #include "core/schedule/report/svg.h"
-#include "core/session/forecast.h"
+#include "core/session/choose_strategy.h"
 #include "include/tandem/train.h"
 #include "plugins/simulation.h"
 
@@ -27,13 +27,13 @@ namespace {
 
 struct PlanArguments {
   NetChoice net;
-  std::string devices = simulated_devices(2), strategy = "two_phase", precision = "float32", costs,
-              dot, trace, svg, pixels;
+  std::string devices = simulated_devices(2), strategy, precision = "float32", costs, dot, trace,
+              svg, pixels;
   StrategyOptions strategy_options;
   DeviceOptions machine;
   std::optional<double> flops;  // with the bandwidth: instead of costs that were not measured
   std::string memory_bandwidth;
-  double variation = 0;
+  double variation = 0, device_variation = 0;
   uint64_t variation_seed = 1;
   int64_t batch_per_device = 0;
   int hosts = 0;        // 0: not given
@@ -137,8 +137,10 @@ void set_options(Planning& p) {
     if (!is_explicit) machine.topology = find_topology(real);
   }
   set_roofline(a, roofline);
-  if (!(a.variation >= 0 && a.variation <= 10)) {
-    throw error("--variation {}: a standard deviation from 0 to 10, as 0.1", a.variation);
+  for (const auto& [name, deviation] :
+       {std::pair("--variation", a.variation), {"--device-variation", a.device_variation}}) {
+    if (deviation >= 0 && deviation <= 10) continue;
+    throw error("{} {}: a standard deviation from 0 to 10, as 0.1", name, deviation);
   }
   if (a.batch_per_device > max_batch_images / devices.count()) {
     throw error("--batch-per-device {} on {} devices: too large; the global batch is at most {}",
@@ -160,10 +162,11 @@ void set_options(Planning& p) {
   choose_made_up_pixels(
       a.pixels, prefers_bytes(p.registry.backend(how.kernel_devices->kind)) || were_bytes, options);
   options.executor.variation = a.variation;
+  options.executor.device_variation = a.device_variation;
   options.executor.variation_seed = a.variation_seed;
   how.batch_per_device = a.batch_per_device;
   // With variation a few steps are not enough for an average.
-  if (a.variation > 0) how.steps = 40;
+  if (options.executor.varies()) how.steps = 40;
 }
 
 std::string costs_text(const Planning& p, int measured, int estimated) {
@@ -221,7 +224,7 @@ int run_all(Planning& p) {
               a.batch_per_device > 0 ? fmt::format(" ({} a device)", a.batch_per_device) : "",
               forecast_table(list));
   for (const Forecast& forecast : list.forecasts) {
-    if (forecast.strategy != "mixed") continue;
+    if (forecast.strategy != "mixed" || !forecast.refusal.empty()) continue;
     print_names("mixed: {}\n", fmt::join(forecast.plan.notes, "; "));
   }
   say("{}{}{}{}", costs_text(p, list.measured_costs, list.estimated_costs),
@@ -230,13 +233,18 @@ int run_all(Planning& p) {
   return code;
 }
 
-// Replaces the strategy `auto` by the fastest. False: stopped.
-bool choose_fastest(Planning& p) {
+// Replaces the strategy `auto` by the fastest. By default one line says which that is. False:
+// stopped.
+bool choose_fastest(Planning& p, bool is_default) {
   const ForecastList list = forecast_strategies(p.registry, p.definition, p.options, p.how);
   const Forecast& best = fastest(list);
   p.options.strategy = best.strategy;
   p.options.strategy_options = best.options;
   if (p.a.as_json) return !list.is_stopped();
+  if (is_default && !list.is_stopped()) {
+    print_names("{}\n\n", forecast_line(list));
+    return true;
+  }
   print_names("{}{} {}\n\n", forecast_table(list),
               list.is_stopped() ? "the fastest so far:" : "chosen:", best.name);
   return !list.is_stopped();
@@ -252,7 +260,7 @@ PlannedStep predict_step(Planning& p, Session& session) {
   step.devices = parse_devices(options.devices, p.registry).count();
   // First, because kernels and the records of simulated steps take much memory.
   step.memory = memory_on(p.registry, *p.how.kernel_devices, phase.net, phase.plan, &step.refusal);
-  const SimulatedSteps amount = simulated_steps(phase.plan, p.how.steps, p.a.variation > 0);
+  const SimulatedSteps amount = simulated_steps(phase.plan, p.how.steps, options.executor.varies());
   step.predicted = measure(session, amount.warm_up, amount.measured);
   if (step.predicted.without_communication_seconds) {
     step.alone = *step.predicted.without_communication_seconds;
@@ -296,13 +304,17 @@ void print_plan(const Planning& p, const Plan& plan, const PlannedStep& step) {
 }
 
 int run_plan(PlanArguments& a, const Command& command) {
-  require_strategy_options(command, a.strategy);
   a.devices_given = command.given("--devices");
   Planning p{a};
+  const bool is_default = a.strategy.empty();
+  if (is_default) {
+    a.strategy = default_strategy(parse_devices(a.devices, p.registry).count(), a.strategy_options);
+  }
+  require_strategy_options(command, a.strategy);
   set_options(p);
   p.options.watch = watch_work();
   if (a.strategy == "all") return run_all(p);
-  if (a.strategy == "auto" && !choose_fastest(p)) return stopped_code;
+  if (a.strategy == "auto" && !choose_fastest(p, is_default)) return stopped_code;
   Session session(p.registry, p.definition, p.options);
   const PlannedStep step = predict_step(p, session);
   Plan& plan = session.training().plan;
@@ -328,7 +340,8 @@ void add_plan(CommandLine& line) {
   command.add({
       {"--devices DEVICES", &a.devices, "Devices to plan for, e.g. sim:8 or cpu:2", show_default},
       strategy_option({"auto", "all"}, a.strategy,
-                      "The strategy; auto: the fastest; all: a table of all"),
+                      "The strategy; auto: the fastest; all: a table of all (default: auto on 2 to "
+                      "64 devices, else two_phase)"),
       precision_option(a.precision),
       pixels_option(a.pixels,
                     "bytes where the devices, or those that sim stands for, have memory of their "
@@ -340,7 +353,9 @@ void add_plan(CommandLine& line) {
       {"--variation X", &a.variation,
        "Let every task's time vary from step to step, with this standard deviation as a share of "
        "it, e.g. 0.1"},
-      {"--variation-seed N", &a.variation_seed, "Seed of that variation", show_default},
+      {"--device-variation X", &a.device_variation,
+       "Let all tasks of a device vary together from step to step, as --variation does one by one"},
+      {"--variation-seed N", &a.variation_seed, "Seed of both variations", show_default},
       {"--batch-per-device N", &a.batch_per_device,
        "Images per device, instead of --batch; the one device to compare with takes as many",
        in_range(1, max_batch_images)},

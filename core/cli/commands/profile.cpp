@@ -23,13 +23,13 @@ namespace {
 
 struct ProfileArguments {
   NetChoice net;
-  std::string devices = default_kind, strategy = "two_phase", precision = "float32", costs, paced,
-              trace, pixels;
+  std::string devices = default_kind, strategy, precision = "float32", costs, paced, trace, pixels;
   StrategyOptions strategy_options;
   GraphUse graphs = GraphUse::automatic;
   DeviceOptions machine;
   int steps = 5, warm_up = 2;
   bool without_communication = true, as_json = false, tune = false, recomputes = false;
+  ChoiceBy chooses_by = ChoiceBy::measurement;
 };
 
 struct LayerRow {
@@ -149,9 +149,9 @@ void print_step(const ProfileArguments& arguments, const Profiled& profiled) {
 Profiled measure_session(ProfileArguments& a, Registry& registry, const NetDefinition& definition,
                          SessionOptions& options) {
   Profiled result;
-  const bool tries_first = is_auto(options);  // steps run before those measured here
+  const bool tries_first = is_auto(options);
   if (tries_first) {
-    const std::string table = choose_strategy(registry, definition, options);
+    const std::string table = choose_strategy(registry, definition, options, "", a.chooses_by);
     if (!a.as_json) say("{}\n\n", table);
     a.strategy = options.strategy;
   }
@@ -160,7 +160,8 @@ Profiled measure_session(ProfileArguments& a, Registry& registry, const NetDefin
   options.training_pixels = session.training().pixels;
   Measurement& measured = result.measured =
       measure(session, a.warm_up, a.steps, fmt::format("measuring steps of {}", options.strategy));
-  if (tries_first) measured.first_step_at = 0;
+  // Then steps ran before those measured here.
+  if (tries_first && a.chooses_by == ChoiceBy::measurement) measured.first_step_at = 0;
   options.tuning = session.options().tuning;
   result.tuned = tuning_text(options.tuning, {}, session.machine().kind());
   result.message_path = session.message_path();
@@ -267,11 +268,16 @@ int measure_and_print(ProfileArguments& a, Registry& registry, const NetDefiniti
 
 int run_profile(ProfileArguments& a, const Command& command) {
   constexpr double watchdog_seconds = 600;  // for other ranks
+  Registry registry = Registry::with_defaults();
+  if (a.strategy.empty()) {
+    const int devices = launched_ranks() > 1 ? 1 : parse_devices(a.devices, registry).count();
+    a.strategy = default_strategy(devices, a.strategy_options);
+    a.chooses_by = ChoiceBy::forecast;
+  }
   // The AlexNet-like test depends on the net alone and is shown with every strategy.
   require_strategy_options(command, a.strategy, threshold_options().options());
   if (a.steps < 1) throw error("--steps {}: there must be at least 1", a.steps);
   if (a.warm_up < 1) throw error("--warm-up {}: there must be at least 1", a.warm_up);
-  Registry registry = Registry::with_defaults();
   const NetDefinition definition = a.net.definition();
   SessionOptions options;
   options.devices = a.devices;
@@ -311,7 +317,10 @@ void add_profile(CommandLine& line) {
   add_net_options(command, a.net);
   command.add({
       devices_option(a.devices),
-      strategy_option({"auto"}, a.strategy, "The strategy; auto: the fastest"),
+      strategy_option(
+          {"auto"}, a.strategy,
+          "The strategy; auto: the fastest (default: by forecast the fastest on 2 to 64 devices "
+          "of one process, else two_phase)"),
       precision_option(a.precision),
       pixels_option(a.pixels, "bytes where the devices have memory of their own, else floats"),
       {"--steps N", &a.steps, "Steps to measure", show_default},

@@ -33,12 +33,13 @@ struct ExecutorOptions {
   // False: copies between devices are left out, to measure what they cost.
   bool communication = true;
   // For machines whose works take the time that the costs say (sim, paced): how fast each
-  // device is (empty: all as the costs say), and by how much a task differs from micro-batch to
-  // micro-batch: the standard deviation of a factor of mean 1 with a long tail to the slow side, a
-  // function of (seed, task, micro-batch).
+  // device is (empty: all as the costs say), and by how much a task, or all tasks of a device
+  // together, differ from micro-batch to micro-batch: the standard deviation of a factor of mean 1
+  // with a long tail to the slow side, a function of (seed, task or device, micro-batch).
   std::vector<double> speeds;
-  double variation = 0;
+  double variation = 0, device_variation = 0;
   uint64_t variation_seed = 1;
+  [[nodiscard]] bool varies() const { return variation > 0 || device_variation > 0; }
   const Communicator* ranks = nullptr;  // for a plan with messages; outlives the executor
   const DeviceLinks* links = nullptr;   // for one with messages by links; the same
   // `on` is an Error where plan or backend cannot; `automatic` runs such plans task by task.

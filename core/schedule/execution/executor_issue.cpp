@@ -237,12 +237,18 @@ void Executor::State::submit(int task, const Stream& stream, Lowered& work) {
 double Executor::State::varied_seconds(int task, int64_t micro_batch, double seconds) const {
   const auto device = size_t(plan.task(task).streams[0].device);
   if (device < options.speeds.size()) seconds /= options.speeds[device];
-  if (options.variation <= 0 || seconds <= 0) return seconds;
-  const uint32_t bits =
-      tandem_random_block(options.variation_seed, static_cast<uint64_t>(micro_batch), 0, task, 0)
-          .value[0];
-  const double exponential = -std::log(1.0 - tandem_uniform(bits));  // mean 1, deviation 1
-  return seconds * std::max(0.0, 1 + options.variation * (exponential - 1));
+  if (!options.varies() || seconds <= 0) return seconds;
+  // The tasks' numbers come first, those of devices are counted from the other end.
+  const auto factor = [&](double deviation, uint64_t number) {
+    if (deviation <= 0) return 1.0;
+    const uint32_t bits = tandem_random_block(options.variation_seed,
+                                              static_cast<uint64_t>(micro_batch), 0, number, 0)
+                              .value[0];
+    const double exponential = -std::log(1.0 - tandem_uniform(bits));  // mean 1, deviation 1
+    return std::max(0.0, 1 + deviation * (exponential - 1));
+  };
+  return seconds * factor(options.variation, static_cast<uint64_t>(task)) *
+         factor(options.device_variation, ~static_cast<uint64_t>(device));
 }
 
 }  // namespace tandem

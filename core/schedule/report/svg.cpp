@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/text/strings.h"
 #include "core/base/text/svg.h"
 
 namespace tandem {
@@ -118,6 +119,24 @@ std::string axis(const Picture& picture) {
   return text;
 }
 
+// In lines of at most so many characters, as wide as the picture.
+std::vector<std::string> lines_of(const std::vector<std::string>& notes) {
+  constexpr size_t most = 200;
+  std::vector<std::string> lines;
+  for (const std::string& note : notes) {
+    bool continues = false;
+    for (const std::string& word : split(note, ' ')) {
+      if (continues && lines.back().size() + word.size() < most) {
+        lines.back() += ' ' + word;
+      } else {
+        lines.push_back(word);
+      }
+      continues = true;
+    }
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events) {
@@ -135,8 +154,14 @@ std::string to_svg(const Plan& plan, const std::vector<TraceEvent>& events) {
         svg_text(left - 8, y + row - 5, fmt::format("@{} {}", track.first, to_string(track.second)),
                  "text-anchor=\"end\"");
   }
-  return svg_document(left + width + right, picture.height, 11,
-                      text + boxes(plan, events, picture));
+  text += boxes(plan, events, picture);
+  constexpr double line_height = 14;
+  double y = picture.height;
+  for (const std::string& line : lines_of(plan.notes)) {
+    text += svg_text(left, y, line, "fill=\"#555555\"");
+    y += line_height;
+  }
+  return svg_document(left + width + right, y, 11, text);
 }
 
 }  // namespace tandem
