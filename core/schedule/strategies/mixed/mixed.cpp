@@ -259,7 +259,7 @@ class MixedSearch {
     }
   }
 
-  static constexpr size_t max_simulated = 120000;  // tasks
+  static constexpr size_t max_simulated = 400000;  // tasks
   StrategyInputs inputs_;
   std::vector<FcChain> chains_;
   MixedOptions given_;
