@@ -227,9 +227,9 @@ exec "$@")");
                                         "rank 0: 11 images here, 4 there"));
 }
 
-// The probe's kernel takes another algorithm each time that it measures in a process. Rank 0 has 2
-// rows and 1, rank 1 has 1 and 1.
-TEST_F(Ranks, MeasureInTurnAndTakeWhatOthersHaveChosen) {
+// Two ranks of cpu:2 train with the probe's kernel, which takes another algorithm each time that it
+// measures in a process. Returns the names that the run's record has, after it went on with them.
+std::multiset<std::string> measured_names(const std::string& strategy) {
   const Desk desk;
   desk.write("probe.prototxt", test::replaced(test::tiny_net(), "name: \"relu1\" type: \"ReLU\"",
                                               "name: \"relu1\" type: \"probe.Double\""));
@@ -238,21 +238,38 @@ TEST_F(Ranks, MeasureInTurnAndTakeWhatOthersHaveChosen) {
                         desk / "plugins/tandem_probe.so");
   const std::string options =
       "train --net probe.prototxt --data synthetic --data-option size=40 --batch 5 --tune "
-      "--threads 1 --lr 1e-9 --devices cpu:2 --strategy two_phase --out run ";
+      "--threads 1 --lr 1e-9 --devices cpu:2 --out run --strategy " +
+      strategy;
   const std::string with_plugins = "TANDEM_PLUGIN_PATH=plugins " + mpirun(2);
-  const Outcome outcome = desk.tandem(options + "--steps 2", with_plugins);
-  ASSERT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+  const Outcome outcome = desk.tandem(options + " --steps 2", with_plugins);
+  EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("algorithms chosen by measuring: 4"));
   const auto choices = [&] { return nlohmann::json::parse(desk.read("run/run.json"))["choices"]; };
   const nlohmann::json first = choices();
-  std::set<std::string> names;
-  for (const nlohmann::json& algorithm : first.at("algorithms")) names.insert(algorithm);
-  EXPECT_EQ(names, (std::set<std::string>{"measured: number 1", "measured: number 2",
-                                          "measured: number 3", "measured: number 4"}))
-      << "training with 2 rows and with 1, and testing; all of rank 0";
   const Outcome more = desk.tandem("train --resume --steps 4 --out run", with_plugins);
   EXPECT_EQ(more.code, 0) << more.output << more.errors;
   EXPECT_EQ(choices(), first);
+  std::multiset<std::string> names;
+  for (const nlohmann::json& algorithm : first.at("algorithms")) names.insert(algorithm);
+  return names;
+}
+
+// Rank 0 has 2 rows and 1, rank 1 has 1 and 1.
+TEST_F(Ranks, MeasureInTurnAndTakeWhatOthersHaveChosen) {
+  for (const char* strategy : {"two_phase", "mixed --divide all=2"}) {
+    EXPECT_EQ(measured_names(strategy),
+              (std::multiset<std::string>{"measured: number 1", "measured: number 2",
+                                          "measured: number 3", "measured: number 4"}))
+        << strategy << ": training with 2 rows and with 1, and testing; all of rank 0";
+  }
+}
+
+// Of the three conv devices those of rank 0 have 2 rows each, and that of rank 1 has 1. Rank 0
+// tests with 2 rows and with 1.
+TEST_F(Ranks, MeasureWhatOnlyTheyHaveAndTellTheOthers) {
+  EXPECT_EQ(measured_names("hybrid --conv-devices 3"),
+            (std::multiset<std::string>{"measured: number 1", "measured: number 1",
+                                        "measured: number 2", "measured: number 3"}));
 }
 
 TEST_F(Ranks, StopTogetherWhereASignalReachesAnyOfThem) {
