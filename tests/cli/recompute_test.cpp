@@ -52,7 +52,8 @@ const std::string train_recomputing =
 TEST(RecomputeOption, ShowsWhatPlanAndTimelinesCallItsPasses) {
   const Desk desk;
   write_net(desk);
-  const std::string plan = "plan --net normal.prototxt --devices sim:2 --batch 12";
+  const std::string plan =
+      "plan --net normal.prototxt --devices sim:2 --strategy two_phase --batch 12";
   EXPECT_THAT(desk.tandem(plan + " --recompute").output, HasSubstr("recompute norm1 @1"));
   EXPECT_THAT(desk.tandem(plan).output, Not(HasSubstr("recompute")));
   const Outcome profile = desk.tandem(
