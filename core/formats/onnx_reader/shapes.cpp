@@ -305,7 +305,7 @@ OnnxNetValue value_of_constant(OnnxMapper& m, const OnnxNode& node, size_t input
   add_fields(layer, "bias_param", {{"axis", "1"}, {"num_axes", "1"}});
   std::vector<float> values;
   for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(constant->at(size_t(i))));
-  const bool is_own = !constant->parameter.empty();
+  const bool is_own = !constant->parameter.empty() || constant->is_derived;
   m.weight(layer, "bias", {count}, std::move(values), is_own, 0);
   one.top = layer.find("top")->text;
   one.set_plain(constant->shape);
