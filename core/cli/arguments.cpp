@@ -133,8 +133,7 @@ void add_device_options(Command& command, DeviceOptions& options) {
        "Speed of copies between devices, e.g. bandwidth=4GB/s,latency=10us (default: unlimited)"},
       {"--topology FILE", &options.topology,
        "How devices are connected: a file that `tandem devices --measure` writes"},
-      {"--threads N", &options.threads, "Cores that cpu devices share (default: all)",
-       in_range(1)},
+      {"--threads N", &options.threads, "Cores that cpu devices share (default: all)", in_range(1)},
       {"--test-delays SEED", &options.delay_seed,
        "Test mode: random delays on every stream, drawn with this seed; the results must not "
        "change"},

@@ -1,5 +1,5 @@
-// What is to be said of a data set's images that were used although something is odd with them, each
-// kind in one line with its count.
+// What is to be said of a data set's images that were used although something is odd with them,
+// each kind in one line with its count.
 #pragma once
 
 #include <string>

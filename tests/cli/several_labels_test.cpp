@@ -248,8 +248,8 @@ TEST_F(SeveralLabels, FoldsThatCannotBeAreRefusedBeforeTheFirstIsTrained) {
   EXPECT_THAT(train("labels", "--kfold 100 --epochs 2").errors,
               AllOf(HasSubstr("fold 100 cannot hold out an image"), Not(HasSubstr("fold 1 of"))));
   desk_.draw_two_classes("images");
-  const Outcome split = desk_.tandem(
-      "train --net tiny.prototxt --data images --kfold 3 --steps 2 --out folds");
+  const Outcome split =
+      desk_.tandem("train --net tiny.prototxt --data images --kfold 3 --steps 2 --out folds");
   EXPECT_THAT(split.errors, HasSubstr("validation images of their own"));
   EXPECT_FALSE(std::filesystem::exists(desk_ / "folds"));
   EXPECT_THAT(desk_.refusal("train --net tiny.prototxt --data labels.csv --steps 1 --data-option "

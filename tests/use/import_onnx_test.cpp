@@ -286,8 +286,7 @@ TEST(OnnxFiles, WhatWouldBeComputedOtherwiseIsRefused) {
   EXPECT_THAT(resize(word("mode", "cubic")), HasSubstr("(Resize): mode cubic"));
   EXPECT_THAT(
       refusal(scales, node("Resize", {"x", "scales"}, "y", word("mode", "linear")), 10),
-      HasSubstr(
-          "node 'y' (Resize): mode linear by factors of 3 and 3 with the places asymmetric"));
+      HasSubstr("node 'y' (Resize): mode linear by factors of 3 and 3 with the places asymmetric"));
   EXPECT_THAT(refusal(floats("scales", {1, 1, 0.5F, 0.5F}),
                       node("Resize", {"x", "", "scales"}, "y",
                            word("mode", "linear") + integer("antialias", 1))),

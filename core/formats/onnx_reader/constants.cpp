@@ -152,8 +152,8 @@ bool can_be_computed(const std::string& operation) {
 OnnxConstant computed(const OnnxNode& node, const std::vector<OnnxConstant>& inputs) {
   const OnnxConstant result = compute(node, inputs);
   if (result == nullptr || node.operation == "Constant") return result;
-  const bool keeps =
-      node.operation == "Expand" && result->count() == input(node, inputs, 0).count();
+  const bool keeps = node.operation == "Expand" &&
+                     result->count() == onnx_constants::input(node, inputs, 0).count();
   const bool moves =
       keeps || std::find(std::begin(moving), std::end(moving), node.operation) != std::end(moving);
   auto named = std::make_shared<OnnxTensor>(*result);

@@ -97,8 +97,8 @@ std::string images_text(const RunRecord& record) {
 
 std::string images_text(Registry& registry, const RunRecord& record, const std::string& source,
                         const std::string& split) {
-  const DeclaredParameters declared = declared_parameters(
-      registry, source.empty() ? data_source(registry, record) : source, split);
+  const DeclaredParameters declared =
+      declared_parameters(registry, source.empty() ? data_source(registry, record) : source, split);
   return declared.contains("mean") && declared.contains("fit") ? images_text(record) : "";
 }
 
