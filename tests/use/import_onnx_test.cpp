@@ -323,6 +323,21 @@ TEST(OnnxFiles, ImagesOfBytesAreGivenAsTheyAre) {
   EXPECT_FALSE(onnx.arrays.arrays.contains("std.weight"));
 }
 
+TEST(OnnxFiles, AWeightOfTwoNodesIsSaidToBeCopied) {
+  const auto notes = [](const std::string& second) {
+    const std::string values(9 * sizeof(float), '\0');
+    const std::string graph = image("x") + tensor("v", {3, 3, 1, 1}, field(9, values)) +
+                              tensor("w", {3, 3, 1, 1}, field(9, values)) +
+                              node("Conv", {"x", "w"}, "a") + node("Conv", {"a", second}, "b") +
+                              node("Flatten", {"b"}, "y") + output("y");
+    const TempFolder folder;
+    return import_onnx(folder.write("a.onnx", model(graph)), no_std).notes;
+  };
+  const char* const line = "'w' is the weight of 2 nodes: each trains a copy of its own";
+  EXPECT_THAT(notes("w"), testing::Contains(line));
+  EXPECT_THAT(notes("v"), Not(testing::Contains(line)));
+}
+
 TEST(OnnxFiles, OldOpsetsAndOtherFilesAreRefused) {
   EXPECT_THAT(refusal_of(model(image("x") + output("x"), 8)), HasSubstr("it is of opset 8"));
   EXPECT_THAT(refusal_of("no model"), HasSubstr("it is no ONNX model, or damaged"));

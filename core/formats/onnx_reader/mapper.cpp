@@ -347,6 +347,26 @@ void OnnxMapper::silence_unread() {
   for (const std::string& top : unread) layer.add("bottom", top, true);
 }
 
+void OnnxMapper::note_shared_weights() {
+  std::map<std::string, int> uses;
+  for (const OnnxNode& node : file_.nodes) {
+    const bool has_weights = node.operation == "Conv" || node.operation == "ConvTranspose" ||
+                             node.operation == "Gemm" || node.operation == "MatMul";
+    if (!has_weights || !node.has_input(1)) continue;
+    const auto found = file_.constants.find(node.inputs[1]);
+    if (found != file_.constants.end() && found->second->count() > 1) {
+      const std::string& parameter = found->second->parameter;
+      ++uses[parameter.empty() ? found->first : parameter];
+    }
+  }
+  for (const auto& [name, count] : uses) {
+    if (count > 1) {
+      note(fmt::format("'{}' is the weight of {} nodes: each trains a copy of its own", name,
+                       count));
+    }
+  }
+}
+
 OnnxNetValue OnnxMapper::map(OnnxNetValue input, const std::string& output) {
   names_ = {"data", "label", "accuracy", "accuracy_top5", "loss", "unused"};
   if (input.top != "data") names_.insert({"input", "std"});
@@ -364,6 +384,7 @@ OnnxNetValue OnnxMapper::map(OnnxNetValue input, const std::string& output) {
     throw error("ONNX file '{}': its output '{}' does not depend on its input", file_.path.string(),
                 output);
   }
+  note_shared_weights();
   const OnnxNetValue result = plain(found->second, {found->second.count(), 1, 1});
   read_tops_.insert(result.top);
   silence_unread();

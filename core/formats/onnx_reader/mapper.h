@@ -92,6 +92,7 @@ class OnnxMapper {
   void map_node(const OnnxNode& node);
   void mark_needed(const std::string& output);
   void silence_unread();
+  void note_shared_weights();
   [[noreturn]] void refuse() const;
 
   const OnnxFile& file_;
