@@ -137,6 +137,12 @@ class Maker {
     for (const PlainTensor& weight : setup.weights) {
       if (weight.shape.n > 1) classes = std::min(classes, weight.shape.n);
     }
+    double outputs = 0;
+    for (const auto& [name, value] : setup.parameters) {
+      if (name == "num_output" && parse_number(value, &outputs) && outputs >= 1) {
+        classes = std::min(classes, int64_t(outputs));
+      }
+    }
     return classes;
   }
 
@@ -197,8 +203,9 @@ bool names_axes(const tandem_parameter& p) {
 }
 
 // Other values of a parameter than its usual one, each as what is written of it: a list has
-// several.
+// several. A label that is ignored has none: it would change what other rows are divided by.
 std::vector<std::vector<std::string>> other_values(const tandem_parameter& p) {
+  if (std::string(p.name).find("ignore") != std::string::npos) return {};
   const std::string usual = p.required != 0              ? guess(p)
                             : p.default_value == nullptr ? ""
                                                          : p.default_value;

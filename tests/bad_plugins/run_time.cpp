@@ -128,7 +128,9 @@ class OfClassCpu {
   OfClassCpu(const Binding& binding, const Call&)
       : rows_(binding.input(0).shape.n),
         size_(count(binding.input(0).shape) / rows_),
-        classes_(binding.weight(0).n) {}
+        classes_(binding.weight(0).n) {
+    if (count(binding.input(1).shape) != rows_) throw invalid("it takes one label for each row");
+  }
   void forward(const Call&, const Pass& pass) const {
     for (int64_t row = 0; row < rows_; ++row) {
       const float* x = pass.input(0) + row * size_;
