@@ -203,9 +203,8 @@ bool names_axes(const tandem_parameter& p) {
 }
 
 // Other values of a parameter than its usual one, each as what is written of it: a list has
-// several. A label that is ignored has none: it would change what other rows are divided by.
+// several.
 std::vector<std::vector<std::string>> other_values(const tandem_parameter& p) {
-  if (std::string(p.name).find("ignore") != std::string::npos) return {};
   const std::string usual = p.required != 0              ? guess(p)
                             : p.default_value == nullptr ? ""
                                                          : p.default_value;

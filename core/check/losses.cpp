@@ -47,8 +47,12 @@ Outcome counts_samples(const Subject& subject, const Case& one) {
 }
 
 // One beyond the classes, none, and the first whole number that float32 does not have. A pass that
-// refuses one keeps the promise.
+// refuses one keeps the promise. Where a label is ignored, another one in its place may change what
+// all rows are divided by.
 Outcome keeps_labels_in_their_row(const Subject& subject, const Case& one) {
+  for (const auto& [name, value] : one.setup.parameters) {
+    if (name == "ignore_label") return not_applicable();
+  }
   const int64_t n = one.rows();
   const Results usual = results_of(subject, one.setup);
   bool has_labels = false;

@@ -1,6 +1,6 @@
 // The search for options by successive halving (Jamieson and Talwalkar, 2016): many trials get few
 // epochs, the best third of them three times as many, and the best third of those all.
-#include "include/tandem/search.h"
+#include "include/tandem/train.h"
 
 #include <fmt/format.h>
 

@@ -307,7 +307,7 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
   recognize_data(setup);
   const TrainOptions& chosen = setup.record.options;
   require_computing(registry, chosen.devices);
-  if (!options.given.contains("--no-plugin-check")) {
+  if (options.try_plugins) {
     const std::string tried = try_plugins(registry, setup, ranks != nullptr);
     if (!tried.empty()) setup.messages.push_back(tried);
   }

@@ -252,27 +252,24 @@ ExportResult export_onnx(const ExportOptions& options) {
   // here cannot be run on pictures alone.
   const bool reads_pictures = std::all_of(net.more_inputs.begin(), net.more_inputs.end(),
                                           [&](int input) { return is_targets(net, input); });
+  const std::string reason = not_comparable(wanted, reads_pictures);
+  if (!reason.empty() && !options.verify.empty()) {
+    throw error("--verify {}: the model cannot be compared: {}", options.verify, reason);
+  }
   ScoredRows rows;
   if (reads_pictures) rows = scored_rows(run, steps);
   model.bytes += OnnxGraph::metadata_bytes(metadata);
-  write_text_file(options.file, model.bytes);
+  // It gets its name when the scores are right: until then a file of that name stays.
+  const fs::path written = pending_file(options.file);
+  OutputFile file(written, options.file);
+  file.write(model.bytes.data(), model.bytes.size());
   ExportResult result{run.name, {}};
-  const std::string reason = not_comparable(wanted, reads_pictures);
-  if (!reason.empty() && !options.verify.empty()) {
-    fs::remove(options.file);
-    throw error("--verify {}: the model cannot be compared: {}", options.verify, reason);
+  result.lines.push_back(reason.empty() ? compare_as_net(registry, written, rows)
+                                        : "not verified by reading it again: " + reason);
+  if (!options.verify.empty()) {
+    result.lines.push_back(compare_with(options.verify, written, rows));
   }
-  try {
-    result.lines.push_back(reason.empty() ? compare_as_net(registry, options.file, rows)
-                                          : "not verified by reading it again: " + reason);
-    if (!options.verify.empty()) {
-      result.lines.push_back(compare_with(options.verify, options.file, rows));
-    }
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove(options.file, ignored);
-    throw;
-  }
+  file.finish_as(options.file);
   if (wanted.fold_batch_norm) result.lines.push_back(folding_text(model.folded.size()));
   return result;
 }

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/base/numbers/random.h"
 #include "core/base/text/strings.h"
 #include "core/formats/onnx_reader/reader.h"
 #include "core/model/net/initial_weights.h"
@@ -140,11 +141,8 @@ std::vector<float> floats_in(const std::string& file) {
 
 std::vector<float> seeded_rows(const Shape& input) {
   std::vector<float> rows(size_t(element_count(input)));
-  uint32_t state = 1;
-  for (float& value : rows) {
-    state = state * 1664525U + 1013904223U;
-    value = static_cast<float>(state >> 8U) / static_cast<float>(1U << 23U) - 1;
-  }
+  Random random(1, stream_of("verify"));
+  for (float& value : rows) value = static_cast<float>(2 * random.uniform() - 1);
   return rows;
 }
 

@@ -22,6 +22,5 @@
 #include "predict.h"
 #include "process.h"
 #include "profile.h"
-#include "search.h"
 #include "strategies.h"
 #include "train.h"

@@ -90,6 +90,8 @@ struct TrainOptions {
   // Passes of plugins that are not Tandem's own run on copies of their memory, between guards, and
   // end the run where they break a promise. On devices whose memory the host reaches.
   bool check_plugins = false;
+  // Layers of plugins that are not Tandem's own are tried, for 2 s at most, before the first step.
+  bool try_plugins = true;
   bool timeline = true;  // write the timeline of a few early steps to the run folder
   const std::atomic<bool>* stop = nullptr;  // becomes true: save, and return
   // The options of the command line by name, as "--batch" to "64". They, but for those of which
@@ -150,5 +152,30 @@ struct RateCurve {
 // to options.out, or to the working folder. Throws Error as train(), and for a run that is to be
 // resumed.
 RateCurve find_rate(const TrainOptions& options, Observer& observer);
+
+// The search for good options: learning rate, augmentation, image size and model.
+struct SearchOptions {
+  // Of each trial. What they give (rate, augment, image_size) is not drawn; `epochs` or `steps` are
+  // those of the last round; `out` is the folder of the search; `resume` goes on with it.
+  TrainOptions base;
+  int64_t trials = 12;
+  double seconds = std::numeric_limits<double>::infinity();  // for all runs together
+  std::vector<std::string> models;                           // to draw from; none: base.net
+};
+
+struct SearchResult {
+  std::filesystem::path folder, page;  // page: search.html; "" where no run was complete
+  std::filesystem::path best;          // its run folder
+  std::string text;                    // the runs, and which is the best
+  std::string command;                 // that trains as the best run was trained, without --out
+  bool stopped = false;                // by base.stop, or by the time: resume goes on
+};
+
+// Draws trials (the first has the usual options), trains all for a ninth of the epochs, the best
+// third for a third, and the best third of these for all; of up to three trials in two rounds, of
+// one in one. Each run begins anew, with rates of its own length. Only the best run's weights stay.
+// The same seed draws the same trials. Throws Error as train() for the first trial; others may
+// fail.
+SearchResult search(const SearchOptions& options, Observer& observer);
 
 }  // namespace tandem

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "core/base/numbers/random.h"
 #include "core/formats/onnx/export.h"
 #include "core/model/passes/build_net.h"
@@ -292,6 +294,25 @@ INSTANTIATE_TEST_SUITE_P(
         LayerCase{"Tile", net_of_layer("Tile", "tile_param { tiles: 2 }")}),
     [](const auto& info) { return info.param.name; });
 
+// ReduceSum has its axes as an input from opset 13 on, the others from opset 18 on.
+TEST(LayerForms, ReductionsHaveTheirAxesWhereTheOpsetHasThem) {
+  for (const char* operation : {"SUM", "ASUM", "SUMSQ", "MEAN"}) {
+    const std::string block = fmt::format("reduction_param {{ operation: {} axis: 2 }}", operation);
+    const Exported exported(net_of(net_of_layer("Reduction", block)), {1, 3, 13, 11});
+    for (const int64_t opset : {13, 17, 18, 21}) {
+      OnnxOptions options;
+      options.opset = opset;
+      const std::string bytes = exported.model(options).bytes;
+      // The name of an attribute, as protobuf writes it.
+      const bool is_attribute = bytes.find(
+                                    "\n\x04"
+                                    "axes") != std::string::npos;
+      EXPECT_EQ(is_attribute, opset < 18 && operation != std::string_view("SUM"))
+          << operation << ", opset " << opset;
+    }
+  }
+}
+
 TEST(LayerForms, ALayerWithoutOneIsNamedWithItsTypeAndLine) {
   const Exported exported(net_of("\n\n" + net_of_layer("MVN")), {1, 3, 13, 11});
   std::string message;
@@ -531,6 +552,22 @@ INSTANTIATE_TEST_SUITE_P(
                     "bytes"},
         PictureCase{"OfTheNetsOwnSize", {{"scale", "0.02"}}, "floats", 20, 20}),
     [](const auto& info) { return info.param.name; });
+
+TEST_F(ExportedFile, IsNotThereWhereItCannotBeVerified) {
+  const TempFolder folder;
+  ExportOptions o;
+  o.run = trained({});
+  o.file = folder / "net.onnx";
+  o.verify = "another program";
+  try {
+    (void)export_run(o);
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& failure) {
+    EXPECT_THAT(failure.what(), HasSubstr("--verify another program: there is onnxruntime"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(o.file));
+  EXPECT_FALSE(std::filesystem::exists(folder / "net.onnx.new"));
+}
 
 TEST_F(ExportedFile, TellsClassesAndPreparation) {
   const TempFolder folder;

@@ -6,7 +6,6 @@
 #include "core/ranks/ranks.h"
 #include "include/tandem/process.h"
 #include "include/tandem/profile.h"
-#include "include/tandem/search.h"
 
 namespace tandem::cli {
 namespace {
@@ -317,7 +316,7 @@ void add_device_and_strategy_options(Command& command, TrainOptions& o) {
       {"--check-plugins", &o.check_plugins,
        "Run the layers of plugins between guards: end where one writes beyond its memory, leaves "
        "some unwritten or reads what it has not written (cpu); takes time, which is printed"},
-      {"--no-plugin-check", [] {},
+      {"--no-plugin-check", [&o] { o.try_plugins = false; },
        "Do not try the layers of plugins, for 2 s at most, before the first step"},
   });
   command.experts_group("Strategies (docs/reference/strategies.md)");

@@ -252,14 +252,7 @@ void reduction(OnnxLayer& l) {
                                             : "ReduceMean";
   std::vector<int64_t> axes;
   for (int64_t axis = axis_of(l); axis < 4; ++axis) axes.push_back(axis);
-  // Of these ReduceSum alone has its axes as an input.
-  const std::string x = l.image();
-  std::string result;
-  if (operation == "SUM") {
-    result = l.add_part("sum", name, {x, l.graph.integers(l.part("axes"), axes)});
-  } else {
-    result = l.add_part("sum", name, {x}, {{"axes", axes}});
-  }
+  const std::string result = l.add_reduction("sum", name, l.image(), axes);
   const std::string factor = l.graph.scalar(l.part("factor"), l.number("coeff"));
   l.set({l.add("Mul", {result, factor}), false});
 }

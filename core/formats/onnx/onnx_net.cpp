@@ -99,6 +99,14 @@ std::string OnnxLayer::add_part(const std::string& name, const std::string& oper
   return graph.add(operation, part(name), inputs, attributes);
 }
 
+std::string OnnxLayer::add_reduction(const std::string& name, const std::string& operation,
+                                     const std::string& value, const std::vector<int64_t>& axes) {
+  // The first opset in which the axes are an input.
+  const int64_t first = operation == "ReduceSum" ? 13 : 18;
+  if (graph.opset() < first) return add_part(name, operation, {value}, {{"axes", axes}});
+  return add_part(name, operation, {value, graph.integers(part(name + "/axes"), axes)});
+}
+
 void OnnxLayer::set(OnnxValue value, size_t output) {
   net_.values_[layer.outputs.at(output)] = std::move(value);
 }

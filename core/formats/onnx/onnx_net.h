@@ -105,6 +105,10 @@ class OnnxLayer {
   std::string add_part(const std::string& part, const std::string& operation,
                        const std::vector<std::string>& inputs,
                        const std::vector<OnnxAttribute>& attributes = {});
+  // The same of ReduceSum, ReduceMean and their like: the axes that go are an input, or an
+  // attribute of older opsets.
+  std::string add_reduction(const std::string& part, const std::string& operation,
+                            const std::string& value, const std::vector<int64_t>& axes);
   [[nodiscard]] std::string part(const std::string& name) const { return layer.name + "/" + name; }
   void set(OnnxValue value, size_t output = 0);
 

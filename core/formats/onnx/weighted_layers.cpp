@@ -168,19 +168,10 @@ void batch_norm(OnnxLayer& l) {
 // The mean and deviation over the channels of each pixel.
 void layer_norm(OnnxLayer& l) {
   const OnnxValue x = l.in();
-  const auto mean_of = [&](const char* part, const std::string& value) {
-    const std::vector<int64_t> axes{1};
-    const OnnxAttribute keeps{"keepdims", int64_t{1}};
-    constexpr int64_t axes_are_an_input = 18;
-    if (l.graph.opset() < axes_are_an_input) {
-      return l.add_part(part, "ReduceMean", {value}, {{"axes", axes}, keeps});
-    }
-    return l.add_part(part, "ReduceMean", {value, l.graph.integers(l.part("axes"), axes)}, {keeps});
-  };
-  const std::string mean = mean_of("mean", x.name);
+  const std::string mean = l.add_reduction("mean", "ReduceMean", x.name, {1});
   const std::string centred = l.add_part("centred", "Sub", {x.name, mean});
   const std::string squared = l.add_part("squared", "Mul", {centred, centred});
-  const std::string variance = mean_of("variance", squared);
+  const std::string variance = l.add_reduction("variance", "ReduceMean", squared, {1});
   const std::string eps = l.graph.scalar(l.part("eps"), l.number("eps"));
   const std::string added = l.add_part("added", "Add", {variance, eps});
   const std::string deviation = l.add_part("deviation", "Sqrt", {added});
