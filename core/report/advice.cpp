@@ -5,6 +5,7 @@
 
 #include "core/report/run_page.h"
 #include "core/run/folder/progress.h"
+#include "core/run/weights/hub.h"
 
 namespace tandem {
 namespace {
@@ -85,6 +86,19 @@ bool judge_course(const RunFigures& run, const Course& course, std::vector<std::
   return true;
 }
 
+// What trained weights would give, of a run of pictures that began with random ones.
+void judge_weights(const RunFigures& run, const Course& course, std::vector<std::string>& lines) {
+  constexpr double good = 0.95;
+  const bool is_good = course.last != nullptr && course.last->top1 >= good;
+  if (!run.record.first_weights.empty() || !run.has_training || run.record.data.c != 3 || is_good) return;
+  std::string repository = example_repository(run.record.options.net);
+  if (repository.empty()) repository = example_repository("resnet18");
+  lines.push_back(
+      fmt::format("it began with random weights; trained ones usually give more accuracy in fewer "
+                  "epochs: 'tandem fetch {0}', then 'tandem train --data {1} --weights {0}'",
+                  repository, run.record.options.data));
+}
+
 // Of how many images the result is, and what they say.
 void judge_findings(const RunFigures& run, std::vector<std::string>& lines) {
   if (!run.findings || run.findings->samples == 0 || !run.findings->figures.empty()) return;
@@ -162,7 +176,9 @@ std::vector<std::string> advice(const RunFigures& run) {
   std::erase_if(course.tests, [](const MetricRow& row) { return row.step == 0; });
   course.best = best_of(course.tests);
   if (!course.tests.empty()) course.last = &course.tests.back();
-  if (judge_course(run, course, lines)) judge_findings(run, lines);
+  const bool has_learnt = judge_course(run, course, lines);
+  judge_weights(run, course, lines);
+  if (has_learnt) judge_findings(run, lines);
   judge_speed(run, lines);
   return lines;
 }

@@ -152,6 +152,7 @@ std::vector<std::pair<std::string, std::string>> option_list(const RunRecord& re
   flatten(options, "", list);
   flatten(tree.at("training_samples"), "training_samples", list);
   flatten(json(record.class_names.size()), "classes", list);
+  if (tree.contains("first_weights")) flatten(tree.at("first_weights"), "first_weights", list);
   flatten(tree.at("data_shape"), "data_shape", list);
   flatten(tree.at("data_parameters"), "data_parameters", list);
   flatten(tree.at("choices").at("strategy"), "chosen_strategy", list);
@@ -193,6 +194,7 @@ json page_of(const RunFigures& run) {
                {"curves", curves_json(run.metrics, run.epochs_per_step)},
                {"planned_rates", run.planned_rates},
                {"evaluations", evaluations_of(run)},
+               {"phases", run.phases},
                {"advice", advice(run)},
                {"findings", findings_of(run, counts)},
                {"type", run.data.type},

@@ -38,6 +38,7 @@ struct RunFigures {
   Audit data;                 // without pixels: outline()
   bool has_training = false;  // whether the first split of `data` is that of the training
   std::vector<JudgedPicture> mistakes, doubts;
+  std::string phases;                // which layers learn when; "": all, always
   bool learns_probabilities = true;  // else those of findings and pictures mean nothing
   std::string pictures_note;         // how the maps were made, or why there are none
 };

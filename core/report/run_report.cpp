@@ -32,6 +32,16 @@ std::vector<std::pair<double, double>> planned_rates(const SolverDefinition& sol
   return rates;
 }
 
+// "" where all layers learn from the first step on.
+std::string phases_text(const TrainSetup& setup) {
+  const RunRecord& record = setup.record;
+  const int64_t step = unfreezing_step(record, setup.solver.micro_batches_per_step);
+  if (step == 0) return "";
+  return fmt::format("Until step {} (epoch {:.3g}) only {} learn{}, then all layers.", step,
+                     *record.options.unfreeze_after, fmt::join(record.head, ", "),
+                     record.head.size() == 1 ? "s" : "");
+}
+
 }  // namespace
 
 RunReport::RunReport(Registry& registry, const TrainSetup& setup, const RunFolder& folder,
@@ -120,6 +130,7 @@ RunFigures RunReport::figures(const std::vector<BadSample>& training_bad) const 
     run.planned_rates =
         planned_rates(setup_.solver, setup_.record.options.steps, run.epochs_per_step);
   }
+  run.phases = phases_text(setup_);
   run.findings = findings_;
   run.learns_probabilities = learns_probabilities(setup_.net);
   run.judged = judged_;

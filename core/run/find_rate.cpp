@@ -1,5 +1,7 @@
 #include <atomic>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
@@ -51,6 +53,7 @@ void make_search(TrainSetup& setup) {
   chosen.snapshot = 0;
   chosen.patience = 0;
   chosen.average_decay = 0;
+  setup.record.head.clear();
   chosen.timeline = false;
   setup.validation_data.reset();
   setup.ends_at_infinity = true;
@@ -94,8 +97,8 @@ RateCurve find_rate(const TrainOptions& options, Observer& observer) {
   for (RateCurve& curve : curves) {
     CurveObserver collector(curve, observer, options.stop);
     chosen.stop = &collector.stop;
-    Session session(registry, setup.net, opened);
-    session.set_first_weights(setup.first_weights, *chosen.seed);
+    std::optional<Session> session(std::in_place, registry, setup.net, opened);
+    session->set_first_weights(setup.first_weights, *chosen.seed);
     const TrainResult result = TrainingRun(registry, setup, nullptr, session, collector).go();
     if (options.stop != nullptr && *options.stop) {
       throw error(

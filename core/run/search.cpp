@@ -210,7 +210,7 @@ class Search {
 
   // Epochs or steps: all in the last round, a third in each one before.
   void set_length(int round, TrainOptions& one) const {
-    constexpr int64_t usual_epochs = 30;
+    const int64_t usual_epochs = options_.base.solver_fields.contains("weights") ? 10 : 30;
     const auto share = static_cast<int64_t>(std::pow(reduction, rounds_ - round));
     const auto part = [&](int64_t whole) {
       return std::max<int64_t>(1, (whole + share / 2) / share);

@@ -144,27 +144,57 @@ SessionOptions checked_options(Registry& registry, const TrainOptions& options, 
   return result;
 }
 
+// Makes the last checkpoint of a resumed run whole.
+void require_checkpoint(const RunFolder& folder) {
+  complete_pairs(folder.path());
+  if (has_checkpoint(folder.path(), "last")) return;
+  throw error(
+      "run '{}' has no checkpoint to resume from: it stopped before its first one. Remove the "
+      "folder, or name another with --out, and begin again",
+      folder.path().string());
+}
+
 // Reads the last checkpoint of a resumed run.
 Checkpoint continue_in(const RunFolder& folder, TrainSetup& setup, Session& session) {
-  complete_pairs(folder.path());
-  if (!has_checkpoint(folder.path(), "last")) {
-    throw error(
-        "run '{}' has no checkpoint to resume from: it stopped before its first one. Remove the "
-        "folder, or name another with --out, and begin again",
-        folder.path().string());
-  }
+  require_checkpoint(folder);
   Checkpoint checkpoint = read_checkpoint(folder.path(), "last", session.net(), true);
   folder.remove_unfinished();
-  record_choices(setup.record, session);
   folder.write(setup.record, setup.net, setup.solver);
   return checkpoint;
+}
+
+// Opens the session of the whole net, which needs the most memory, and has the record and `lines`
+// say what it has chosen; then that of the head's net, if the head learns alone at first.
+void open_session(Registry& registry, TrainSetup& setup, const SessionOptions& options,
+                  std::optional<Session>& session, std::vector<std::string>& lines) {
+  const KernelChoices known = setup.record.algorithms;
+  session.emplace(registry, setup.net, options);
+  record_choices(setup.record, *session);
+  // With one device nothing travels, and how the work is split has no effect. plan.txt has the
+  // notes.
+  const Plan& plan = session->training().whole_plan();
+  if (plan.devices > 1) lines = plan.notes;
+  if (!plan.recomputation.empty()) lines.push_back(plan.recomputation);
+  lines.push_back("memory: " + session->memory_forecast());
+  if (setup.head_net) {
+    lines.back() += ", when all layers learn";
+    // What the strategy has chosen need not fit the head's net, whose gradients are small.
+    SessionOptions of_head = session->options();
+    of_head.strategy = "sequential";
+    of_head.strategy_options.clear();
+    session.emplace(registry, *setup.head_net, of_head);
+    setup.record.algorithms = session->options().tuning.choices;
+  }
+  if (setup.record.options.tune) {
+    setup.messages.push_back(
+        tuning_text(session->options().tuning, known, session->machine().kind()));
+  }
 }
 
 // Sets the first weights of a new run and makes its folder.
 RunFolder begin_run(TrainSetup& setup, Session& session) {
   TrainOptions& chosen = setup.record.options;
   session.set_first_weights(setup.first_weights, *chosen.seed);
-  record_choices(setup.record, session);
   if (chosen.out.empty()) chosen.out = RunFolder::free_name(setup.record.net_name);
   return RunFolder::create(chosen.out);
 }
@@ -177,7 +207,8 @@ void write_first_files(TrainSetup& setup, const RunFolder& folder) {
 
 // Reports what is trained, on what, and what was chosen.
 void report_setup(const TrainSetup& setup, Session& session, const RunFolder& folder,
-                  const std::string& hosts, bool is_continued, Observer& observer) {
+                  const std::string& hosts, const std::vector<std::string>& lines,
+                  bool is_continued, Observer& observer) {
   const TrainOptions& chosen = setup.record.options;
   observer.on_message(fmt::format(
       "{} net '{}' on {}: {} training images, {} {}, batch {}, {} steps, strategy "
@@ -191,14 +222,7 @@ void report_setup(const TrainSetup& setup, Session& session, const RunFolder& fo
   if (parse_precision(chosen.precision) != TANDEM_FLOAT32 && !kernels.empty()) {
     observer.on_message(fmt::format("{}: {}", chosen.precision, kernels));
   }
-  // With one device nothing travels, and how the work is split has no effect. plan.txt has the
-  // notes.
-  const Plan& plan = session.training().whole_plan();
-  if (plan.devices > 1) {
-    for (const std::string& note : plan.notes) observer.on_message(note);
-  }
-  if (!plan.recomputation.empty()) observer.on_message(plan.recomputation);
-  observer.on_message("memory: " + session.memory_forecast());
+  for (const std::string& line : lines) observer.on_message(line);
   observer.on_message("run folder: " + folder.path().string());
 }
 
@@ -305,6 +329,12 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
   TrainSetup setup = folder ? resolve_resumed(registry, options, *folder, strategies)
                             : resolve(registry, options, strategies);
   recognize_data(setup);
+  int64_t done = 0;
+  if (folder && !setup.record.head.empty()) {
+    require_checkpoint(*folder);
+    done = checkpoint_step(folder->path(), "last");
+  }
+  begin_with_head(registry, done, setup);
   const TrainOptions& chosen = setup.record.options;
   require_computing(registry, chosen.devices);
   if (options.try_plugins) {
@@ -313,21 +343,19 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
   }
   const std::string hosts = ranks != nullptr ? share_setup(*ranks, registry, options, setup) : "";
   if (const std::string limits = core_limits(ranks); !limits.empty()) setup.note("{}", limits);
-  const KernelChoices known = setup.record.algorithms;
   PluginGuards guards;
   setup.watch =
       tell_work([&](const std::string& line) { observer.on_message(line); }, options.stop);
-  Session session(registry, setup.net, checked_options(registry, options, setup, ranks, guards));
-  if (chosen.tune) {
-    setup.messages.push_back(
-        tuning_text(session.options().tuning, known, session.machine().kind()));
-  }
+  std::optional<Session> session;
+  std::vector<std::string> lines;
+  open_session(registry, setup, checked_options(registry, options, setup, ranks, guards), session,
+               lines);
   std::optional<Checkpoint> checkpoint;
   std::optional<FolderUntilBegun> until_begun;
   if (folder) {
-    checkpoint = continue_in(*folder, setup, session);
+    checkpoint = continue_in(*folder, setup, *session);
   } else {
-    folder.emplace(begin_run(setup, session));
+    folder.emplace(begin_run(setup, *session));
     until_begun.emplace(*folder);
     write_first_files(setup, *folder);
   }
@@ -335,11 +363,11 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
   Recorder recorder(*folder, observer, setup.record.task, chosen.display, first_step,
                     first_step * chosen.batch * setup.solver.micro_batches_per_step /
                         setup.record.training_samples);
-  write_text_file(folder->plan_file(), to_text(session.training().whole_plan()));
+  write_text_file(folder->plan_file(), to_text(session->training().whole_plan()));
 
   TrainingRun run(registry, setup, &*folder, session, recorder);
   if (checkpoint) start_from(*checkpoint, chosen, *folder, run);
-  report_setup(setup, session, *folder, hosts, checkpoint.has_value(), recorder);
+  report_setup(setup, *session, *folder, hosts, lines, checkpoint.has_value(), recorder);
   if (checkpoint) {
     recorder.on_message(fmt::format("resumed after step {}", first_step));
     report_other_rate(setup, checkpoint->step, recorder);
@@ -364,11 +392,14 @@ TrainResult train_as_other_rank(Registry& registry, const TrainOptions& options,
   TrainSetup setup = receive_setup(ranks, registry, options, strategies);
   divide_cores(ranks, setup);
   PluginGuards guards;
-  Session session(registry, setup.net, checked_options(registry, options, setup, &ranks, guards));
+  std::optional<Session> session;
+  std::vector<std::string> unsaid;
+  open_session(registry, setup, checked_options(registry, options, setup, &ranks, guards), session,
+               unsaid);
   FirstState first;
   share_first_state(ranks, first);
   if (!first.is_resumed) {
-    session.set_first_weights(first.checkpoint.weights, *setup.record.options.seed);
+    session->set_first_weights(first.checkpoint.weights, *setup.record.options.seed);
   }
   Observer silent;
   TrainingRun run(registry, setup, nullptr, session, silent);

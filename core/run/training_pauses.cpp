@@ -55,7 +55,8 @@ bool TrainingRun::takes_snapshot(int64_t done) const {
 }
 
 bool TrainingRun::due(int64_t done) const {
-  return done == chosen_.steps || takes_snapshot(done) || tests(done) || progress_.ends_epoch(done);
+  return done == chosen_.steps || takes_snapshot(done) || tests(done) ||
+         progress_.ends_epoch(done) || (setup_.head_net && done == unfreezing_);
 }
 
 // If an error ends the evaluation, the steps are saved all the same, and a resumed run begins with
@@ -67,7 +68,7 @@ void TrainingRun::pause(int64_t done, bool with_test) {
   const double begin = progress_.seconds();
   Checkpoint checkpoint = checkpoint_of(done);
   test_due_ = with_test;
-  progress_.count_time(loader_->waited_seconds());
+  progress_.count_time(waited_seconds());
   bool best = false;
   try {
     if (with_test) best = run_test(checkpoint);

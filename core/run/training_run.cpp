@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/base/files/files.h"
 #include "core/base/running_note.h"
 #include "core/data/remark_lines.h"
 #include "core/model/adapted/adapted.h"
@@ -23,16 +24,18 @@ constexpr size_t batches_in_flight = 2;
 }  // namespace
 
 TrainingRun::TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder* folder,
-                         Session& session, Observer& observer)
+                         std::optional<Session>& session, Observer& observer)
     : registry_(registry),
       setup_(setup),
       chosen_(setup.record.options),
       folder_(folder),
-      session_(session),
+      opened_(session),
+      session_(*session),
       recorder_(observer),
-      phase_(session.training()),
-      ranks_(session.options().ranks),
+      phase_(session->training()),
+      ranks_(session->options().ranks),
       micro_batches_(setup.solver.micro_batches_per_step),
+      unfreezing_(unfreezing_step(setup.record, micro_batches_)),
       progress_({chosen_.steps, chosen_.batch * micro_batches_, setup.record.training_samples,
                  setup.solver.average_loss}) {
   if (ranks_ != nullptr) agreement_.emplace(*ranks_, chosen_.stop);
@@ -70,31 +73,73 @@ TrainResult TrainingRun::go() {
                             {setup_.training_data.get(), std::move(setup_.training_files)},
                             {setup_.validation_data.get(), std::move(setup_.validation_files)}});
   }
-  timeline_.emplace(session_, first_ * micro_batches_, chosen_.steps * micro_batches_,
-                    folder_ != nullptr ? folder_->timeline_file().string() : "");
-  loader_ = std::make_unique<Loader>(*setup_.training_data, loading(), session_.allocator());
+  open();
   try {
-    require_sample(phase_.net, loader_->layout().sample);
-    if (chosen_.timeline) timeline_->compare_clocks();
-    phase_.executor->trace_only(timeline_->begin(), timeline_->end());
-    if (phase_.executor->has_graphs()) {
-      recorder_.on_message("steps run as captured graphs (--graphs off: task by task)");
-    }
-    find_accuracy();
+    begin_net();
     loop();
   } catch (...) {
-    report_given_up();
+    if (opened_) report_given_up();
     list_bad_samples();
     if (ranks_ != nullptr) ranks_->abort();  // tasks that wait for messages end
     // Copies out of the ring may still run: the executor waits for them, or abandons the machine.
-    phase_.executor.reset();
-    if (session_.runtime().abandoned()) static_cast<void>(loader_.release());
+    if (opened_) phase_.executor.reset();
+    if (opened_ && session_.runtime().abandoned()) static_cast<void>(loader_.release());
     throw;
   }
   loader_.reset();
   result_.stopped = (result_.steps < chosen_.steps && !lost_patience()) || test_due_;
   result_.seconds = progress_.seconds();
   return result_;
+}
+
+// From step first_ on.
+void TrainingRun::open() {
+  timeline_.emplace(session_, first_ * micro_batches_, chosen_.steps * micro_batches_,
+                    folder_ != nullptr ? folder_->timeline_file().string() : "");
+  loader_ = std::make_unique<Loader>(*setup_.training_data, loading(), session_.allocator());
+}
+
+void TrainingRun::begin_net() {
+  require_sample(phase_.net, loader_->layout().sample);
+  if (chosen_.timeline) timeline_->compare_clocks();
+  phase_.executor->trace_only(timeline_->begin(), timeline_->end());
+  if (phase_.executor->has_graphs()) {
+    recorder_.on_message("steps run as captured graphs (--graphs off: task by task)");
+  }
+  find_accuracy();
+}
+
+void TrainingRun::end_net() {
+  release_held(true);
+  timeline_->write(*loader_);
+  note_slow_layers();
+  gather_bad_samples();
+}
+
+// The solver's state begins anew, as a run that goes on here must find it; so does the average.
+void TrainingRun::unfreeze(int64_t step) {
+  const double begin = progress_.seconds();
+  end_net();
+  for (const BadSample& sample : loader_->bad_samples()) bad_[sample.name] = sample.reason;
+  waited_ = waited_seconds();
+  loader_.reset();
+  reported_given_up_.clear();
+  std::vector<float> weights = session_.weights();
+  setup_.head_net.reset();
+  SessionOptions options = session_.options();
+  options.strategy = chosen_.strategy;
+  options.strategy_options = chosen_.strategy_options;
+  opened_.emplace(registry_, setup_.net, options);
+  set_weights_of_all(std::move(weights));
+  session_.begin_average();
+  if (folder_ != nullptr) {
+    write_text_file(folder_->plan_file(), to_text(session_.training().whole_plan()));
+  }
+  first_ = step;
+  open();
+  begin_net();
+  recorder_.on_message(fmt::format("after step {} all layers learn (--unfreeze-after)", step));
+  progress_.add_pause(progress_.seconds() - begin);
 }
 
 void TrainingRun::loop() {
@@ -105,6 +150,7 @@ void TrainingRun::loop() {
   if (first_ == 0) first_test();
   progress_.begin_steps();
   for (int64_t step = first_; step < chosen_.steps && !stopping() && !lost_patience(); ++step) {
+    if (setup_.head_net && step == unfreezing_) unfreeze(step);
     issue(step);
     if (due(step + 1)) pause(step + 1, tests(step + 1));
   }
@@ -115,15 +161,12 @@ void TrainingRun::loop() {
         issued_, tests_without_better_, result_.best.step));
   }
   note_changed_data(true);
-  release_held(true);
-  timeline_->write(*loader_);
-  note_slow_layers();
-  gather_bad_samples();
+  end_net();
   list_bad_samples();
 }
 
 void TrainingRun::report_epoch(int64_t done) {
-  progress_.count_time(loader_->waited_seconds());
+  progress_.count_time(waited_seconds());
   EpochReport report = progress_.end_epoch(done, learning_rate(setup_.solver, done - 1));
   report.has_accuracy = accuracy_ >= 0;
   report.has_validation = result_.last.step == done && result_.last.samples > 0;
@@ -163,9 +206,10 @@ void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
       return agreement_->agree(reinterpret_cast<float*>(batch.memory + offset), chosen_.batch);
     });
   }
+  const int64_t begin = step >= unfreezing_ ? unfreezing_ : 0;  // of the solver's state
   const tandem_step control{*chosen_.seed,
                             static_cast<uint64_t>(step),
-                            static_cast<float>(rate),
+                            static_cast<float>(rate * new_state_factor(setup_.solver, step, begin)),
                             static_cast<float>(samples),
                             static_cast<int32_t>(number % micro_batches_ * chosen_.batch),
                             0};
@@ -228,7 +272,7 @@ void TrainingRun::report(const Pending& done, double loss) {
   result_.steps = done.step + 1;
   result_.loss = loss;
   StepReport report = progress_.add_step(done.step + 1, loss, done.rate);
-  report.waited_seconds = loader_->waited_seconds();
+  report.waited_seconds = waited_seconds();
   report.skipped = skipped_;
   result_.images_per_second = progress_.images_per_second();
   recorder_.on_step(report);
@@ -250,8 +294,9 @@ void TrainingRun::stop_not_finite(const Pending& done, double loss) {
   std::string where;
   try {
     // The other ranks do not know that there is something to look for.
-    where = ranks_ != nullptr ? "not looked for, as the weights are on several ranks"
-                              : first_not_finite(registry_, setup_.net, session_.weights(), inputs);
+    where = ranks_ != nullptr
+                ? "not looked for, as the weights are on several ranks"
+                : first_not_finite(registry_, definition(), session_.weights(), inputs);
   } catch (const Error& failure) {
     where = fmt::format("unknown ({})", failure.what());
   }
@@ -293,7 +338,9 @@ void TrainingRun::gather_bad_samples() {
 void TrainingRun::list_bad_samples() {
   const Dataset& data = *setup_.training_data;
   for (const std::string& line : remark_lines(data)) recorder_.on_message(line);
-  for (const BadSample& sample : loader_->bad_samples()) bad_[sample.name] = sample.reason;
+  if (loader_ != nullptr) {
+    for (const BadSample& sample : loader_->bad_samples()) bad_[sample.name] = sample.reason;
+  }
   if (bad_.empty() || folder_ == nullptr) return;
   try {
     folder_->write_skipped(bad_);
@@ -306,9 +353,11 @@ void TrainingRun::list_bad_samples() {
                                    bad_.begin()->second));
 }
 
-// The extents of a built-in model's layers are not the user's.
+// The extents of a known model's layers are not the user's.
 void TrainingRun::note_slow_layers() {
-  if (is_model_name(chosen_.net)) return;
+  const bool is_known = is_model_name(chosen_.net) || !model_of_net(setup_.net.name).empty() ||
+                        !find_pretrained_net(chosen_.net).empty();
+  if (is_known) return;
   for (const std::string& line : timeline_->take_slow_passes()) {
     recorder_.on_message("advice: " + line);
   }

@@ -28,10 +28,11 @@ namespace tandem {
 
 class TrainingRun {
  public:
-  // Everything referred to outlives it.
+  // Everything referred to outlives it. `session` is of the setup's head_net, if there is one, and
+  // replaced by one of its net when all layers begin to learn.
   // `folder` is null on ranks other than 0, whose observer says nothing.
-  TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder* folder, Session& session,
-              Observer& observer);
+  TrainingRun(Registry& registry, TrainSetup& setup, const RunFolder* folder,
+              std::optional<Session>& session, Observer& observer);
 
   // Throws Error if the checkpoint's solver state is of another rule.
   void start_from(const Checkpoint& checkpoint);
@@ -51,6 +52,10 @@ class TrainingRun {
     int64_t judged = 0;  // rows that the training accuracy is the mean of
   };
 
+  void open();
+  void begin_net();
+  void end_net();
+  void unfreeze(int64_t step);
   void loop();
   void issue(int64_t step);
   void issue_batch(int64_t step, int64_t number, double rate);
@@ -73,6 +78,11 @@ class TrainingRun {
     return chosen_.stop != nullptr && *chosen_.stop;
   }
 
+  // The net that trains now.
+  [[nodiscard]] const NetDefinition& definition() const {
+    return setup_.head_net ? *setup_.head_net : setup_.net;
+  }
+  [[nodiscard]] double waited_seconds() const { return waited_ + loader_->waited_seconds(); }
   [[nodiscard]] LoaderOptions loading() const;
   // Between steps.
   [[nodiscard]] bool tests(int64_t done) const;
@@ -99,13 +109,15 @@ class TrainingRun {
   TrainSetup& setup_;
   const TrainOptions& chosen_;
   const RunFolder* folder_;
-  Session& session_;
+  std::optional<Session>& opened_;
+  Session& session_;  // at one place, whichever net it is of
   Observer& recorder_;
   Phase& phase_;
   std::optional<RunReport> report_;          // on rank 0
   const Communicator* ranks_;                // null: one process
   std::optional<BatchAgreement> agreement_;  // of several ranks
   const int64_t micro_batches_;              // of one step
+  const int64_t unfreezing_;  // unfreezing_step(): before it all layers begin to learn
   TrainingProgress progress_;
   std::unique_ptr<Loader> loader_;
   std::optional<TrainingTimeline> timeline_;  // once the run goes
@@ -120,6 +132,7 @@ class TrainingRun {
   bool is_at_infinity_ = false;  // a loss was not finite, which the setup allows
   std::deque<Pending> pending_;
   std::optional<Batch> held_;
+  double waited_ = 0;     // seconds for data, before all layers learned
   double step_loss_ = 0;  // of the micro-batches of the step so far
   int64_t skipped_ = 0;   // damaged samples of the step so far
   std::set<const Phase*> reported_given_up_;

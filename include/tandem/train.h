@@ -50,7 +50,7 @@ struct TrainOptions {
   std::optional<uint64_t> seed;  // else the solver's, else 1
   std::filesystem::path out;     // the run folder; "": runs/<net>-<number>
   bool resume = false;           // continue the run in `out`
-  bool from_scratch = false;     // of an ONNX file's net: initial weights instead of the file's
+  bool from_scratch = false;     // initial weights, not those of an ONNX file or of the cache
   bool adapt_classes = false;    // a net file with another class count: train an adapted copy
   int64_t test_interval = 0;     // steps between evaluations; 0: the solver's, else every epoch
   int64_t display = 0;   // steps between lines of the log and the metrics; 0: the solver's, else 20
@@ -62,14 +62,17 @@ struct TrainOptions {
   std::string class_weights;     // balanced, numbers, or a file; "": all alike
   double label_smoothing = 0;    // share of a target that all classes have in equal parts
   int64_t patience = 0;  // evaluations without a better one after which the run ends; 0: any number
-  std::string recipe;    // plain, photos or caffe; "": by the model (docs/reference/solvers.md)
-  std::string augment;   // none, light, photos or strong; "": by the recipe
+  // plain, photos, caffe or finetune; "": by the weights and the model (docs/reference/solvers.md)
+  std::string recipe;
+  std::string augment;  // none, light, photos or strong; "": by the recipe
   // Fine-tuning, with weight files of the solver. Layers whose names match a pattern ("conv*") keep
-  // their weights; so do all BatchNorms. `head_rate`: factor of the learning rate of layers that no
-  // weight file has, and of the last one.
+  // their weights; so do all BatchNorms. `head_rate`: factor of the learning rate of the head, the
+  // layers that no weight file has, and the last one; else by the recipe.
   std::vector<std::string> freeze;
   bool freeze_batch_norm = false;
-  double head_rate = 1;
+  std::optional<double> head_rate;
+  // Epochs in which the head alone learns, before all layers do; 0: none. Else by the recipe.
+  std::optional<double> unfreeze_after;
   // Each layer with a matrix of weights learns at this factor of the rate of the one after it.
   double layer_decay = 1;
   bool download = false;  // fetches the repository that the weights name, if it is not in the cache

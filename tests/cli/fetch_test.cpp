@@ -158,6 +158,27 @@ TEST_F(Fetch, WeightsThatAreNotThereAreDownloadedOnlyWhenAsked) {
   EXPECT_EQ(tandem(train + "--download").code, 0);
 }
 
+TEST_F(Fetch, WeightsOfTheModelInTheCacheAreFineTunedUnlessItIsTrainedFromScratch) {
+  desk_.draw_two_classes("images");
+  const std::string train = "train --data images --model line --steps 1 --out ";
+  EXPECT_THAT(tandem(train + "before").output, Not(HasSubstr("cache")));
+  ASSERT_EQ(tandem("fetch acme/line").code, 0);
+  const Outcome tuned = tandem(train + "tuned");
+  ASSERT_EQ(tuned.code, 0) << tuned.errors;
+  EXPECT_THAT(
+      tuned.output,
+      AllOf(HasSubstr("weights of line are in the cache, and are fine-tuned (--from-scratch "
+                      "trains from random ones)"),
+            HasSubstr("recipe finetune")));
+  for (const char* other : {"--from-scratch", "--recipe caffe"}) {
+    const Outcome outcome = tandem(train + "other" + std::string(other).back() + " " + other);
+    ASSERT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_THAT(outcome.output, AllOf(Not(HasSubstr("cache")), Not(HasSubstr("finetune"))));
+  }
+  EXPECT_THAT(tandem("train --data images --net tiny.prototxt --steps 1 --out tiny").output,
+              Not(HasSubstr("cache")));
+}
+
 TEST_F(Fetch, AnInterruptedDownloadContinuesWhereItEnded) {
   cut_after_ = 100;
   EXPECT_THAT(refusal("fetch acme/line"),

@@ -64,6 +64,67 @@ TEST_F(FineTuningCommand, WhatIsFrozenIsToldAndKept) {
               HasSubstr("--freeze cannot change"));
 }
 
+// A net with a class more than the weights', of which "score" is new.
+class NewClass : public FineTuningCommand {
+ protected:
+  NewClass() {
+    desk_.draw_two_classes("three");
+    desk_.draw("three/train/green", 6, 20, 200, 20);
+    desk_.draw("three/val/green", 2, 20, 200, 20);
+  }
+};
+
+TEST_F(NewClass, TrainedWeightsAreFineTunedByDefaultAndEveryChoiceIsNamed) {
+  const Outcome outcome = desk_.tandem("train --data three --weights first --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("score_3 learns at 10 times the rate (--head-lr)"),
+                    HasSubstr("10 epochs (--epochs, --steps)"),
+                    HasSubstr("recipe finetune (--recipe plain|photos|caffe|finetune): Nesterov "
+                              "(--solver-type), rate 7.81"),
+                    HasSubstr("only score_3 learns until step 5, then all layers do "
+                              "(--unfreeze-after 1)"),
+                    HasSubstr(", when all layers learn"),
+                    HasSubstr("after step 5 all layers learn (--unfreeze-after)")));
+  const json record = json::parse(desk_.read("run/run.json"));
+  EXPECT_EQ(record.at("head"), json({"score_3"}));
+  EXPECT_EQ(record.at("options").at("unfreeze_after"), 1);
+  EXPECT_THAT(desk_.read("run/report.html"),
+              HasSubstr("Until step 5 (epoch 1) only score_3 learns, then all layers."));
+  EXPECT_THAT(desk_.read("run/net.prototxt"), Not(HasSubstr("lr_mult: 0\n")));
+  EXPECT_THAT(desk_.refusal("train --resume --out run --epochs 12 --unfreeze-after 2"),
+              HasSubstr("--unfreeze-after cannot change"));
+  EXPECT_EQ(desk_.tandem("train --resume --out run --epochs 11").code, 0);
+}
+
+TEST_F(NewClass, WhatIsGivenIsTakenInPlaceOfTheRecipes) {
+  const Outcome outcome = desk_.tandem(
+      "train --data three --weights first --head-lr 1 --unfreeze-after 0 --lr 0.5 --epochs 3 "
+      "--solver-type SGD --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(Not(HasSubstr("times the rate")), Not(HasSubstr("all layers")),
+                                    HasSubstr("SGD (--solver-type), rate 0.5 (--lr)")));
+  EXPECT_FALSE(json::parse(desk_.read("run/run.json")).contains("head"));
+  const Outcome half =
+      desk_.tandem("train --data three --weights first --unfreeze-after 0.5 --epochs 2 --out half");
+  ASSERT_EQ(half.code, 0) << half.errors;
+  EXPECT_THAT(half.output, HasSubstr("after step 3 all layers learn"));
+  EXPECT_THAT(
+      desk_.tandem("train --data three --weights first --recipe caffe --steps 2 --out c").output,
+      Not(HasSubstr("finetune")));
+}
+
+TEST_F(NewClass, AShortRunLearnsWithAllLayersFromTheFirstStepOn) {
+  const Outcome outcome = desk_.tandem("train --data three --weights first --epochs 2 --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, Not(HasSubstr("all layers")));
+}
+
+TEST_F(FineTuningCommand, TheRecipeOfTrainedWeightsNeedsThem) {
+  EXPECT_THAT(desk_.refusal("train --data images --net tiny.prototxt --recipe finetune"),
+              HasSubstr("--recipe finetune begins with trained weights: give --weights PATH"));
+}
+
 TEST_F(FineTuningCommand, TheStateOfAnOptimizerInPlaceOfWeightsNamesTheWeights) {
   EXPECT_THAT(desk_.refusal("train --data images --net tiny.prototxt --out run --weights "
                             "first/last.state.safetensors"),

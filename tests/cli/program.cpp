@@ -30,6 +30,10 @@ std::string program_path(const std::string& name) {
 
 }  // namespace
 
+std::string own_cache() {
+  return "export XDG_CACHE_HOME=" + in_quotes(test::build_folder().string() + "/test-cache") + "; ";
+}
+
 std::string tiny_net() {
   return R"(name: "tiny"
 layer {
@@ -68,8 +72,8 @@ Desk::Desk() {
 Outcome Desk::run(const std::string& program, const std::string& arguments,
                   const std::string& before) const {
   const fs::path output = folder_ / "stdout.txt", errors = folder_ / "stderr.txt";
-  const std::string command = "cd " + in_quotes(folder_.path()) + " && { " + before + " " +
-                              in_quotes(program_path(program)) + " " + arguments + "; } > " +
+  const std::string command = "cd " + in_quotes(folder_.path()) + " && { " + own_cache() + before +
+                              " " + in_quotes(program_path(program)) + " " + arguments + "; } > " +
                               in_quotes(output) + " 2> " + in_quotes(errors);
   const int status = std::system(command.c_str());
   return {exit_code(status), read_text(output), read_text(errors)};

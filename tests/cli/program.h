@@ -92,6 +92,8 @@ class RunningProgram {
 
 // A net for 8x8 pixels, of two classes.
 [[nodiscard]] std::string tiny_net();
+// Shell text: a cache of the tests, without the weights that the user may have fetched.
+[[nodiscard]] std::string own_cache();
 [[nodiscard]] std::string replaced(std::string text, const std::string& old_part,
                                    const std::string& new_part);
 

@@ -75,6 +75,17 @@ TEST_F(Ranks, ResumeWithAnyNumberOfRanks) {
   EXPECT_EQ(desk.tandem("train --resume --steps 7 --threads 1 --out run").code, 0);
 }
 
+TEST_F(Ranks, UnfreezeTogetherAndGoOnWhereTheyStoppedBefore) {
+  const Desk desk;
+  (void)trained(desk, "first", "--steps 1 --devices cpu:1", 1);
+  const std::string options =
+      "--weights first/last.safetensors --recipe caffe --unfreeze-after 0.6 --ema 0.9 --strategy "
+      "layerwise --steps 6 --devices ";
+  const std::string two = trained(desk, "two", options + "cpu:1", 2);
+  EXPECT_TRUE(two == trained(desk, "alone", options + "cpu:2", 1));
+  EXPECT_THAT(desk.read("two/log.txt"), HasSubstr("after step 2 all layers learn"));
+}
+
 // The bits of this net depend on the number of threads.
 const std::string threaded =
     "train --net cifar10_quick --data synthetic --batch 48 --steps 2 --seed 5 --strategy "

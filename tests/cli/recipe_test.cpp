@@ -21,12 +21,18 @@ TEST(Recipe, AFolderAloneIsEnoughAndEveryChoiceIsNamed) {
   desk.draw_two_classes("images");
   const Outcome outcome = desk.tandem("train --data images --epochs 2 --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
-  EXPECT_THAT(outcome.output,
-              AllOf(HasSubstr("model resnet18 (--model"),
-                    HasSubstr("image size 24, for images whose shorter side is 10 at the median "
-                              "(--image-size)"),
-                    HasSubstr("batch 8 (--batch), 3 steps (--epochs, --steps), augmentation light"),
-                    HasSubstr("recipe photos (--recipe plain|photos|caffe): Nesterov")));
+  EXPECT_THAT(
+      outcome.output,
+      AllOf(HasSubstr("model resnet18 (--model"),
+            HasSubstr("image size 24, for images whose shorter side is 10 at the median "
+                      "(--image-size)"),
+            HasSubstr("batch 8 (--batch), 3 steps (--epochs, --steps), augmentation light"),
+            HasSubstr("recipe photos (--recipe plain|photos|caffe|finetune): Nesterov"),
+            HasSubstr("it begins with random weights; trained ones usually give more "
+                      "accuracy in fewer epochs: 'tandem fetch timm/resnet18.a1_in1k', then "
+                      "--weights timm/resnet18.a1_in1k")));
+  EXPECT_THAT(desk.read("run/report.html"),
+              HasSubstr("'tandem train --data images --weights timm/resnet18.a1_in1k'"));
   const json record = json::parse(desk.read("run/run.json"));
   EXPECT_EQ(record.at("data_shape"), json({3, 24, 24}));
   EXPECT_EQ(record.at("options").at("recipe"), "photos");
@@ -79,8 +85,10 @@ TEST(Recipe, WrongWordsAreRefused) {
   desk.draw_two_classes("images");
   desk.write("solver.prototxt", "net: 'tiny.prototxt' base_lr: 0.01 max_iter: 3");
   const std::string train = "train --data images --net tiny.prototxt ";
-  EXPECT_THAT(desk.refusal(train + "--recipe photo"),
-              HasSubstr("--recipe photo: there are plain, photos, caffe (did you mean 'photos'?)"));
+  EXPECT_THAT(
+      desk.refusal(train + "--recipe photo"),
+      HasSubstr(
+          "--recipe photo: there are plain, photos, caffe, finetune (did you mean 'photos'?)"));
   EXPECT_THAT(desk.refusal(train + "--augment lihgt"), HasSubstr("(did you mean 'light'?)"));
   EXPECT_THAT(desk.refusal(train + "--label-smoothing 1"),
               HasSubstr("--label-smoothing 1: a share of at least 0 and below 1"));

@@ -1,7 +1,12 @@
 // Fine-tuning: frozen layers keep their bits, with every strategy; a net with frozen layers first
-// takes less memory and fewer tasks. The moving average of the weights.
+// takes less memory and fewer tasks. The head learns alone at first, also where the run was
+// stopped.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
 
 #include "core/model/passes/build_net.h"
 #include "core/schedule/plan/memory_plan.h"
@@ -93,6 +98,132 @@ TEST_F(FineTuning, TheHeadLearnsAtItsOwnRate) {
     const double start = before.at("score.bias")[i];
     EXPECT_NEAR(b.at("score.bias")[i] - start, 4 * (a.at("score.bias")[i] - start), 1e-6);
   }
+}
+
+// Epochs of 50 images that are so many steps of 12.
+constexpr double two_steps = 0.48, four_steps = 0.96;
+
+class StopAfter : public Observer {
+ public:
+  explicit StopAfter(int64_t step) : step_(step) {}
+  void on_step(const StepReport& report) override { stop = stop || report.step == step_; }
+  std::atomic<bool> stop = false;
+
+ private:
+  int64_t step_;
+};
+
+TEST_F(FineTuning, TheHeadLearnsAloneUntilAllLayersDo) {
+  TrainOptions o = from("norm", 4);
+  o.unfreeze_after = two_steps;
+  o.snapshot = 2;
+  const Weights before = weights_in(trained("norm")), after = run(o);
+  const Weights between = weights_in(o.out / "norm_iter_2.safetensors");
+  for (const auto& [name, values] : before) {
+    const bool is_head = name.starts_with("score");
+    EXPECT_EQ(between.at(name) == values, !is_head) << name;
+    const bool learns = name.ends_with(".weight") || name.ends_with(".mean");
+    if (learns) {
+      EXPECT_NE(after.at(name), between.at(name)) << name;
+    }
+  }
+}
+
+TEST_F(FineTuning, ARunThatIsStoppedAroundTheUnfreezingHasTheSameBits) {
+  for (const char* type : {"SGD", "Adam"}) {
+    const auto begun = [&] {
+      TrainOptions o = from("norm", 9);
+      o.unfreeze_after = four_steps;
+      o.average_decay = 0.9;
+      o.test_interval = 3;
+      o.solver_fields["type"] = type;
+      return o;
+    };
+    const TrainOptions first = begun();
+    const Weights whole = run(first), best = weights_in(first.out / "best.safetensors");
+    for (const int64_t step : {1, 4, 5}) {
+      TrainOptions o = begun();
+      StopAfter stopper(step);
+      o.stop = &stopper.stop;
+      const TrainResult begin = train(o, stopper);
+      EXPECT_TRUE(begin.stopped);
+      EXPECT_TRUE(step == 4 ? begin.steps == 4 : (begin.steps < 4) == (step < 4)) << begin.steps;
+      TrainOptions rest;
+      rest.out = o.out;
+      rest.resume = true;
+      EXPECT_EQ(run(rest), whole) << type << " stopped after step " << step;
+      EXPECT_EQ(weights_in(o.out / "best.safetensors"), best) << type << " after " << step;
+    }
+  }
+}
+
+TEST_F(FineTuning, TheHeadLearnsAloneWithEveryStrategyAndNumberOfDevicesAsOnOneDevice) {
+  const auto tuned = [](const StrategyCase& c, int threads) {
+    TrainOptions o = c.devices > 1 ? many(c, 6) : one_device(c, threads, 6);
+    o.solver_fields["weights"] = trained("small").string();
+    o.unfreeze_after = two_steps;
+    return o;
+  };
+  const StrategyCase alone{"sequential", 1};
+  const Weights start = weights_in(trained("small")), weights = run(tuned(alone, 1));
+  double reordered = 0;
+  for (const int threads : {2, 3, 4}) {
+    reordered = std::max(reordered, max_difference(weights, run(tuned(alone, threads)), start));
+  }
+  ASSERT_TRUE(teams_are_one_thread || reordered > 0);
+  const auto rest_of_stopped = [&](const StrategyCase& c) {
+    TrainOptions o = tuned(c, 1), rest;
+    StopAfter stopper(2);
+    o.stop = &stopper.stop;
+    EXPECT_TRUE(train(o, stopper).stopped) << c.name();
+    rest.out = o.out;
+    rest.resume = true;
+    return rest;
+  };
+  const auto expect_near = [&](const Weights& other, const std::string& name) {
+    if (teams_are_one_thread) return;
+    EXPECT_LE(max_difference(weights, other, start), 10 * reordered) << name;
+  };
+  for (const Strategy& strategy : built_in_strategies()) {
+    const StrategyCase c{strategy.name, 3, strategy.lossless_cases(3).front()};
+    const Weights resumed = run(rest_of_stopped(c));
+    EXPECT_EQ(resumed, run(tuned(c, 1))) << strategy.name;
+    expect_near(resumed, strategy.name);
+  }
+  TrainOptions moved = rest_of_stopped({"two_phase", 3});
+  moved.devices = "cpu:2";
+  moved.strategy = "layerwise";
+  expect_near(run(moved), "on other devices");
+}
+
+// Their means, which begin with 0 for layers that were frozen, are corrected from there on.
+TEST_F(FineTuning, AdamsFirstStepOfUnfrozenLayersIsNoLongerThanItsRate) {
+  TrainOptions o = from("small", 3);
+  o.unfreeze_after = two_steps;
+  o.solver_fields["type"] = "Adam";
+  o.solver_fields["weight_decay"] = "0";
+  const Weights before = weights_in(trained("small")), after = run(o);
+  double longest = 0;
+  for (size_t i = 0; i < before.at("conv2.weight").size(); ++i) {
+    const double moved = after.at("conv2.weight")[i] - before.at("conv2.weight")[i];
+    longest = std::max(longest, std::abs(moved));
+  }
+  EXPECT_NEAR(longest, *o.rate, 0.01 * *o.rate);
+}
+
+TEST_F(FineTuning, ATimeAfterWhichNothingChangesIsRefused) {
+  TrainOptions o = from("small", 4);
+  o.unfreeze_after = 5;
+  EXPECT_THAT(failure_of(o), HasSubstr("--unfreeze-after 5: that is after step 21, and the run has "
+                                       "4 steps: --freeze '*' trains the new layers alone"));
+  o.unfreeze_after = -1;
+  EXPECT_THAT(failure_of(o), HasSubstr("--unfreeze-after -1: a number of epochs"));
+  o.unfreeze_after = two_steps;
+  o.freeze = {"conv*", "fc3"};
+  EXPECT_THAT(failure_of(o), HasSubstr("nothing to unfreeze, as score_5 alone learns"));
+  o.freeze.clear();
+  o.solver_fields.erase("weights");
+  EXPECT_THAT(failure_of(o), HasSubstr("--unfreeze-after 0.48: until then only layers learn that"));
 }
 
 TEST_F(FineTuning, FrozenFirstLayersTakeNoBackwardTasksAndLessMemory) {

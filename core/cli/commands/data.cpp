@@ -131,7 +131,7 @@ void add_data(CommandLine& line) {
       {"--net FILE", &a.preview_of.net, "For --preview: the net (default: resnet18)"},
       {"--image-size N", &a.preview_of.image_size, as_of_train, in_range(1, max_image_size)},
       {"--augment none|light|photos|strong", &a.preview_of.augment, as_of_train},
-      {"--recipe plain|photos|caffe", &a.preview_of.recipe, as_of_train},
+      {"--recipe plain|photos|caffe|finetune", &a.preview_of.recipe, as_of_train},
       {"--mixup X", &a.preview_of.mixup, as_of_train},
       {"--cutmix X", &a.preview_of.cutmix, as_of_train},
       {"--images N", &a.pictures, "For --preview: number of images", show_default,

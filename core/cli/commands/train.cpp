@@ -198,7 +198,7 @@ void add_data_and_model_options(Command& command, TrainArguments& a) {
        "A model's name, a prototxt file, or an ONNX file, whose weights are the initial ones "
        "(default: the solver's, else resnet18)"},
       {"--from-scratch", &o.from_scratch,
-       "Train the net of an ONNX file from initial weights, not from those of the file"},
+       "Train from initial weights, not from those of an ONNX file or of the cache (tandem fetch)"},
       {"--weights PATH", &a.weights,
        "Initial weights: a file (.safetensors, .pth, .pt, .bin, .caffemodel), layers by name; a "
        "run "
@@ -213,8 +213,11 @@ void add_data_and_model_options(Command& command, TrainArguments& a) {
        "BatchNorm keeps and uses the running statistics of --weights; its factors and biases "
        "(BatchNormScale, or the Scale and Bias layers after it) are frozen"},
       {"--head-lr FACTOR", &o.head_rate,
-       "Factor of the learning rate of layers that --weights does not have, and of the last layer; "
-       "10 is usual (default: 1)"},
+       "Factor of the learning rate of layers that --weights does not have, and of the last layer "
+       "(default: 10 by the recipe finetune where layers are new, else 1)"},
+      {"--unfreeze-after EPOCHS", &o.unfreeze_after,
+       "Train only these layers for so many epochs, then all (default: 1 by the recipe finetune "
+       "where layers are new and the run is three times as long, else 0)"},
       {"--layer-decay FACTOR", &o.layer_decay,
        "Factor of the learning rate from each layer to the one before it; 0.9 is usual (default: "
        "1)"},
@@ -236,9 +239,10 @@ void add_training_options(Command& command, TrainArguments& a) {
       {"--epochs N", &o.epochs, "Passes over the training data"},
       {"--steps N", &o.steps, "Steps, instead of epochs"},
       {"--batch N", &o.batch, "Images in the global batch, however many devices share it"},
-      {"--recipe plain|photos|caffe", &o.recipe,
+      {"--recipe plain|photos|caffe|finetune", &o.recipe,
        "photos: warm-up, half a cosine, sizes and augmentation by the images (default for models "
-       "with BatchNorm); caffe: the model's own solver; plain: neither"},
+       "with BatchNorm); finetune: the same from trained weights, at a low rate (default with "
+       "--weights); caffe: the model's own solver; plain: neither"},
       {"--lr X", &o.rate, "Base learning rate (default: the solver's)"},
       {"--solver-type,--optimizer SGD|Nesterov|AdaGrad|RMSProp|AdaDelta|Adam|AdamW|LARS",
        &o.solver_type,

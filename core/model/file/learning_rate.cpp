@@ -41,4 +41,13 @@ double learning_rate(const SolverDefinition& solver, int64_t step) {
   return solver.warm_up_rate + (solver.base_rate - solver.warm_up_rate) * share;
 }
 
+double new_state_factor(const SolverDefinition& solver, int64_t step, int64_t begin) {
+  if (begin == 0 || (solver.type != "Adam" && solver.type != "AdamW")) return 1;
+  const auto correction = [&](int64_t steps) {
+    const auto n = static_cast<double>(steps);
+    return std::sqrt(1 - std::pow(solver.momentum2, n)) / (1 - std::pow(solver.momentum, n));
+  };
+  return correction(step + 1 - begin) / correction(step + 1);
+}
+
 }  // namespace tandem

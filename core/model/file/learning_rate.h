@@ -11,4 +11,9 @@ namespace tandem {
 // Hutter: SGDR), and a linear warm-up (Goyal et al.) over the first steps.
 [[nodiscard]] double learning_rate(const SolverDefinition& solver, int64_t step);
 
+// The factor of that rate where the solver's state began with step `begin` of the run. Devices
+// correct the means of Adam and AdamW, which begin with 0, by the steps of the whole run, and would
+// update several times too far.
+[[nodiscard]] double new_state_factor(const SolverDefinition& solver, int64_t step, int64_t begin);
+
 }  // namespace tandem

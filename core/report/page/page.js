@@ -388,6 +388,7 @@ const pages = {
                              : [' on ', code(data.source), `: ${data.images} training images of `],
          `${data.classes} ${data.task}.`),
       tiles(data),
+      data.phases ? note(data.phases) : null,
       runCharts(data.curves, data, data.planned_rates,
                 data.source == null ? 'The weights were imported, not trained here.' : ''),
       tests.length == 0 ? null : el(

@@ -241,6 +241,10 @@ Checkpoint read_checkpoint(const fs::path& folder, const std::string& name, cons
   return checkpoint;
 }
 
+int64_t checkpoint_step(const fs::path& folder, const std::string& name) {
+  return step_of(read_safetensors_metadata(weights_file(folder, name)));
+}
+
 bool is_checkpoint_of(const fs::path& folder, const std::string& name, int64_t step) {
   return is_of_step(weights_file(folder, name), step) && is_of_step(state_file(folder, name), step);
 }

@@ -38,6 +38,9 @@ void complete_names(const std::filesystem::path& folder, const std::string& name
                                          const std::string& name, const Net& net, bool with_state);
 // Sizes as safetensors files of ours have them: without trailing ones.
 [[nodiscard]] std::vector<int64_t> file_shape(const Shape& shape);
+// The steps done before NAME.safetensors was written; -1 where it does not say it. Error if it
+// cannot be read.
+[[nodiscard]] int64_t checkpoint_step(const std::filesystem::path& folder, const std::string& name);
 // NAME.safetensors.
 [[nodiscard]] std::filesystem::path weights_file(const std::filesystem::path& folder,
                                                  const std::string& name);

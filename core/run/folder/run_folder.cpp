@@ -48,8 +48,9 @@ fs::path run_near(const fs::path& folder) {
 // Whether the options change the layers of the net or its loss.
 bool changes_net(const RunRecord& record) {
   const TrainOptions& o = record.options;
-  return !o.freeze.empty() || o.freeze_batch_norm || o.head_rate != 1 || o.layer_decay != 1 ||
-         o.mixup != 0 || o.cutmix != 0 || o.label_smoothing != 0 || !record.class_weights.empty();
+  return !o.freeze.empty() || o.freeze_batch_norm || o.head_rate.value_or(1) != 1 ||
+         o.layer_decay != 1 || o.mixup != 0 || o.cutmix != 0 || o.label_smoothing != 0 ||
+         !record.class_weights.empty();
 }
 
 void require_no_run(const fs::path& path) {

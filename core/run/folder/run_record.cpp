@@ -1,5 +1,8 @@
 #include "core/run/folder/run_record.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/device/topology.h"
 #include "core/formats/json_text.h"
 #include "core/schedule/cost/topology_file.h"
@@ -190,6 +193,14 @@ std::map<std::string, Fingerprint> fingerprints_from(const JsonFields& splits, c
 
 }  // namespace
 
+int64_t unfreezing_step(const RunRecord& record, int64_t micro_batches) {
+  if (record.head.empty()) return 0;
+  const auto images = static_cast<double>(record.options.batch * micro_batches);
+  const double samples =
+      record.options.unfreeze_after.value_or(0) * static_cast<double>(record.training_samples);
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(samples / images)));
+}
+
 std::string parameter(const RunRecord& record, const std::string& name) {
   const auto found = record.data_parameters.find(name);
   return found == record.data_parameters.end() ? "" : found->second;
@@ -212,6 +223,7 @@ std::string to_json(const RunRecord& record) {
   if (machine.topology != nullptr) machine_tree["topology"] = topology_json(*machine.topology);
   for_each_option(record.options, written_to(options));
   options["recompute"] = record.options.recompute.value_or(false);
+  options["unfreeze_after"] = value_json(record.options.unfreeze_after);
   options["machine"] = machine_tree;
   for_each_field(record, written_to(tree));
   tree["task"] = record.task;
@@ -224,6 +236,8 @@ std::string to_json(const RunRecord& record) {
   tree["data_shape"] = {record.data.c, record.data.h, record.data.w};
   tree["choices"] = {{"strategy", record.strategy}, {"algorithms", record.algorithms}};
   tree["layer_types"] = record.layer_types;
+  if (!record.first_weights.empty()) tree["first_weights"] = record.first_weights;
+  if (!record.head.empty()) tree["head"] = record.head;
   return tree.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
@@ -236,6 +250,9 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     RunRecord record;
     for_each_option(record.options, read_from(options));
     record.options.recompute = options.get<bool>("recompute");
+    if (options.find("unfreeze_after") != nullptr) {  // not of older versions
+      read_value(options, "unfreeze_after", record.options.unfreeze_after);
+    }
     for_each_machine_option(record.machine, read_from(machine));
     if (machine.find("topology") != nullptr) {
       record.machine.topology = topology_from(machine.object("topology"));
@@ -258,6 +275,10 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     if (fields.find("layer_types") != nullptr) {
       record.layer_types = fields.get<std::set<std::string>>("layer_types");
     }
+    if (fields.find("first_weights") != nullptr) {
+      record.first_weights = fields.get<std::string>("first_weights");
+    }
+    if (fields.find("head") != nullptr) record.head = fields.get<std::vector<std::string>>("head");
     return record;
   } catch (const JsonMistake& mistake) {
     throw error("file '{}' is not a run's record: {}", file, mistake.what());

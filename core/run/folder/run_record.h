@@ -39,12 +39,18 @@ struct RunRecord {
   std::string strategy;      // what `auto` chose, which is then the options' strategy; else ""
   KernelChoices algorithms;  // what kernels measured
   std::set<std::string> layer_types;  // that the net is built of; empty: not known
+  std::string first_weights;          // files that the run began with; "": random weights
+  std::vector<std::string> head;      // the layers that learn alone at first; empty: all learn
 };
 
 // Whether `tandem import` made the run: it has weights, but no data and no steps.
 [[nodiscard]] inline bool is_imported(const RunRecord& record) {
   return record.options.data.empty();
 }
+
+// The step before which only the head learns; 0 where all layers learn from the first step on.
+// `micro_batches`: the solver's, of each step.
+[[nodiscard]] int64_t unfreezing_step(const RunRecord& record, int64_t micro_batches);
 
 // One of its data_parameters; "" if it has none of this name.
 [[nodiscard]] std::string parameter(const RunRecord& record, const std::string& name);

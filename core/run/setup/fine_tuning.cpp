@@ -1,6 +1,7 @@
 // Fine-tuning: a run that begins with the weights of files. Some layers may keep them (--freeze,
 // --freeze-bn), and what is new may learn faster (--head-lr), early layers slower (--layer-decay).
-// The run's net has all of it, so that a resumed run has the same.
+// The run's net has all of it, so that a resumed run has the same. What is new may also learn alone
+// at first (--unfreeze-after): the record has these layers, and the net is that of all layers.
 #include "core/run/setup/setup.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/model/adapted/classes.h"
+#include "core/model/file/fields.h"
 #include "core/model/net/frozen.h"
 #include "core/model/net/initial_weights.h"
 #include "core/model/net/net.h"
@@ -28,8 +30,18 @@ Net net_for_weights(const Registry& registry, const TrainSetup& setup) {
 
 void require_options(const TrainSetup& setup) {
   const TrainOptions& chosen = setup.record.options;
-  if (!std::isfinite(chosen.head_rate) || chosen.head_rate <= 0) {
-    throw error("--head-lr {}: a factor above 0, as 10", chosen.head_rate);
+  const double head_rate = chosen.head_rate.value_or(1), alone = chosen.unfreeze_after.value_or(0);
+  if (!std::isfinite(head_rate) || head_rate <= 0) {
+    throw error("--head-lr {}: a factor above 0, as 10", head_rate);
+  }
+  if (!(alone >= 0 && std::isfinite(alone))) {
+    throw error("--unfreeze-after {}: a number of epochs, as 1 or 0.5; 0 for none", alone);
+  }
+  if (alone > 0 && setup.solver.weights.empty()) {
+    throw error(
+        "--unfreeze-after {}: until then only layers learn that no file of weights has, and there "
+        "is none; give --weights PATH",
+        alone);
   }
   if (!(chosen.layer_decay > 0 && chosen.layer_decay <= 1)) {
     throw error("--layer-decay {}: a factor above 0 and at most 1, as 0.9", chosen.layer_decay);
@@ -116,16 +128,30 @@ void freeze(const Registry& registry, const Net& net, const std::set<std::string
   setup.messages.push_back(frozen_text(net, net_for_weights(registry, setup), frozen));
 }
 
-// The head: what no file has, and the classifiers.
-void raise_head_rate(const Net& net, std::set<std::string> head, bool has_files,
-                     TrainSetup& setup) {
-  const double factor = setup.record.options.head_rate;
+// "fc", or "a, b, c, ... 12 in all"
+std::string layers_text(const std::vector<std::string>& layers) {
+  constexpr size_t shown = 3;
+  if (layers.size() <= shown + 1) return fmt::format("{}", fmt::join(layers, ", "));
+  return fmt::format("{}, ... {} in all",
+                     fmt::join(layers.begin(), layers.begin() + ptrdiff_t(shown), ", "),
+                     layers.size());
+}
+
+void raise_head_rate(const Net& net, const std::vector<std::string>& head, TrainSetup& setup) {
+  const double factor = *setup.record.options.head_rate;
   if (factor == 1) return;
-  if (!has_files) head.clear();
-  for (const std::string& name : classifier_names(setup.net)) head.insert(name);
-  setup.net = with_rates(setup.net, net, {head.begin(), head.end()}, factor);
-  setup.note("{} learn{} at {} times the rate (--head-lr)", fmt::join(head, ", "),
+  setup.net = with_rates(setup.net, net, head, factor);
+  setup.note("{} learn{} at {} times the rate (--head-lr)", layers_text(head),
              head.size() == 1 ? "s" : "", factor);
+}
+
+// Those with weights that are no part of the head.
+std::vector<std::string> layers_below(const Net& net, const std::vector<std::string>& head) {
+  std::vector<std::string> layers;
+  for (const Layer& layer : net.layers) {
+    if (!layer.weights.empty() && !is_among(head, layer.name)) layers.push_back(layer.name);
+  }
+  return layers;
 }
 
 // A convolution or InnerProduct and what follows it, up to the next one, learn at one rate.
@@ -158,13 +184,66 @@ void decay_rates(const Net& net, TrainSetup& setup) {
 void resolve_fine_tuning(const Registry& registry, TrainSetup& setup) {
   require_options(setup);
   const bool has_files = !setup.solver.weights.empty();
-  const TrainOptions& chosen = setup.record.options;
+  TrainOptions& chosen = setup.record.options;
+  constexpr double usual_head_rate = 10;
+  if (!has_files && !chosen.head_rate) chosen.head_rate = 1;
   if (!has_files && chosen.head_rate == 1 && chosen.layer_decay == 1) return;
   const Net net = net_for_weights(registry, setup);
   const std::set<std::string> missing = read_first_weights(net, setup);
+  const bool tunes = chosen.recipe == "finetune" && !missing.empty();
+  if (!chosen.head_rate) chosen.head_rate = tunes ? usual_head_rate : 1;
+  // The head: what no file has, and the classifiers.
+  std::set<std::string> names = has_files ? missing : std::set<std::string>{};
+  for (const std::string& name : classifier_names(setup.net)) names.insert(name);
+  const std::vector<std::string> head(names.begin(), names.end());
+  setup.record.first_weights = fmt::format("{}", fmt::join(setup.solver.weights, ","));
   decay_rates(net, setup);
-  raise_head_rate(net, missing, has_files, setup);
+  raise_head_rate(net, head, setup);
   freeze(registry, net, missing, setup);
+  if (has_files && (tunes || chosen.unfreeze_after)) setup.record.head = head;
+}
+
+void resolve_unfreezing(const Registry& registry, TrainSetup& setup) {
+  RunRecord& record = setup.record;
+  TrainOptions& chosen = record.options;
+  const bool is_given = chosen.unfreeze_after.has_value();
+  if (!is_given) chosen.unfreeze_after = record.head.empty() ? 0 : 1;
+  const int64_t step = unfreezing_step(record, setup.solver.micro_batches_per_step);
+  const auto leave_out = [&] {
+    chosen.unfreeze_after = 0;
+    record.head.clear();
+  };
+  constexpr int64_t min_parts = 3;  // of the run, for a first part by default
+  if (*chosen.unfreeze_after == 0 || (!is_given && min_parts * step > chosen.steps)) {
+    return leave_out();
+  }
+  if (step >= chosen.steps) {
+    throw error(
+        "--unfreeze-after {}: that is after step {}, and the run has {} steps: --freeze '*' trains "
+        "the new layers alone",
+        *chosen.unfreeze_after, step, chosen.steps);
+  }
+  const Net net = net_for_weights(registry, setup);
+  const bool any_learns = std::any_of(net.layers.begin(), net.layers.end(), [&](const Layer& l) {
+    return l.wants_backward_weights && !is_among(record.head, l.name);
+  });
+  if (!any_learns && is_given) {
+    throw error(
+        "--unfreeze-after {}: there is nothing to unfreeze, as {} alone learn{} in the whole run",
+        *chosen.unfreeze_after, layers_text(record.head), record.head.size() == 1 ? "s" : "");
+  }
+  if (!any_learns) return leave_out();
+  setup.note("only {} learn{} until step {}, then all layers do (--unfreeze-after {})",
+             layers_text(record.head), record.head.size() == 1 ? "s" : "", step,
+             *chosen.unfreeze_after);
+}
+
+void begin_with_head(const Registry& registry, int64_t steps_done, TrainSetup& setup) {
+  const RunRecord& record = setup.record;
+  const int64_t step = unfreezing_step(record, setup.solver.micro_batches_per_step);
+  if (step == 0 || steps_done > step) return;
+  const Net net = net_for_weights(registry, setup);
+  setup.head_net = with_frozen_layers(setup.net, net, layers_below(net, record.head));
 }
 
 }  // namespace tandem

@@ -53,6 +53,7 @@ void send_setup(const Communicator& ranks, const TrainSetup& setup) {
       {"net_file", setup.net.file},
       {"net_contents", file_contents(setup.net.file)},
       {"net", write_net(setup.net)},
+      {"head_net", setup.head_net ? write_net(*setup.head_net) : ""},
       {"solver", write_solver(setup.solver)},
       {"test_samples", setup.test_samples},
       {"timeline", setup.record.options.timeline},
@@ -67,6 +68,8 @@ TrainSetup receive_setup(const Communicator& ranks, Registry& registry, const Tr
   TrainSetup setup;
   setup.record = run_record_from_json(tree.at("record").get<std::string>(), "of rank 0");
   setup.net = read_net_text(tree.at("net").get<std::string>());
+  const std::string head = tree.at("head_net");
+  if (!head.empty()) setup.head_net = read_net_text(head);
   setup.solver = read_solver_text(tree.at("solver").get<std::string>());
   // A run that goes on has its net in its folder, which rank 0 alone needs.
   if (!options.resume) require_same_net_file(tree.at("net_file"), tree.at("net_contents"));

@@ -73,24 +73,32 @@ void require_word(const char* option, const std::string& word,
 
 void choose_recipe(const TrainOptions& options, const std::string& model, TrainSetup& setup) {
   TrainOptions& chosen = setup.record.options;
-  require_word("--recipe", options.recipe, {"plain", "photos", "caffe"});
+  require_word("--recipe", options.recipe, {"plain", "photos", "caffe", "finetune"});
   require_word("--augment", options.augment, {"none", "light", "photos", "strong"});
   if (!options.solver.empty() && !options.recipe.empty() && options.recipe != "caffe") {
     throw error(
         "--recipe {} and --solver {}: the solver file has rates of its own; give one of them",
         options.recipe, options.solver);
   }
-  if (options.recipe.empty()) {
-    const bool suits = !model.empty() && options.solver.empty() && options.data != "synthetic" &&
-                       has_batch_norm(setup.net);
-    chosen.recipe = suits ? "photos" : "caffe";
+  const bool has_weights = setup.published || options.solver_fields.contains("weights");
+  if (options.recipe == "finetune" && !has_weights) {
+    throw error("--recipe finetune begins with trained weights: give --weights PATH");
   }
+  const bool is_for_images = !model.empty() && has_batch_norm(setup.net);
+  if (options.recipe.empty()) {
+    const bool suits = options.solver.empty() && options.data != "synthetic";
+    const bool tunes = suits && has_weights && options.net_text.empty();
+    chosen.recipe = tunes ? "finetune" : suits && is_for_images ? "photos" : "caffe";
+  }
+  setup.fits_images = chosen.recipe == "photos" ||
+                      (chosen.recipe == "finetune" &&
+                       (is_for_images || (setup.published && !setup.published->is_run)));
   if (options.augment.empty() && chosen.recipe == "plain") chosen.augment = "none";
 }
 
 void choose_image_size(Registry& registry, const TrainOptions& options, TrainSetup& setup) {
   TrainOptions& chosen = setup.record.options;
-  if (chosen.recipe != "photos" || options.data == "synthetic") return;
+  if (!setup.fits_images || options.data == "synthetic") return;
   const ImageSizes sizes = find_sizes(registry, setup);
   setup.mirrors = sizes.channels != 1;
   if (options.image_size == 0 && !setup.published) {
@@ -144,9 +152,13 @@ int64_t photos_batch(Registry& registry, TrainSetup& setup) {
 }
 
 void fit_photos(const TrainOptions& options, TrainSetup& setup) {
-  // As torchvision's reference: 0.1 for 256 images; without BatchNorm as its AlexNet, 0.01.
-  const double rate_of_image = (has_batch_norm(setup.net) ? 0.1 : 0.01) / 256;
-  constexpr double warm_up_share = 0.05, first_share = 0.1;
+  // As torchvision's reference: 0.1 for 256 images; without BatchNorm as its AlexNet, 0.01. Of
+  // trained weights a tenth; without BatchNorm as Caffe's example, 0.001 for 50 images.
+  const bool tunes = setup.record.options.recipe == "finetune";
+  const double rate_of_batch =
+      has_batch_norm(setup.net) ? (tunes ? 0.01 : 0.1) : (tunes ? 0.005 : 0.01);
+  const double rate_of_image = rate_of_batch / 256;
+  constexpr double warm_up_share = 0.05, first_share = 0.1, tuned_share = 0.1;
   SolverDefinition& solver = setup.solver;
   const TrainOptions& chosen = setup.record.options;
   const auto& given = options.solver_fields;
@@ -154,6 +166,8 @@ void fit_photos(const TrainOptions& options, TrainSetup& setup) {
   const bool scales = solver.type == "Nesterov" || solver.type == "SGD";
   if (scales && !given.contains("base_lr")) {
     solver.base_rate = rate_of_image * images;
+  } else if (tunes && !given.contains("base_lr")) {
+    solver.base_rate *= tuned_share;
   }
   const double rate = options.rate.value_or(solver.base_rate);
   if (!given.contains("lr_policy")) solver.rate_policy = "cosine";
@@ -165,13 +179,13 @@ void fit_photos(const TrainOptions& options, TrainSetup& setup) {
   setup.note(
       "batch {} (--batch), {} steps (--epochs, --steps), augmentation {}{} (--augment "
       "none|light|photos|strong)",
-      chosen.batch, chosen.steps, chosen.augment,
+      chosen.batch, chosen.steps, chosen.augment.empty() ? "as the net says" : chosen.augment,
       chosen.augment == "strong" ? ", which is RandAugment or TrivialAugment, and random erasing"
                                  : "");
   setup.note(
-      "recipe photos (--recipe plain|photos|caffe): {} (--solver-type), rate {:.4g} (--lr), {} "
-      "after {} {} of warm-up",
-      solver.type, rate, solver.rate_policy, solver.warm_up_steps,
+      "recipe {} (--recipe plain|photos|caffe|finetune): {} (--solver-type), rate {:.4g} (--lr), "
+      "{} after {} {} of warm-up",
+      chosen.recipe, solver.type, rate, solver.rate_policy, solver.warm_up_steps,
       solver.warm_up_steps == 1 ? "step" : "steps");
 }
 

@@ -2,6 +2,8 @@
 // where neither the user nor a solver file gives them.
 //   photos  models with batch normalization, on images: size by the images, augmentation, momentum
 //           with a warm-up and half a cosine over the run
+//   finetune  as photos, from trained weights: a low rate, a higher one for new layers, which learn
+//           alone at first
 //   caffe   the net's own transform and the model's own solver, fitted to the run
 //   plain   no augmentation, a rate that never changes
 // What was chosen is in the run's record, net and solver, and a message names each choice with the
@@ -56,7 +58,7 @@ struct ImageSizes {
 [[nodiscard]] int64_t batch_in_memory(Registry& registry, const TrainSetup& setup, int64_t batch,
                                       int64_t min_batch, int64_t available);
 
-// Gives the solver of "photos" its rates; when batch and steps are known.
+// Gives the solver of "photos" and "finetune" its rates; when batch and steps are known.
 void fit_photos(const TrainOptions& options, TrainSetup& setup);
 
 }  // namespace tandem

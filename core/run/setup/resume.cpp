@@ -60,6 +60,7 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
   refuse(!options.freeze.empty() && options.freeze != chosen.freeze, "--freeze");
   refuse(options.freeze_batch_norm && !chosen.freeze_batch_norm, "--freeze-bn");
   refuse_another(&TrainOptions::head_rate, "--head-lr");
+  refuse_another(&TrainOptions::unfreeze_after, "--unfreeze-after");
   refuse_another(&TrainOptions::layer_decay, "--layer-decay");
   refuse_another(&TrainOptions::average_decay, "--ema");
 }

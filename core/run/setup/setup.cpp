@@ -397,6 +397,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
   resolve_fine_tuning(registry, setup);
   require_average(setup);
   resolve_amount(registry, setup, options);
+  resolve_unfreezing(registry, setup);
   resolve_pixels(registry, setup, options);
   require_learning(registry, setup);
   return setup;

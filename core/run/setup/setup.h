@@ -37,6 +37,9 @@ void resolve_targets(const Registry& registry, TrainSetup& setup);
 // options; messages tell each. Error for a file that does not fit, for options that freeze nothing
 // or everything, and for frozen layers that no file has.
 void resolve_fine_tuning(const Registry& registry, TrainSetup& setup);
+// How long the head learns alone, once the run's length is known. Error for a time that makes no
+// sense: without weight files, as long as the run, or with nothing else to learn afterwards.
+void resolve_unfreezing(const Registry& registry, TrainSetup& setup);
 
 // Throws Error where nothing can be learned: by the net, its first weights, the class weights or
 // the data. Notes what is odd but can learn.
@@ -44,6 +47,8 @@ void require_learning(const Registry& registry, TrainSetup& setup);
 
 // ---- of new and resumed runs
 
+// Sets the setup's head_net where after so many steps only the head learns.
+void begin_with_head(const Registry& registry, int64_t steps_done, TrainSetup& setup);
 // Batch, steps, epochs and precision, where neither the user nor the run's record gives them.
 void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& options);
 // Replaces the record's --pixels "" and auto: bytes where the devices prefer them, the data have

@@ -10,7 +10,8 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t default_batch = 64, default_epochs = 30, default_display = 20;
+constexpr int64_t default_batch = 64, default_display = 20;
+constexpr int64_t default_epochs = 30, tuning_epochs = 10;
 constexpr int64_t max_epochs = 1'000'000;
 
 void require_amounts(const TrainOptions& options) {
@@ -47,13 +48,14 @@ void require_loss_scale_of(const std::string& precision, std::optional<double> l
 void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& options) {
   TrainOptions& chosen = setup.record.options;
   require_amounts(options);
-  const bool is_photos = chosen.recipe == "photos" && !options.resume;
+  const bool tunes = chosen.recipe == "finetune";
+  const bool is_photos = (chosen.recipe == "photos" || tunes) && !options.resume;
   const auto beside = chosen.batch == 0 ? record_beside(options.net) : std::nullopt;
   if (beside && beside->options.batch > 0) {
     chosen.batch = beside->options.batch;
     setup.note("batch {}, of the run in whose folder the net is (--batch)", chosen.batch);
   }
-  if (chosen.batch == 0 && is_photos) chosen.batch = photos_batch(registry, setup);
+  if (chosen.batch == 0 && setup.fits_images) chosen.batch = photos_batch(registry, setup);
   if (chosen.batch == 0) chosen.batch = setup.net.batch_size(TANDEM_TRAIN).value_or(default_batch);
   const int64_t size = setup.record.training_samples;
   const int64_t images = chosen.batch * setup.solver.micro_batches_per_step;  // of a step
@@ -64,8 +66,9 @@ void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& o
                               options.solver_fields.contains("max_iter");
   if (chosen.steps == 0 && has_own_length) chosen.steps = setup.solver.max_steps;
   if (chosen.steps == 0) {
-    chosen.steps = steps_of(default_epochs);
-    if (!is_photos) setup.note("{} epochs (--epochs, --steps)", default_epochs);
+    const int64_t epochs = tunes ? tuning_epochs : default_epochs;
+    chosen.steps = steps_of(epochs);
+    if (!is_photos || tunes) setup.note("{} epochs (--epochs, --steps)", epochs);
   }
   if (setup.solver.micro_batches_per_step > 1) {
     setup.note("iter_size {}: every step adds up {} batches of {}, {} images",

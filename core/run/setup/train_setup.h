@@ -25,6 +25,7 @@ struct TrainSetup {
   const Strategies* strategies = nullptr;  // to choose from
   NetDefinition net;
   NetDefinition untuned_net;  // as it was before fine-tuning and class targets changed it
+  std::optional<NetDefinition> head_net;  // while only the head learns: the net to train
   SolverDefinition solver;
   std::unique_ptr<Dataset> training_data, validation_data;  // validation_data may be null
   // As they were when the run began to look at them; of the process that writes the run folder.
@@ -34,6 +35,7 @@ struct TrainSetup {
   // The user names no strategy: several devices take the fastest by forecast costs.
   bool forecasts_strategy = false;
   bool mirrors = true;       // whether augmentation may mirror the images
+  bool fits_images = false;  // size, augmentation and batch follow the images
   int64_t test_samples = 0;  // of an evaluation during the run; 0: all
   int64_t steps_before = 0;  // of a resumed run, as it was begun; it may have another length now
   // What --weights names, if it is a run folder or of another program.

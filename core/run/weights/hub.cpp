@@ -46,6 +46,17 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// "" without a home folder.
+fs::path cache_folder() {
+  fs::path cache = variable("XDG_CACHE_HOME");
+  if (cache.empty() || cache.is_relative()) {
+    const std::string home = variable("HOME");
+    if (home.empty()) return {};
+    cache = fs::path(home) / ".cache";
+  }
+  return cache / "tandem";
+}
+
 std::string token() {
   std::string token = variable("HF_TOKEN");
   while (!token.empty() && std::isspace(static_cast<unsigned char>(token.back())) != 0) {
@@ -316,16 +327,44 @@ bool is_repository_name(const std::string& text) {
 
 fs::path cached_folder(const std::string& repository) {
   const RepositoryName parts = parts_of(repository);
-  fs::path cache = variable("XDG_CACHE_HOME");
-  if (cache.empty() || cache.is_relative()) {
-    const std::string home = variable("HOME");
-    if (home.empty()) {
-      throw error("there is no folder for fetched weights: XDG_CACHE_HOME or HOME must name one");
-    }
-    cache = fs::path(home) / ".cache";
+  const fs::path cache = cache_folder();
+  if (cache.empty()) {
+    throw error("there is no folder for fetched weights: XDG_CACHE_HOME or HOME must name one");
   }
   const std::string revision = parts.revision == "main" ? "" : "@" + parts.revision;
-  return cache / "tandem" / (parts.name + revision);
+  return cache / (parts.name + revision);
+}
+
+std::vector<fs::path> cached_folders() {
+  std::error_code ignored;
+  std::vector<std::pair<fs::file_time_type, fs::path>> found;
+  const fs::path cache = cache_folder();
+  if (cache.empty()) return {};
+  for (const fs::path& owner : entries_of(cache, ignored)) {
+    for (const fs::path& folder : entries_of(owner, ignored)) {
+      if (fetched_commit(folder).empty()) continue;
+      found.emplace_back(fs::last_write_time(folder / receipt_file, ignored), folder);
+    }
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<fs::path> folders;
+  for (const auto& [time, folder] : found) folders.push_back(folder);
+  return folders;
+}
+
+std::string example_repository(const std::string& architecture) {
+  constexpr std::pair<const char*, const char*> known[] = {
+      {"resnet18", "resnet18.a1_in1k"},
+      {"resnet34", "resnet34.a1_in1k"},
+      {"resnet50", "resnet50.a1_in1k"},
+      {"resnet101", "resnet101.a1h_in1k"},
+      {"mobilenet_v3_large", "mobilenetv3_large_100.ra_in1k"},
+      {"efficientnet_b0", "efficientnet_b0.ra_in1k"},
+      {"convnext_tiny", "convnext_tiny.fb_in1k"}};
+  for (const auto& [name, repository] : known) {
+    if (architecture == name) return fmt::format("timm/{}", repository);
+  }
+  return "";
 }
 
 bool is_cached(const std::string& repository) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace tandem {
 
@@ -16,6 +17,10 @@ namespace tandem {
 // The folder in the cache ($XDG_CACHE_HOME/tandem, or ~/.cache/tandem) for this repository. Error
 // without a home folder.
 [[nodiscard]] std::filesystem::path cached_folder(const std::string& repository);
+// The folders in the cache that have all that was fetched into them, the newest first.
+[[nodiscard]] std::vector<std::filesystem::path> cached_folders();
+// A repository that has weights of this architecture; "" where none is known.
+[[nodiscard]] std::string example_repository(const std::string& architecture);
 // Whether that folder has all that was to be fetched.
 [[nodiscard]] bool is_cached(const std::string& repository);
 

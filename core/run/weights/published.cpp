@@ -227,6 +227,16 @@ std::optional<PublishedWeights> find_published(const fs::path& given, const std:
   return published;
 }
 
+fs::path find_cached(const std::string& model) {
+  const fs::path net = find_pretrained_net(model);
+  if (net.empty()) return {};
+  for (const fs::path& folder : cached_folders()) {
+    const std::string architecture = architecture_beside(folder / config_file);
+    if (!architecture.empty() && find_pretrained_net(architecture) == net) return folder;
+  }
+  return {};
+}
+
 NetDefinition net_of(const PublishedWeights& published) {
   if (published.onnx != nullptr) return published.onnx->net;
   NetDefinition net = read_net(published.net);

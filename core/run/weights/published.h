@@ -54,6 +54,10 @@ struct PublishedWeights {
                                                              const std::string& model,
                                                              bool downloads = false);
 
+// The folder in the cache that was fetched last and has weights of the model's architecture; "" if
+// there is none.
+[[nodiscard]] std::filesystem::path find_cached(const std::string& model);
+
 // The net of the architecture, with the images and the `eps` of BatchNorm that the weights had.
 [[nodiscard]] NetDefinition net_of(const PublishedWeights& published);
 
