@@ -27,6 +27,7 @@
 #include "core/run/weights/pretrained.h"
 #include "core/session/choose_strategy.h"
 #include "core/session/measure.h"
+#include "core/use/export_weights.h"
 
 namespace {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
-#include <set>
 #include <tuple>
 
 namespace tandem {
@@ -66,14 +65,9 @@ class Dispatching {
         count_(model.tasks().size()),
         links_(model.links()),
         missing_(count_ * micro_batches, 0),
-        stream_free_(size_t(model.streams()), true),
-        stream_until_(size_t(model.streams()), 0),
-        held_(size_t(model.streams()), false),
-        stream_micro_batch_(size_t(model.streams()), 0),
-        tasks_on_(size_t(model.streams()), 0),
-        left_on_(size_t(model.streams()), 0) {
+        streams_(size_t(model.streams())) {
     for (size_t task = 0; task < count_; ++task) {
-      for (const int stream : model_.tasks()[task].streams) ++tasks_on_[size_t(stream)];
+      for (const int stream : model_.tasks()[task].streams) ++streams_[size_t(stream)].tasks;
       for (size_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
         for (const Dependency& wait : before[task]) {
           missing_[micro_batch * count_ + task] +=
@@ -81,7 +75,7 @@ class Dispatching {
         }
       }
     }
-    left_on_ = tasks_on_;
+    for (Stream& stream : streams_) stream.left = stream.tasks;
     for (size_t node = 0; node < missing_.size(); ++node) {
       if (missing_[node] == 0) make_ready(node);
     }
@@ -107,48 +101,63 @@ class Dispatching {
 
  private:
   static constexpr size_t micro_batches = 4, taken = 2, waking = ~size_t{0};
-  using Ready = std::tuple<size_t, double, size_t>;  // micro-batch, -need, node
-  using Event = std::pair<double, size_t>;           // time, the node that is then done
+  using Event = std::pair<double, size_t>;  // time, the node that is then done
+  // A task of a micro-batch that waits for its streams alone.
+  struct Ready {
+    size_t micro_batch, node;
+    double need;
+    const StepModel::TimedTask* task;
+    bool takes_links;
+    bool operator<(const Ready& other) const {
+      return std::tuple(micro_batch, -need, node) <
+             std::tuple(other.micro_batch, -other.need, other.node);
+    }
+  };
+  struct Stream {
+    double until = 0;         // the end of the task that it does
+    size_t micro_batch = 0;   // the one it does, or will do next
+    int tasks = 0, left = 0;  // of a micro-batch; not yet begun of its micro-batch
+    bool is_free = true, is_held = false;
+  };
 
-  void make_ready(size_t node) { ready_.emplace(node / count_, -needs_[node % count_], node); }
+  void make_ready(size_t node) {
+    const StepModel::TimedTask& task = model_.tasks()[node % count_];
+    const Ready ready{node / count_, node, needs_[node % count_], &task, task.takes_links()};
+    ready_.insert(std::upper_bound(ready_.begin(), ready_.end(), ready), ready);
+  }
   // Its streams are free, and done with the micro-batches before.
-  [[nodiscard]] bool has_streams(size_t node) const {
-    const std::span<const int> streams = model_.tasks()[node % count_].streams;
-    return std::all_of(streams.begin(), streams.end(), [&](int stream) {
-      return stream_free_[size_t(stream)] && !held_[size_t(stream)] &&
-             stream_micro_batch_[size_t(stream)] == node / count_;
+  [[nodiscard]] bool has_streams(const Ready& ready) const {
+    return std::all_of(ready.task->streams.begin(), ready.task->streams.end(), [&](int index) {
+      const Stream& stream = streams_[size_t(index)];
+      return stream.is_free && !stream.is_held && stream.micro_batch == ready.micro_batch;
     });
   }
   // A copy whose other end will be free soon (within `patience` times its seconds) holds the end
   // that is free now. Otherwise two pairs of devices whose copies end at different times would
   // never change partners.
-  void hold_streams(size_t node) {
-    const StepModel::TimedTask& task = model_.tasks()[node % count_];
-    if (!task.takes_links()) return;
-    for (const int stream : task.streams) {
-      const bool is_of_micro_batch = stream_micro_batch_[size_t(stream)] == node / count_;
-      if (!is_of_micro_batch || held_[size_t(stream)]) return;
-      const bool is_free = stream_free_[size_t(stream)];
-      if (!is_free && stream_until_[size_t(stream)] > now_ + patience_ * task.seconds) return;
+  void hold_streams(const Ready& ready) {
+    if (!ready.takes_links) return;
+    const double patient_until = now_ + patience_ * ready.task->seconds;
+    for (const int index : ready.task->streams) {
+      const Stream& stream = streams_[size_t(index)];
+      if (stream.is_held || stream.micro_batch != ready.micro_batch) return;
+      if (!stream.is_free && stream.until > patient_until) return;
     }
-    for (const int stream : task.streams) held_[size_t(stream)] = true;
+    for (const int index : ready.task->streams) streams_[size_t(index)].is_held = true;
   }
   void begin_what_can() {
-    std::fill(held_.begin(), held_.end(), false);
-    for (auto next = ready_.begin(); next != ready_.end();) {
-      const size_t node = std::get<2>(*next);
-      if (!has_streams(node)) {
-        hold_streams(node);
-        ++next;
+    for (Stream& stream : streams_) stream.is_held = false;
+    size_t kept = 0;
+    for (const Ready& ready : ready_) {
+      if (!has_streams(ready)) {
+        hold_streams(ready);
+      } else if (has_link(ready.node)) {
+        begin(ready.node);
         continue;
       }
-      if (!has_link(node)) {
-        ++next;
-        continue;
-      }
-      next = ready_.erase(next);
-      begin(node);
+      ready_[kept++] = ready;
     }
+    ready_.resize(kept);
   }
   // A copy that would only queue for a link leaves its streams to other tasks meanwhile.
   bool has_link(size_t node) {
@@ -169,19 +178,20 @@ class Dispatching {
         end = links_.reserve(task.source, task.target, bytes, end);
       }
     }
-    for (const int stream : task.streams) {
-      stream_free_[size_t(stream)] = false;
-      stream_until_[size_t(stream)] = end;
-      if (--left_on_[size_t(stream)] > 0) continue;
-      left_on_[size_t(stream)] = tasks_on_[size_t(stream)];
-      ++stream_micro_batch_[size_t(stream)];
+    for (const int index : task.streams) {
+      Stream& stream = streams_[size_t(index)];
+      stream.is_free = false;
+      stream.until = end;
+      if (--stream.left > 0) continue;
+      stream.left = stream.tasks;
+      ++stream.micro_batch;
     }
     if (node / count_ == taken) ends_[node % count_] = end;
     events_.emplace(end, node);
   }
   void finish(size_t node) {
     for (const int stream : model_.tasks()[node % count_].streams) {
-      stream_free_[size_t(stream)] = true;
+      streams_[size_t(stream)].is_free = true;
     }
     for (const Dependency& follower : followers_[node % count_]) {
       const size_t at = node / count_ + size_t(follower.micro_batches_back);
@@ -198,13 +208,8 @@ class Dispatching {
   size_t count_;
   timing::Links links_;
   std::vector<int> missing_;  // by node: a task of a micro-batch
-  std::vector<bool> stream_free_;
-  std::vector<double> stream_until_;
-  std::vector<bool> held_;
-  std::vector<size_t> stream_micro_batch_;
-  std::vector<int> tasks_on_,
-      left_on_;  // by stream: of a micro-batch; not yet begun of its micro-batch
-  std::set<Ready> ready_;
+  std::vector<Stream> streams_;
+  std::vector<Ready> ready_;  // the most urgent first
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   double now_ = 0;
   std::vector<int> order_;
