@@ -232,12 +232,13 @@ class FileLister {
       if (known->second->split != entry.split && splits++ == 0) of_splits = &entry;
     }
     if (labels > 0) {
-      listing_.note("'", list.file, "': ", labels, " lines give an image another label than before",
-                    " (line ", of_labels->line, ": ", of_labels->path, ")");
+      listing_.note("'", list.file, "': ", labels, labels == 1 ? " line gives" : " lines give",
+                    " an image another label than before (line ", of_labels->line, ": ",
+                    of_labels->path, ")");
     }
     if (splits > 0) {
-      listing_.note("'", list.file, "': ", splits, " lines have an image of another split (line ",
-                    of_splits->line, ": ", of_splits->path,
+      listing_.note("'", list.file, "': ", splits, splits == 1 ? " line has" : " lines have",
+                    " an image of another split (line ", of_splits->line, ": ", of_splits->path,
                     "): what is learned is judged by itself");
     }
   }

@@ -107,7 +107,11 @@ void resize_to(const View& view, const center_crop::Middle& middle, const Finish
   for (int y = 0; y < result.height; ++y) {
     const unsigned char* row = bytes.row(y);
     const RowFinish<Value> one = finish_of(how, result, y);
-    for (int c = 0; c < view.channels; ++c) copy_row(row, result.width, view.channels, c, one);
+    for (int c = 0; c < view.channels; ++c) {
+      copy_row(row, result.width, view.channels, c, one);
+      Value* plane = one.planes[static_cast<size_t>(c)];
+      if (how.mirrored) std::reverse(plane, plane + result.width);
+    }
   }
 }
 

@@ -30,7 +30,7 @@ void resample(const View& view, const Size& whole, const Region& region, const F
 void resample(const View& view, const Size& whole, const Region& region, const Finish& finish,
               const BytePlanes& result);
 
-// The middle of a picture as ByteResize makes it, never mirrored. `view` is as for its begin().
+// The middle of a picture as ByteResize makes it. `view` is as for its begin().
 void resize(const View& view, const center_crop::Middle& middle, const Finish& finish,
             const Planes& result);
 void resize(const View& view, const center_crop::Middle& middle, const Finish& finish,

@@ -131,7 +131,7 @@ TEST(ImageList, AnImageThatIsTwiceInItIsNoted) {
   };
   EXPECT_EQ(notes("pictures/0.png,a,train\n").find("all.csv"), std::string::npos);
   EXPECT_THAT(notes("pictures/0.png,b,train\n"),
-              HasSubstr("1 lines give an image another label than before "
+              HasSubstr("1 line gives an image another label than before "
                         "(line 5: pictures/0.png)"));
   EXPECT_THAT(notes("pictures/1.png,b,val\npictures/0.png,a,val\n"),
               HasSubstr("2 lines have an image of another split (line 5: pictures/1.png)"));

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "tests/data/image_data.h"
@@ -87,6 +88,17 @@ TEST(ResizedPictures, AreThoseOfPillow) {
         << one.width << "x" << one.height << "x" << one.channels << " " << one.filter << " to "
         << one.side;
   }
+}
+
+TEST(ResizedPictures, AreMirroredWhereAsked) {
+  DatasetOptions options = as_pillow(size_of(8, 12), 15, "bicubic");
+  const std::string picture = encoded(".png", gradient(40, 30));
+  const std::vector<float> plain = read("a.png", picture, options).pixels;
+  options.parameters["mirror_view"] = "true";
+  std::vector<float> mirrored = read("a.png", picture, options).pixels;
+  EXPECT_NE(mirrored, plain);
+  for (auto row = mirrored.begin(); row != mirrored.end(); row += 12) std::reverse(row, row + 12);
+  EXPECT_EQ(mirrored, plain);
 }
 
 TEST(ResizedPictures, HaveTheirMeanTakenAwayAndAreScaledAfterwards) {
