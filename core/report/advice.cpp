@@ -90,7 +90,8 @@ bool judge_course(const RunFigures& run, const Course& course, std::vector<std::
 void judge_weights(const RunFigures& run, const Course& course, std::vector<std::string>& lines) {
   constexpr double good = 0.95;
   const bool is_good = course.last != nullptr && course.last->top1 >= good;
-  if (!run.record.first_weights.empty() || !run.has_training || run.record.data.c != 3 || is_good) return;
+  if (!run.record.first_weights.empty() || !run.has_training || run.record.data.c != 3 || is_good)
+    return;
   std::string repository = example_repository(run.record.options.net);
   if (repository.empty()) repository = example_repository("resnet18");
   lines.push_back(
@@ -176,9 +177,9 @@ std::vector<std::string> advice(const RunFigures& run) {
   std::erase_if(course.tests, [](const MetricRow& row) { return row.step == 0; });
   course.best = best_of(course.tests);
   if (!course.tests.empty()) course.last = &course.tests.back();
-  const bool has_learnt = judge_course(run, course, lines);
+  const bool has_learned = judge_course(run, course, lines);
   judge_weights(run, course, lines);
-  if (has_learnt) judge_findings(run, lines);
+  if (has_learned) judge_findings(run, lines);
   judge_speed(run, lines);
   return lines;
 }

@@ -167,11 +167,12 @@ bool RunningProgram::wait_for_unnamed_file(uintmax_t bytes) {
     std::error_code ignored;
     for (const auto& entry :
          fs::directory_iterator(fmt::format("/proc/{}/fd", process_), ignored)) {
-      struct stat status {};
-      if (::stat(entry.path().c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-          status.st_nlink == 0 && static_cast<uintmax_t>(status.st_size) >= bytes) {
-        return true;
-      }
+      struct stat status {
+      }, own{};
+      if (::stat(entry.path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+      const fs::path inherited = fs::path("/proc/self/fd") / entry.path().filename();
+      if (::stat(inherited.c_str(), &own) == 0 && own.st_ino == status.st_ino) continue;
+      if (status.st_nlink == 0 && static_cast<uintmax_t>(status.st_size) >= bytes) return true;
     }
     return false;
   });
