@@ -8,9 +8,6 @@
 set(TANDEM_CUDA AUTO CACHE STRING
   "Build for NVIDIA GPUs: AUTO (where a driver and the CUDA toolkit are), TOOLKIT (where the toolkit is), ON or OFF")
 set_property(CACHE TANDEM_CUDA PROPERTY STRINGS AUTO TOOLKIT ON OFF)
-# Instructions that every GPU since Turing translates when a module is first loaded, and Hopper's own. The preset
-# release-all-gpus has the own ones of each, which takes several times as long to build.
-set(TANDEM_CUDA_ARCHITECTURES "75-virtual;90-real" CACHE STRING "CMAKE_CUDA_ARCHITECTURES of Tandem's modules")
 
 # What shows that NVIDIA's driver is installed: a device's file (also WSL's) or the driver's library. "" without one.
 function(tandem_find_cuda_driver result)
@@ -29,6 +26,18 @@ function(tandem_find_cuda_driver result)
     set(${result} "" PARENT_SCOPE)
   endif()
 endfunction()
+
+# Instructions that every GPU since Turing translates when a module is first loaded, and Hopper's own. The preset
+# release-all-gpus has the own ones of each, which takes several times as long to build. TOOLKIT only shows that the code
+# compiles where no driver is: no code depends on the GPU's generation, and one set of instructions is enough.
+set(architectures "75-virtual;90-real")
+if(TANDEM_CUDA STREQUAL "TOOLKIT")
+  tandem_find_cuda_driver(driver)
+  if(NOT driver)
+    set(architectures 75-virtual)
+  endif()
+endif()
+set(TANDEM_CUDA_ARCHITECTURES ${architectures} CACHE STRING "CMAKE_CUDA_ARCHITECTURES of Tandem's modules")
 
 function(tandem_find_cuda reason_variable)
   include(CheckLanguage)
@@ -58,6 +67,7 @@ TANDEM_CUDNN_LIBRARY say where they are)" PARENT_SCOPE)
     return()
   endif()
   set(${reason_variable} "" PARENT_SCOPE)
+  set(tandem_cuda_version ${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR} PARENT_SCOPE)  # as packages name it
 endfunction()
 
 set(TANDEM_HAS_CUDA FALSE)

@@ -84,9 +84,9 @@ set(CPACK_DEBIAN_CUDA_PACKAGE_SECTION contrib/science)
 set(CPACK_DEBIAN_CUDA_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "tandem (= ${version})")
 if(TANDEM_HAS_CUDA)
-  set(cuda "${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR}")
+  string(REGEX MATCH "^[0-9]+" major ${tandem_cuda_version})
   set(CPACK_DEBIAN_CUDA_PACKAGE_SUGGESTS
-    "cuda-cudart-${cuda}, libcublas-${cuda}, libcudnn9-cuda-${CUDAToolkit_VERSION_MAJOR}, libnccl2")
+    "cuda-cudart-${tandem_cuda_version}, libcublas-${tandem_cuda_version}, libcudnn9-cuda-${major}, libnccl2")
 endif()
 set(CPACK_DEBIAN_CUDA_DESCRIPTION "trainer for convolutional networks (NVIDIA GPUs)\n${about}\
 This package contains the modules for NVIDIA GPUs. To use them, install the\ndriver, CUDA's libraries and cuDNN 9; with NCCL, GPUs of several ranks exchange\nmessages directly.")

@@ -111,5 +111,15 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
       << report.reason;
 }
 
+TEST(Package, SuggestsTheLibrariesOfTheCudaThatItWasBuiltWith) {
+  const std::string settings = test::read_text(test::build_folder() / "CPackConfig.cmake");
+  const std::string setting = "set(CPACK_DEBIAN_CUDA_PACKAGE_SUGGESTS \"";
+  const size_t at = settings.find(setting);
+  if (at == std::string::npos) GTEST_SKIP() << "built without code for GPUs";
+  EXPECT_THAT(settings.substr(at + setting.size(), 80),
+              testing::ContainsRegex("^cuda-cudart-[0-9]+-[0-9]+, libcublas-[0-9]+-[0-9]+, "
+                                     "libcudnn9-cuda-[0-9]+, libnccl2\""));
+}
+
 }  // namespace
 }  // namespace tandem
