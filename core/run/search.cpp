@@ -21,6 +21,7 @@
 #include "core/report/compare_page.h"
 #include "core/run/folder/checkpoint.h"
 #include "core/run/folder/run_folder.h"
+#include "core/run/setup/recipe.h"
 #include "core/run/setup/setup.h"
 
 namespace tandem {
@@ -47,11 +48,13 @@ struct Usual {
   double rate = 0;
   int64_t image_size = 0;
   bool has_published_size = false;
+  int64_t epochs = 0;
 };
 
 Usual usual_of(Registry& registry, const TrainOptions& options) {
   const TrainSetup setup = resolve(registry, options);
-  return {setup.solver.base_rate, setup.net.input_shape().h, setup.published.has_value()};
+  return {setup.solver.base_rate, setup.net.input_shape().h, setup.published.has_value(),
+          usual_epochs(setup.record.options.recipe)};
 }
 
 double two_digits(double value) {
@@ -159,6 +162,7 @@ class Search {
   SearchResult go() {
     open_folder();
     std::map<std::string, Usual> known;
+    if (options_.base.steps == 0 && options_.base.epochs == 0) set_usual_epochs();
     for (int64_t number = 1; number <= options_.trials; ++number) {
       trials_.push_back(draw(options_, number, known, registry_));
     }
@@ -208,9 +212,19 @@ class Search {
     return result_.folder / fmt::format("round-{}-trial-{:02}", round, trial.number);
   }
 
+  // Those of the longest of the models that may be drawn: with weights, a run is shorter.
+  void set_usual_epochs() {
+    TrainOptions one = options_.base;
+    std::vector<std::string> nets = options_.models;
+    if (nets.empty()) nets.push_back(one.net);
+    for (const std::string& net : nets) {
+      one.net = net;
+      usual_epochs_ = std::max(usual_epochs_, usual_of(registry_, one).epochs);
+    }
+  }
+
   // Epochs or steps: all in the last round, a third in each one before.
   void set_length(int round, TrainOptions& one) const {
-    const int64_t usual_epochs = options_.base.solver_fields.contains("weights") ? 10 : 30;
     const auto share = static_cast<int64_t>(std::pow(reduction, rounds_ - round));
     const auto part = [&](int64_t whole) {
       return std::max<int64_t>(1, (whole + share / 2) / share);
@@ -218,7 +232,7 @@ class Search {
     if (options_.base.steps > 0) {
       one.steps = part(options_.base.steps);
     } else {
-      one.epochs = part(options_.base.epochs > 0 ? options_.base.epochs : usual_epochs);
+      one.epochs = part(options_.base.epochs > 0 ? options_.base.epochs : usual_epochs_);
     }
   }
 
@@ -363,7 +377,8 @@ class Search {
   std::vector<Trial> trials_;
   std::vector<Done> best_;
   int rounds_ = 1;
-  double spent_ = 0;  // seconds of complete runs
+  int64_t usual_epochs_ = 0;  // where no length is given
+  double spent_ = 0;          // seconds of complete runs
 };
 
 }  // namespace

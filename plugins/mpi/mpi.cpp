@@ -170,7 +170,7 @@ class World {
       ended_.wait(lock, [&] { return transfer.is_done || has_stopped_; });
     }
     if (!transfer.failure.empty()) throw Refusal(TANDEM_FAILED, transfer.failure);
-    if (!transfer.is_done) throw Refusal(TANDEM_FAILED, "this rank has given up");
+    if (!transfer.is_done) throw Refusal(TANDEM_FAILED, given_up_);
   }
 
   // The thread makes no call of MPI from here on: what it would do is to memory that may be gone.
@@ -238,7 +238,10 @@ class World {
       if (!fresh.empty() || !ended.empty()) pauses.begin();
       {
         const std::lock_guard lock(mutex_);
-        is_aborted_ = is_aborted_ || requests.have_failed();
+        if (requests.have_failed()) {
+          is_aborted_ = true;
+          given_up_ = requests.reason();  // also of those that never begin
+        }
         for (Transfer* transfer : ended) transfer->is_done = true;
       }
       if (!ended.empty()) ended_.notify_all();
@@ -316,7 +319,7 @@ class World {
   int gone_rank_ = -1;              // a neighbor whose process has ended
   std::vector<Transfer*> waiting_;  // to be started
   bool is_open_ = false, is_closing_ = false, is_aborted_ = false, has_stopped_ = false;
-  std::string failure_;
+  std::string failure_, given_up_ = "this rank has given up";
   std::thread thread_;  // last: it uses the others
 };
 

@@ -71,13 +71,13 @@ void Requests::ask(std::vector<Transfer*>& ended) {
 }
 
 void Requests::give_up(const std::string& reason, std::vector<Transfer*>& ended) {
+  reason_ = reason.empty() ? "MPI gives no reason" : reason;
   for (Transfer* transfer : transfers_) {
-    transfer->failure = reason;
+    transfer->failure = reason_;
     if (--transfer->under_way == 0) ended.push_back(transfer);
   }
   requests_.clear();
   transfers_.clear();
-  has_failed_ = true;
 }
 
 void Requests::add(Transfer& transfer, MPI_Request request) {

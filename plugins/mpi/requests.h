@@ -51,13 +51,15 @@ class Requests {
   // MPI does not say which of them failed, and may still use the memory of the others: after this
   // nobody calls MPI any more.
   void give_up(const std::string& reason, std::vector<Transfer*>& ended);
-  [[nodiscard]] bool have_failed() const { return has_failed_; }
+  [[nodiscard]] bool have_failed() const { return !reason_.empty(); }
+  // Why they have failed.
+  [[nodiscard]] const std::string& reason() const { return reason_; }
 
  private:
   void add(Transfer& transfer, MPI_Request request);
   void post(Transfer& transfer, void* address, int count, MPI_Datatype type);
 
-  bool has_failed_ = false;
+  std::string reason_;
   std::vector<MPI_Request> requests_;
   std::vector<Transfer*> transfers_;  // that they belong to
   std::vector<int> indices_;

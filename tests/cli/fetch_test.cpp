@@ -169,7 +169,12 @@ TEST_F(Fetch, WeightsOfTheModelInTheCacheAreFineTunedUnlessItIsTrainedFromScratc
       tuned.output,
       AllOf(HasSubstr("weights of line are in the cache, and are fine-tuned (--from-scratch "
                       "trains from random ones)"),
+            HasSubstr(", at which the weights were trained (--image-size)"),
             HasSubstr("recipe finetune")));
+  const Outcome searched = tandem("search --data images --model line --trials 1 --out found");
+  ASSERT_EQ(searched.code, 0) << searched.errors;
+  const auto trial = nlohmann::json::parse(desk_.read("found/round-1-trial-01/run.json"));
+  EXPECT_EQ(trial.at("options").at("epochs"), 10) << "as a run that is fine-tuned";
   for (const char* other : {"--from-scratch", "--recipe caffe"}) {
     const Outcome outcome = tandem(train + "other" + std::string(other).back() + " " + other);
     ASSERT_EQ(outcome.code, 0) << outcome.errors;

@@ -96,6 +96,10 @@ void choose_recipe(const TrainOptions& options, const std::string& model, TrainS
   if (options.augment.empty() && chosen.recipe == "plain") chosen.augment = "none";
 }
 
+int64_t usual_epochs(const std::string& recipe) {
+  return recipe == "finetune" ? 10 : 30;
+}
+
 void choose_image_size(Registry& registry, const TrainOptions& options, TrainSetup& setup) {
   TrainOptions& chosen = setup.record.options;
   if (!setup.fits_images || options.data == "synthetic") return;
@@ -106,6 +110,9 @@ void choose_image_size(Registry& registry, const TrainOptions& options, TrainSet
     setup.net = with_image_size(setup.net, size);
     setup.note("image size {}, for images whose shorter side is {} at the median (--image-size)",
                size, sizes.shorter_side);
+  } else if (options.image_size == 0 && !setup.published->is_run) {
+    setup.note("image size {}, at which the weights were trained (--image-size)",
+               setup.net.input_shape().h);
   }
   const int64_t size = setup.net.input_shape().h;
   if (options.augment.empty()) chosen.augment = size <= small_image ? "light" : "photos";

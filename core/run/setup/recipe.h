@@ -58,6 +58,9 @@ struct ImageSizes {
 [[nodiscard]] int64_t batch_in_memory(Registry& registry, const TrainSetup& setup, int64_t batch,
                                       int64_t min_batch, int64_t available);
 
+// The epochs of a run for which neither the user nor a solver gives a length.
+[[nodiscard]] int64_t usual_epochs(const std::string& recipe);
+
 // Gives the solver of "photos" and "finetune" its rates; when batch and steps are known.
 void fit_photos(const TrainOptions& options, TrainSetup& setup);
 

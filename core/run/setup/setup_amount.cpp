@@ -11,7 +11,6 @@ namespace tandem {
 namespace {
 
 constexpr int64_t default_batch = 64, default_display = 20;
-constexpr int64_t default_epochs = 30, tuning_epochs = 10;
 constexpr int64_t max_epochs = 1'000'000;
 
 void require_amounts(const TrainOptions& options) {
@@ -66,7 +65,7 @@ void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& o
                               options.solver_fields.contains("max_iter");
   if (chosen.steps == 0 && has_own_length) chosen.steps = setup.solver.max_steps;
   if (chosen.steps == 0) {
-    const int64_t epochs = tunes ? tuning_epochs : default_epochs;
+    const int64_t epochs = usual_epochs(chosen.recipe);
     chosen.steps = steps_of(epochs);
     if (!is_photos || tunes) setup.note("{} epochs (--epochs, --steps)", epochs);
   }
