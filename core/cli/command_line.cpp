@@ -10,43 +10,19 @@
 #include "core/base/error.h"
 #include "core/base/overloaded.h"
 #include "core/base/text/strings.h"
+#include "core/cli/other_programs.h"
 #include "core/cli/print.h"
 #include "core/run/folder/run_folder.h"
 
 namespace tandem::cli {
 namespace {
 
-// What other programs call a command, and what does it here.
-std::string command_here(const std::string& name) {
-  static const std::map<std::string, std::string> commands{{"fit", "train"},
-                                                           {"val", "test"},
-                                                           {"validate", "test"},
-                                                           {"eval", "test"},
-                                                           {"evaluate", "test"},
-                                                           {"infer", "predict"},
-                                                           {"time", "profile"},
-                                                           {"benchmark", "profile"},
-                                                           {"summary", "net"},
-                                                           {"tune", "search"},
-                                                           {"lr_find", "train --find-lr"},
-                                                           {"fine_tune", "train --weights"},
-                                                           {"finetune", "train --weights"}};
-  if (name == "classify" || name == "detect" || name == "segment") {
-    return "the commands are 'train', 'test' and 'predict', and images get classes";
-  }
-  if (name == "report" || name == "interpret" || name == "show") {
-    return "training and 'test' write report.html in the run folder; 'compare' shows several runs";
-  }
-  const auto found = commands.find(name);
-  return found == commands.end() ? "" : "here it is '" + found->second + "'";
-}
-
 // CLI11 says of a mistyped command only that one is required. "" if there is such a command.
 std::string unknown_command(const CLI::App& app, const std::string& name) {
   std::vector<std::string> known;
   for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
   if (std::find(known.begin(), known.end(), name) != known.end()) return "";
-  const std::string here = command_here(name);
+  const std::string here = command_of_other_program(name);
   if (!here.empty()) return fmt::format("unknown command '{}': {}", name, here);
   return fmt::format("unknown command '{}'{}; there are {}", name, did_you_mean(name, known),
                      fmt::join(known, ", "));
@@ -56,76 +32,10 @@ bool has_option(const CLI::App& app, const std::string& name) {
   return app.get_option_no_throw(name) != nullptr;
 }
 
-// Names that options have in other programs, with values as here.
-const std::map<std::string, std::string>& other_names() {
-  static const std::map<std::string, std::string> others{{"--batch-size", "--batch"},
-                                                         {"--arch", "--net"},
-                                                         {"--bs", "--batch"},
-                                                         {"--imgsz", "--image-size"},
-                                                         {"--img-size", "--image-size"},
-                                                         {"--img", "--image-size"},
-                                                         {"--epoch", "--epochs"},
-                                                         {"--learning-rate", "--lr"},
-                                                         {"--lr0", "--lr"},
-                                                         {"--max-steps", "--steps"},
-                                                         {"--max-iter", "--steps"},
-                                                         {"--iterations", "--steps"},
-                                                         {"--output", "--out"},
-                                                         {"--workers", "--decode-threads"},
-                                                         {"--num-classes", "--classes"}};
-  return others;
+// What an option of another program is here; "" if that is not known.
+std::string option_here(const CLI::App& app, const std::string& name) {
+  return option_of_other_program(name, [&](const char* here) { return has_option(app, here); });
 }
-
-// What options of other programs are here, where the command has the option that is named first.
-struct OptionHere {
-  const char *name, *option, *text;
-};
-constexpr OptionHere options_here[] = {
-    {"--device", "--devices", "here it is '--devices'"},
-    {"--gpu", "--devices", "here it is '--devices gpu:0'"},
-    {"--gpus", "--devices", "here it is '--devices gpu:0,1'"},
-    {"--pretrained", "--weights", "here it is '--weights'"},
-    {"--checkpoint", "--weights", "here it is '--weights', or '--resume' to go on with a run"},
-    {"--num-classes", "--adapt-classes",
-     "there are as many classes as the data have; --adapt-classes fits a net's last layer to them"},
-    {"--nc", "--adapt-classes",
-     "there are as many classes as the data have; --adapt-classes fits a net's last layer to them"},
-    {"--gamma", "--solver-option", "here it is '--solver-option gamma=X'"},
-    {"--nesterov", "--solver-type", "here it is '--solver-type Nesterov'"},
-    {"--scheduler", "--solver-option", "here it is '--solver-option lr_policy=cosine'"},
-    {"--lr-policy", "--solver-option", "here it is '--solver-option lr_policy=cosine'"},
-    {"--cos-lr", "--solver-option", "here it is '--solver-option lr_policy=cosine'"},
-    {"--warmup-epochs", "--solver-option", "here it is '--solver-option warmup_iter=STEPS'"},
-    {"--warmup", "--solver-option", "here it is '--solver-option warmup_iter=STEPS'"},
-    {"--clip-grad", "--solver-option", "here it is '--solver-option clip_gradients=X'"},
-    {"--accumulate", "--solver-option", "here it is '--solver-option iter_size=N'"},
-    {"--iter-size", "--solver-option", "here it is '--solver-option iter_size=N'"},
-    {"--val-split", "--data-option", "here it is '--data-option val_fraction=X'"},
-    {"--validation-split", "--data-option", "here it is '--data-option val_fraction=X'"},
-    {"--valid-pct", "--data-option", "here it is '--data-option val_fraction=X'"},
-    {"--valid_pct", "--data-option", "here it is '--data-option val_fraction=X'"},
-    {"--size", "--image-size", "here it is '--image-size N'"},
-    {"--format", "--onnx", "the ending of the file says it: model.onnx"},
-    {"--include", "--onnx", "the ending of the file says it: model.onnx"},
-    {"--model", "--run", "here it is '--run FOLDER', the run folder of the training"},
-    {"--weights", "--run", "here it is '--run FOLDER', the run folder of the training"},
-    {"--source", "--run", "images are named without an option"},
-    {"--amp", "--precision", "here it is '--precision bfloat16' or 'float16'"},
-    {"--fp16", "--precision", "here it is '--precision float16'"},
-    {"--half", "--precision", "here it is '--precision float16'"},
-    {"--bf16", "--precision", "here it is '--precision bfloat16'"},
-    {"--name", "--out", "here it is '--out FOLDER'"},
-    {"--project", "--out", "here it is '--out FOLDER'"},
-    {"--logdir", "--out", "here it is '--out FOLDER'"},
-    {"--save-period", "--snapshot", "here it is '--snapshot STEPS'"},
-    {"--mean", "--data-option", "here it is '--data-option mean=B,G,R'"},
-    {"--early-stopping", "--patience", "here it is '--patience N', of evaluations"},
-    {"--dropout", "--solver-option", "it is dropout_ratio of the net's Dropout layers"},
-    {"--val", "--data-option",
-     "give a folder with train/ and val/, or '--data-option "
-     "val_fraction=X'"},
-    {"--std", "--data-option", "here it is '--data-option scale=1/X', one for all channels"},
-};
 
 // An option that `app` does not have, and the one that may be meant.
 std::string unknown_option(const CLI::App& app, const std::string& argument) {
@@ -134,11 +44,8 @@ std::string unknown_option(const CLI::App& app, const std::string& argument) {
   // Caffe's options have one dash.
   const bool has_one_dash = name.size() > 2 && name[1] != '-';
   if (has_one_dash) name.insert(0, "-");
-  for (const OptionHere& one : options_here) {
-    if (name == one.name && has_option(app, one.option)) {
-      return fmt::format("'{}' ({})", given, one.text);
-    }
-  }
+  const std::string here = option_here(app, name);
+  if (!here.empty()) return fmt::format("'{}' ({})", given, here);
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& one : option->get_lnames()) known.push_back("--" + one);
@@ -146,7 +53,7 @@ std::string unknown_option(const CLI::App& app, const std::string& argument) {
   const std::string nearest = did_you_mean(name, known);
   if (!nearest.empty()) return fmt::format("'{}'{}", given, nearest);
   std::vector<std::string> others;
-  for (const auto& [other, here] : other_names()) {
+  for (const auto& [other, here] : options_of_other_programs()) {
     if (has_option(app, here)) others.push_back(other);
   }
   return fmt::format("'{}'{}", given, did_you_mean(name, others));
@@ -156,8 +63,8 @@ std::string unknown_option(const CLI::App& app, const std::string& argument) {
 void take_other_names(const CLI::App& command, std::vector<std::string>& arguments) {
   for (std::string& argument : arguments) {
     const std::string name = argument.substr(0, argument.find('='));
-    const auto found = other_names().find(name);
-    if (found == other_names().end() || has_option(command, name)) continue;
+    const auto found = options_of_other_programs().find(name);
+    if (found == options_of_other_programs().end() || has_option(command, name)) continue;
     if (has_option(command, found->second)) argument.replace(0, name.size(), found->second);
   }
 }
@@ -173,12 +80,15 @@ std::string repeated_option(const CLI::App& app) {
   return "";
 }
 
-// Data that are given without their option.
+// Data, or a solver or a net, that are given without their option.
 std::string missing_data_option(const CLI::App& app, const std::string& word) {
   std::error_code code;
   if (!has_option(app, "--data") || app.count("--data") > 0) return "";
   if (!std::filesystem::exists(word, code)) return "";
-  return fmt::format(" (did you mean '--data {}'?)", word);
+  const bool is_prototxt = word.ends_with(".prototxt"),
+             is_solver = word.find("solver") != word.npos;
+  const char* option = is_prototxt && is_solver ? "--solver" : is_prototxt ? "--net" : "--data";
+  return fmt::format(" (did you mean '{} {}'?)", option, word);
 }
 
 // "data=flowers" in place of "--data flowers".
@@ -186,9 +96,14 @@ std::string assignment_here(const CLI::App& app, const std::string& word) {
   const size_t at = word.find('=');
   if (at == std::string::npos || at == 0) return "";
   std::string name = "--" + word.substr(0, at);
-  const auto other = other_names().find(name);
-  if (other != other_names().end()) name = other->second;
-  if (!has_option(app, name)) return "";
+  const auto other = options_of_other_programs().find(name);
+  if (other != options_of_other_programs().end()) name = other->second;
+  const CLI::Option* option = app.get_option_no_throw(name);
+  if (option == nullptr) {
+    const std::string here = option_here(app, name);
+    return here.empty() ? "" : fmt::format(" ({})", here);
+  }
+  if (option->get_items_expected_max() == 0) return fmt::format(" (did you mean '{}'?)", name);
   return fmt::format(" (did you mean '{} {}'?)", name, word.substr(at + 1));
 }
 
@@ -199,8 +114,15 @@ std::string missing_run_option(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional() && option->count() > 0) words = option->results();
   }
-  if (words.empty() || !RunFolder::holds_run(words.front())) return "";
-  return fmt::format(" (did you mean '--run {}'?)", words.front());
+  if (words.empty()) return "";
+  const std::string& first = words.front();
+  std::error_code code;
+  if (first.find('=') != first.npos && !std::filesystem::exists(first, code)) {
+    return fmt::format("; '{}'{}: options are written as '--run FOLDER'", first,
+                       assignment_here(app, first));
+  }
+  if (!RunFolder::holds_run(first)) return "";
+  return fmt::format(" (did you mean '--run {}'?)", first);
 }
 
 // The words after a misspelt option are its values, and are not listed.

@@ -128,6 +128,11 @@ bool share_samples(const Fingerprint& one, const Fingerprint& other) {
   });
 }
 
+bool same_samples(const Fingerprint& one, const Fingerprint& other) {
+  if (one.contents.empty() || other.contents.empty()) return one.names == other.names;
+  return one.contents == other.contents;
+}
+
 std::string difference(const Fingerprint& before, const Fingerprint& now, const Dataset& dataset,
                        const char* other) {
   std::vector<std::string> parts;

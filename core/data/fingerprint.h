@@ -42,6 +42,9 @@ struct Fingerprint {
 // names are.
 [[nodiscard]] bool share_samples(const Fingerprint& one, const Fingerprint& other);
 
+// Whether the samples are the same, as far as they were looked at; names alone may differ.
+[[nodiscard]] bool same_samples(const Fingerprint& one, const Fingerprint& other);
+
 // The file of a sample as the system knows it. Two that differ: it was written, replaced or
 // removed.
 struct FileState {

@@ -74,7 +74,7 @@ bool judge_course(const RunFigures& run, const Course& course, std::vector<std::
   if (lowest->loss > 0 && last.loss > 1.1 * lowest->loss && lowest->step < last.step) {
     lines.push_back(fmt::format(
         "the validation loss was lowest after {:.3g} epochs and has risen by {:.0f} % since: "
-        "--patience ends a run there, --label-smoothing 0.1 makes the net less sure of itself",
+        "fewer epochs end there, --label-smoothing 0.1 makes the net less sure of itself",
         in_epochs(run, lowest->step), 100 * (last.loss / lowest->loss - 1)));
   }
   if (is_over && course.best == course.last && course.tests.size() > 2 && !(training > 0.98)) {

@@ -95,6 +95,7 @@ RateCurve find_rate(const TrainOptions& options, Observer& observer) {
                                   first_rate, last_rate));
   std::vector<RateCurve> curves(searches);
   for (RateCurve& curve : curves) {
+    observer.on_message(fmt::format("search {} of {}", &curve - curves.data() + 1, searches));
     CurveObserver collector(curve, observer, options.stop);
     chosen.stop = &collector.stop;
     std::optional<Session> session(std::in_place, registry, setup.net, opened);

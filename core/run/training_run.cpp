@@ -144,6 +144,7 @@ void TrainingRun::unfreeze(int64_t step) {
 
 void TrainingRun::loop() {
   progress_.begin(first_);
+  result_.steps_before = first_;
   issued_ = saved_ = first_;  // nothing to save before a step is done
   if (first_ == 0) session_.begin_average();
   if (test_due_) pause(first_, true);  // the evaluation that the interrupted run did not finish

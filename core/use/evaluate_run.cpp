@@ -51,7 +51,7 @@ std::vector<BadSample> left_out_of(const Dataset& training, const LoadedRun& run
 
 // Writes the run's page again: what the test has found takes the place of what the last validation
 // has, or, for data that are not the run's, is a section of its own. Whether it could.
-bool write_report(LoadedRun& run, const TestOptions& options, bool is_of_run,
+bool write_report(LoadedRun& run, const TestOptions& options, bool is_validation,
                   std::unique_ptr<Dataset> tested, Findings findings,
                   const std::vector<BadSample>& bad, Observer& observer) {
   if (findings.samples == 0) return false;
@@ -80,23 +80,39 @@ bool write_report(LoadedRun& run, const TestOptions& options, bool is_of_run,
   const std::vector<BadSample> training_bad =
       setup.training_data ? left_out_of(*setup.training_data, run) : std::vector<BadSample>();
   return report.write(run.session->weights(), training_bad,
-                      is_of_run ? ReportMoment::end : ReportMoment::other_data);
+                      is_validation ? ReportMoment::end : ReportMoment::other_data);
 }
 
-// Whether some samples are of the data that the run trained on, as those of a copy or a pack are.
-bool is_of_run(const RunRecord& record, const Dataset& dataset) {
-  const Fingerprint now = fingerprint_of(dataset, file_states(dataset));
-  return std::any_of(record.fingerprints.begin(), record.fingerprints.end(),
-                     [&](const auto& known) { return share_samples(known.second, now); });
+// How the samples relate to those of a split of the run, also as a copy or a pack.
+bool share_with(const RunRecord& record, const char* split, const Fingerprint& now) {
+  const auto known = record.fingerprints.find(split);
+  return known != record.fingerprints.end() && share_samples(known->second, now);
+}
+bool are_held_out(const RunRecord& record, const Fingerprint& now) {
+  const auto known = record.fingerprints.find("val");
+  return known != record.fingerprints.end() && same_samples(known->second, now);
 }
 
 // The samples to test, and what is said of them. A share that is drawn for validation means
-// something for the run's own data only: of others, every sample is tested.
+// something where training held out the same one: else every sample is tested.
 struct Tested {
   std::unique_ptr<Dataset> dataset;
-  bool is_of_run = true;
+  bool is_validation = true;  // what training validates on, or would
   std::string note;
 };
+
+std::string text_of_all(const std::string& data, int64_t count, bool was_trained_on, bool is_val) {
+  if (was_trained_on) {
+    return fmt::format(
+        "'{}' has images that the run was trained on: all of its {} images are tested, and the "
+        "figures are not those of new images",
+        data, count);
+  }
+  if (is_val) return fmt::format("all of the {} images of '{}' are tested", count, data);
+  return fmt::format(
+      "'{}' is not the data that the run was trained on: all of its {} images are tested", data,
+      count);
+}
 
 Tested open_tested(LoadedRun& run, const TestOptions& options, RunRecord& record) {
   const auto open = [&] {
@@ -108,21 +124,31 @@ Tested open_tested(LoadedRun& run, const TestOptions& options, RunRecord& record
       options.data_parameters.contains(val_fraction) ||
       !declared_parameters(run.registry, options.data, options.split).contains(val_fraction);
   Tested tested;
+  bool was_trained_on = false, is_val = false, is_held_out = options.data.empty();
+  const auto look = [&] {
+    if (options.data.empty()) return;
+    const Fingerprint now = fingerprint_of(*tested.dataset, file_states(*tested.dataset));
+    was_trained_on = was_trained_on || share_with(run.record, "train", now);
+    is_val = is_val || share_with(run.record, "val", now);
+    is_held_out = are_held_out(run.record, now);
+  };
   try {
     tested.dataset = open();
-    tested.is_of_run = options.data.empty() || is_of_run(run.record, *tested.dataset);
+    look();
   } catch (const Error&) {
     if (is_chosen) throw;  // else there may be too few images to draw a share of them
-    tested.is_of_run = false;
   }
   const bool is_drawn = tested.dataset == nullptr || tested.dataset->split_is_drawn();
-  if (is_chosen || tested.is_of_run || !is_drawn) return tested;
-  record.data_parameters[val_fraction] = "1";
-  tested.dataset = open();
-  if (!tested.dataset->split_is_drawn()) return tested;
-  tested.note = fmt::format(
-      "'{}' is not the data that the run was trained on: all of its {} images are tested",
-      options.data, tested.dataset->size());
+  if (!is_chosen && !is_held_out && is_drawn) {
+    record.data_parameters[val_fraction] = "1";
+    tested.dataset = open();
+    look();
+    if (tested.dataset->split_is_drawn()) {
+      tested.note = text_of_all(options.data, tested.dataset->size(), was_trained_on, is_val);
+    }
+  }
+  tested.is_validation =
+      options.split != "train" && !was_trained_on && (options.data.empty() || is_val);
   return tested;
 }
 
@@ -269,7 +295,7 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
   std::string left_out;
   if (!options.data.empty()) left_out = leave_out_undeclared(registry, options.data, record);
   for (const auto& [name, value] : options.data_parameters) record.data_parameters[name] = value;
-  auto [dataset, is_of_run, all_tested] = open_tested(run, options, record);
+  auto [dataset, is_validation, all_tested] = open_tested(run, options, record);
   open(run, options, record, *dataset, ranks, observer);
   TestResult result;
   result.class_names = run.record.class_names;
@@ -321,7 +347,7 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
                             result.class_names.at(size_t(one.predicted)), one.probability});
   }
   observer.on_evaluation(result.evaluation);
-  if (options.writes_report && write_report(run, options, is_of_run, std::move(dataset),
+  if (options.writes_report && write_report(run, options, is_validation, std::move(dataset),
                                             std::move(findings), result.evaluation.bad, observer)) {
     result.report = (options.run / report_file).string();
   }

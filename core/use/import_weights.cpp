@@ -81,6 +81,17 @@ std::vector<std::string> names_of_classes(const ImportOptions& options, int64_t 
               names.size(), count);
 }
 
+// Those that an export of this program has.
+void take_class_names(const OnnxImport& onnx, RunRecord& record) {
+  const auto is_plain = [](const std::string& name) {
+    return is_utf8(name) && std::none_of(name.begin(), name.end(),
+                                         [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  };
+  const std::vector<std::string>& names = onnx.class_names;
+  if (names.size() != record.class_names.size()) return;
+  if (std::all_of(names.begin(), names.end(), is_plain)) record.class_names = names;
+}
+
 TransformDefinition transform_of(const NetDefinition& net) {
   for (const int32_t phase : {TANDEM_TRAIN, TANDEM_TEST}) {
     if (const auto transform = net.transform(phase)) return *transform;
@@ -108,7 +119,9 @@ RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
   if (record.data.c == 0) record.data.c = 3;
   if (published) {
     record.data_parameters = published->data_parameters();
-    record.data_parameters["resize"] = fmt::format("{}", published->resize_for(record.data.h));
+    if (published->resizes) {
+      record.data_parameters["resize"] = fmt::format("{}", published->resize_for(record.data.h));
+    }
   } else if (beside) {
     record.data_parameters = preparation_of(*beside);
     if (record.data.h == 0) record.data = beside->data;
@@ -249,6 +262,8 @@ ImportResult import_weights(const ImportOptions& options) {
   std::string mean_note;
   RunRecord record = record_of(options, definition, published, beside, &mean_note);
   record.class_names = names_of_classes(options, class_count(definition));
+  const bool is_onnx = published && published->onnx != nullptr;
+  if (is_onnx && options.classes.empty()) take_class_names(*published->onnx, record);
   const Registry registry = Registry::with_defaults();
   const Net net = build_for_weights(definition, registry, record.data);
   Checkpoint checkpoint;

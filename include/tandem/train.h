@@ -108,6 +108,7 @@ struct TrainResult {
   std::filesystem::path run;  // the run folder
   int rank = 0;               // of this process; others than 0 know only the steps
   int64_t steps = 0;          // done in all
+  int64_t steps_before = 0;   // of them those before this call, of a run that was resumed
   bool stopped = false;       // by options.stop, before the end
   double loss = 0;            // of the last step
   Evaluation last, best;

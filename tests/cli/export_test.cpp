@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/failing_disk.h"
@@ -24,10 +25,11 @@ class Export : public testing::Test {
  protected:
   void SetUp() override { desk_.draw_two_classes("images"); }
   void train(const std::string& net, const std::string& more = "") {
-    const Outcome outcome = desk_.tandem("train --net " + net +
-                                         " --data images --batch 4 --seed 7 --lr 0.01 --steps 2 "
-                                         "--out run " +
-                                         more);
+    const Outcome outcome =
+        desk_.tandem("train --net " + net +
+                     " --data images --batch 4 --seed 7 --lr 0.01 "
+                     "--out run " +
+                     (more.find("--steps") == more.npos ? "--steps 2 " : "") + more);
     ASSERT_EQ(outcome.code, 0) << outcome.errors;
   }
   void expect_no_file_like(const std::string& name) {
@@ -48,6 +50,33 @@ TEST_F(Export, SaysWhatItWrote) {
   }
   EXPECT_TRUE(fs::exists(desk_ / "net.onnx"));
   EXPECT_TRUE(fs::exists(desk_ / "other"));
+}
+
+TEST_F(Export, ReadAgainPredictsAsTheRunWithTheNamesOfItsClasses) {
+  desk_.draw("odd", 1, 120, 20, 90);
+  const auto predicted = [&](const std::string& run) {
+    const Outcome outcome = desk_.tandem("predict --run " + run + " --json odd/1.ppm");
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    std::map<std::string, double> shares;
+    const json answer = json::parse(outcome.output);
+    for (const json& one : answer.at(0).at("scores")) {
+      shares[one.at("class").get<std::string>()] = one.at("probability").get<double>();
+    }
+    return shares;
+  };
+  for (const std::string& resize : {"resize=10", "resize=8"}) {
+    train("tiny.prototxt", "--steps 20 --data-option " + resize);
+    ASSERT_EQ(desk_.tandem("export --run run net.onnx").code, 0);
+    const Outcome import = desk_.tandem("import net.onnx --out again");
+    ASSERT_EQ(import.code, 0) << import.errors;
+    const auto before = predicted("run"), after = predicted("again");
+    ASSERT_EQ(before.size(), 2U);
+    for (const auto& [name, share] : before) {
+      ASSERT_TRUE(after.contains(name)) << name;
+      EXPECT_NEAR(after.at(name), share, 1e-5) << name << " with " << resize;
+    }
+    for (const char* path : {"run", "again", "net.onnx"}) fs::remove_all(desk_ / path);
+  }
 }
 
 TEST_F(Export, LeavesNothingOnAFullDisk) {

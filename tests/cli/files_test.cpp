@@ -212,6 +212,30 @@ TEST(Files, AllOfOtherDataAreTested) {
   EXPECT_EQ(page.at("tests").size(), 2U);
 }
 
+// A run with a val/ of its own held nothing out of its folders.
+TEST(Files, AllOfAPartOfTheRunsDataAreTested) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem("train --net tiny.prototxt --data images --steps 2 --out run").code, 0);
+  const auto images_in = [&](const std::string& folder) {
+    int64_t count = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(desk / folder)) {
+      count += entry.is_regular_file() ? 1 : 0;
+    }
+    return count;
+  };
+  fs::copy(desk / "images/val", desk / "copy", fs::copy_options::recursive);
+  for (const std::string folder : {"images/val", "copy", "images/train"}) {
+    const Outcome outcome = desk.tandem("test --run run --data " + folder);
+    ASSERT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_THAT(outcome.output, HasSubstr(std::to_string(images_in(folder)) + " images"));
+    EXPECT_THAT(outcome.output,
+                HasSubstr(folder == "images/train"
+                              ? "has images that the run was trained on: all of its 12 images"
+                              : "images of '" + folder + "' are tested"));
+  }
+}
+
 // The last layer's weights are zero, so that each image of the two classes has the loss ln 2.
 TEST(Files, APartOfABatchIsTestedWithTheLossOfItsImages) {
   const Desk desk;

@@ -168,6 +168,19 @@ TEST_F(Installation, IsEnoughForTheReadmesProgramWithPkgConfig) {
   run("./program");
 }
 
+TEST_F(Installation, WithoutItsModelsSaysWhereTheyWereLookedFor) {
+  install();
+  fs::remove_all(desk_ / "usr/share/tandem/models");
+  for (const char* command : {"models", "models --json", "net alexnet"}) {
+    run(fmt::format("if usr/bin/tandem {} > out.txt 2> err.txt; then exit 1; fi", command));
+    EXPECT_THAT(desk_.read("err.txt"),
+                AllOf(HasSubstr("there are no models in "), HasSubstr("usr/share/tandem/models"),
+                      HasSubstr("TANDEM_MODEL_PATH")))
+        << command;
+    EXPECT_THAT(desk_.read("out.txt"), IsEmpty()) << command;
+  }
+}
+
 TEST_F(Installation, IsRemovedByUninstallAndNothingElseIs) {
   desk_.make_folder("usr/share/man/man1");
   desk_.write("usr/share/man/man1/other.1", "");

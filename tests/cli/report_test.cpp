@@ -119,21 +119,36 @@ TEST(Report, ShowsTheLastTest) {
   ASSERT_EQ(without.code, 0) << without.errors;
   EXPECT_THAT(without.output, Not(HasSubstr("report.html")));
   EXPECT_THAT(judged(), StartsWith("validation after step"));
-  const Outcome outcome = desk.tandem("test --run run --split train");
+  const Outcome outcome = desk.tandem("test --run run --split val");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("run/report.html shows this test"));
-  EXPECT_THAT(judged(), HasSubstr("test of the best weights on the split 'train' of 'images'"));
-  EXPECT_EQ(findings().at("samples"), 12);
-  EXPECT_THAT(findings().at("pictures").dump(), HasSubstr("images/train/"));
+  EXPECT_THAT(judged(), HasSubstr("test of the best weights on the split 'val' of 'images'"));
+  EXPECT_THAT(findings().at("pictures").dump(), HasSubstr("images/val/"));
   const json data = page_data(desk.read("run/report.html"));
   EXPECT_FALSE(data.at("curves").at("epoch").at("loss").empty());
   EXPECT_THAT(data.dump(), Not(HasSubstr("validation after step")));
 }
 
-TEST(Report, SaysWhichImagesOfAFolderWithoutSplitsWereTested) {
+TEST(Report, ATestOfTheTrainingImagesLeavesTheValidationInItsPlace) {
   const Desk desk;
   desk.draw_two_classes("images");
   ASSERT_EQ(desk.tandem(std::string(train_tiny) + "--epochs 1 --out run").code, 0);
+  const Outcome outcome = desk.tandem("test --run run --split train");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("run/report.html shows this test"));
+  const json data = page_data(desk.read("run/report.html"));
+  EXPECT_THAT(data.at("findings").at("judged"), StartsWith("validation after step"));
+  ASSERT_EQ(data.at("tests").size(), 1U);
+  EXPECT_EQ(data.at("tests").at(0).at("samples"), 12);
+  EXPECT_THAT(data.at("tests").at(0).at("judged"),
+              HasSubstr("test of the best weights on the split 'train' of 'images'"));
+}
+
+TEST(Report, SaysWhichImagesOfAFolderWithoutSplitsWereTested) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem("train --net tiny.prototxt --data images/train --epochs 1 --out run").code,
+            0);
   const std::string test = "test --run run --data images/train ";
   ASSERT_EQ(desk.tandem(test).code, 0);
   EXPECT_THAT(desk.read("run/report.html"), HasSubstr("tested on the 20 % of every class"));

@@ -397,8 +397,10 @@ TEST_F(PageScript, ShowsTheFiguresOfARun) {
   RunFigures run = figures(3);
   run.planned_rates = {{0.1, 0.01}, {1, 0.1}, {5, 0}};
   run.has_training = true;
+  run.phases = "Until step 2 only fc learns.";
   run.mistakes = {judged_picture("val/a/1.jpg")};
   const std::string text = text_of(run_page(run));
+  EXPECT_THAT(text, HasSubstr("Until step 2 only fc learns."));
   EXPECT_THAT(text, AllOf(HasSubstr("Run run\n"), HasSubstr("50.00 %best accuracy, after 5 epochs"),
                           HasSubstr("90 of 135 images are recognized"), HasSubstr("Learning rate"),
                           HasSubstr("class 0 | 100 | 45 | 77.8 %"), HasSubstr("90.0 % class 1")));
@@ -439,7 +441,7 @@ TEST_F(PageScript, ShowsComparedRunsAndATestOfOtherData) {
   RunFigures test = figures(3);
   test.judged = "test of 'phone'";
   EXPECT_THAT(text_of(page_with_test(test, run_page(a))),
-              AllOf(HasSubstr("Test of other data"), HasSubstr("Of the test of 'phone'")));
+              AllOf(HasSubstr("Test of other images"), HasSubstr("Of the test of 'phone'")));
 }
 
 TEST(DrawnFindings, AreAMatrixWithNamesAndSheetsOfSamples) {

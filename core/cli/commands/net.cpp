@@ -308,6 +308,7 @@ int run_models(ModelsArguments& a) {
   for (const std::string& model : pretrained_net_names()) {
     (is_model_name(model) ? both : models).push_back(model);
   }
+  if (models.empty()) throw error("{}", no_models());
   size_t width = 5;
   for (const std::string& model : models) width = std::max(width, model.size() + marked.size());
   if (!a.as_json) {

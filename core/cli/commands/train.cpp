@@ -151,9 +151,9 @@ int run_train(TrainArguments& arguments, const Command& command) {
   }
   if (result.rank > 0) return result.stopped ? 130 : 0;
   progress.finish();
-  say("{} {} in {}, {:.1f} images/s, peak memory {}\n", result.steps,
-      result.steps == 1 ? "step" : "steps", clock_text(result.seconds), result.images_per_second,
-      human_bytes(peak_memory_bytes()));
+  const int64_t steps = result.steps - result.steps_before;
+  say("{} {} in {}, {:.1f} images/s, peak memory {}\n", steps, steps == 1 ? "step" : "steps",
+      clock_text(result.seconds), result.images_per_second, human_bytes(peak_memory_bytes()));
   if (result.best.has_loss || result.best.has_score) {
     say("best validation (step {}): {}\n", result.best.step, evaluation_text(result.best));
   }
@@ -214,7 +214,7 @@ void add_data_and_model_options(Command& command, TrainArguments& a) {
        "(BatchNormScale, or the Scale and Bias layers after it) are frozen"},
       {"--head-lr FACTOR", &o.head_rate,
        "Factor of the learning rate of layers that --weights does not have, and of the last layer "
-       "(default: 10 by the recipe finetune where layers are new, else 1)"},
+       "(default: by the recipe finetune up to 10 where layers are new, else 1)"},
       {"--unfreeze-after EPOCHS", &o.unfreeze_after,
        "Train only these layers for so many epochs, then all (default: 1 by the recipe finetune "
        "where layers are new and the run is three times as long, else 0)"},
@@ -257,7 +257,9 @@ void add_training_options(Command& command, TrainArguments& a) {
       {"--label-smoothing X", &o.label_smoothing,
        "Share of each target that is spread over all classes; 0.1 is usual"},
       {"--patience N", &o.patience,
-       "End after so many evaluations without a better one (default: never)", in_range(1)},
+       "End after so many evaluations without a better accuracy, or other figure by which the best "
+       "weights are kept (default: never)",
+       in_range(1)},
       {"--seed N", &o.seed, "Seed of weights, order, augmentation, dropout and split"},
   });
   command.group("Run");

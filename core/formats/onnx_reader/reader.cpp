@@ -1,6 +1,7 @@
 #include "core/formats/onnx_reader/reader.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/formats/onnx_reader/constants.h"
@@ -140,6 +141,16 @@ OnnxNetValue input_value(const ImageInput& image, const std::string& top) {
   return value;
 }
 
+// The names in an array of JSON; none for another text.
+std::vector<std::string> names_from(const std::string& text) {
+  const auto tree = nlohmann::json::parse(text, nullptr, false);
+  std::vector<std::string> names;
+  for (const auto& name : tree.is_array() ? tree : nlohmann::json::array()) {
+    if (name.is_string()) names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
 // A net of this program's export says how its images are prepared, and divides itself.
 bool is_own_export(const OnnxFile& file) {
   return file.producer == "tandem";
@@ -184,7 +195,10 @@ OnnxImport import_onnx(const fs::path& path, const std::array<double, 3>& std) {
         "the file prepares its images itself, by constants that are not trained: if it expects "
         "pixels from 0 to 255, give --data-option scale=1 and --data-option mean=0");
   }
-  if (is_own_export(file)) result.preparation = file.metadata["preprocessing"];
+  if (is_own_export(file)) {
+    result.preparation = file.metadata["preprocessing"];
+    result.class_names = names_from(file.metadata["classes"]);
+  }
   if (is_bytes) {
     result.preparation = R"({"scale": 1, "channels": "rgb"})";
     result.notes.push_back("its input has bytes: images are given as they are, R, G, B, 0 to 255");

@@ -20,6 +20,7 @@ struct OnnxImport {
   std::vector<std::string> notes;  // lines on what the file lacks or what was left out
   // The file's "preprocessing", where it is an export of this program's; else "".
   std::string preparation;
+  std::vector<std::string> class_names;  // of such an export; else none
 };
 
 // `std`: the deviations of the channels, R, G, B, of images between 0 and 1, by which the net's

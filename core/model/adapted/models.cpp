@@ -78,6 +78,15 @@ fs::path find_pretrained_net(const std::string& architecture) {
   return find_model(other.empty() ? architecture : other, of_pretrained_nets);
 }
 
+std::string no_models() {
+  std::vector<std::string> folders;
+  for (const fs::path& folder : model_folders()) folders.push_back(folder.string());
+  return fmt::format(
+      "there are no models in {}: reinstall Tandem, or name the folder that has them by "
+      "TANDEM_MODEL_PATH",
+      fmt::join(folders, ", "));
+}
+
 std::string near_model(const std::string& name, const std::vector<std::string>& known) {
   const auto without_digits = [](std::string text) {
     std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -118,9 +127,11 @@ fs::path find_net(const std::string& name_or_path) {
   for (const std::string& name : pretrained_net_names()) {
     if (!is_model_name(name)) known.push_back(name);
   }
+  if (known.empty()) {
+    throw error("net '{}' is neither a file nor a model's name; {}", name_or_path, no_models());
+  }
   throw error("net '{}' is neither a file nor a model's name{}; models: {}", name_or_path,
-              near_model(name_or_path, known),
-              known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+              near_model(name_or_path, known), fmt::join(known, ", "));
 }
 
 NetDefinition read_model(const std::string& name_or_path) {

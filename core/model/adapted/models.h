@@ -17,6 +17,7 @@ namespace tandem {
 // The net in that file; an architecture's with the `eps` of its BatchNorm.
 [[nodiscard]] NetDefinition read_model(const std::string& name_or_path);
 [[nodiscard]] std::vector<std::string> model_names();  // the built-in ones
+[[nodiscard]] std::string no_models();  // says where they were looked for, and what to do
 // The net of published weights of this architecture ("resnet50"), in the folder "pretrained" of the
 // models' folders; "" if there is none. It may be that of another name, by the file NAME.names.
 [[nodiscard]] std::filesystem::path find_pretrained_net(const std::string& architecture);

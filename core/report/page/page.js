@@ -17,6 +17,8 @@ function el(tag, attributes, ...children) {
   return node;
 }
 
+const softNote = text => text ? el('p', {class: 'soft'}, text) : null;
+
 // ---- figures
 
 const extremes = values => values.reduce(
@@ -177,7 +179,7 @@ function charts(all, note) {
     return lines.length ? [chart({title, shares, fromZero, lines})] : [];
   });
   return el('div', {class: 'charts'},
-            drawn.length ? drawn : note && el('p', {class: 'soft'}, note));
+            drawn.length ? drawn : softNote(note));
 }
 
 // What the columns top1 and top5 are of runs that learn several labels or numbers.
@@ -332,19 +334,18 @@ function findings(found, title = null) {
     return [
       el('h2', null, title ?? (found.are_values ? 'Values' : 'Labels')),
       el('p', null, `Of the ${found.judged}: ${found.samples} images.`),
-      found.note ? el('p', {class: 'soft'}, found.note) : null,
+      softNote(found.note),
       el('div', {class: 'tall'}, targetTable(found)),
     ];
   }
-  const note = text => text ? [el('p', {class: 'soft'}, text)] : [];
   return [
     el('h2', null, title ?? 'Which class is taken for which'),
     el('p', null, `Of the ${found.judged}: ${found.right} of ${found.samples} images are ` +
                   'recognized.'),
-    note(found.note), confusion(found.confusion), el('h2', null, 'Classes'),
+    softNote(found.note), confusion(found.confusion), el('h2', null, 'Classes'),
     classTable(found.classes),
     found.pictures.map(({title, cards}) => [
-      el('h2', null, title), note(found.pictures_note),
+      el('h2', null, title), softNote(found.pictures_note),
       el('div', {class: 'pictures'}, cards.map(judgedPicture)),
     ].flat()),
   ].flat(2);
@@ -388,7 +389,7 @@ const pages = {
                              : [' on ', code(data.source), `: ${data.images} training images of `],
          `${data.classes} ${data.task}.`),
       tiles(data),
-      data.phases ? note(data.phases) : null,
+      softNote(data.phases),
       runCharts(data.curves, data, data.planned_rates,
                 data.source == null ? 'The weights were imported, not trained here.' : ''),
       tests.length == 0 ? null : el(
@@ -399,7 +400,7 @@ const pages = {
                     'best so far'], tests))),
       data.advice.length ? [el('h2', null, 'What to try next'), list(data.advice)] : [],
       data.findings ? findings(data.findings) : [],
-      data.tests.map(test => findings(test, 'Test of other data')),
+      data.tests.map(test => findings(test, 'Test of other images')),
       data.splits.length == 0 ? [] : [
         el('h2', null, 'Data'),
         el('p', null, source,

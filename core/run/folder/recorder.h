@@ -23,10 +23,12 @@ namespace tandem {
 
 // Whether the text of an evaluation says that it is the best so far. A net without a loss and class
 // scores has no best one, no image recognized is the best result of nothing yet, and a loss of over
-// twice that of guessing is no good one.
+// twice that of guessing is no good one where the accuracy is about that of guessing, too.
 [[nodiscard]] inline bool is_worth_a_mark(const Evaluation& evaluation) {
   const auto classes = static_cast<double>(evaluation.confusion.size());
-  if (classes > 1 && evaluation.has_loss && evaluation.loss > 2 * std::log(classes)) return false;
+  const bool guesses = !evaluation.has_accuracy || evaluation.top1 * classes < 1.5;
+  const bool has_large_loss = evaluation.has_loss && evaluation.loss > 2 * std::log(classes);
+  if (classes > 1 && guesses && has_large_loss) return false;
   return evaluation.best && (evaluation.has_score ? evaluation.score > 0 : evaluation.has_loss);
 }
 

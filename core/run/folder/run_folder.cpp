@@ -34,6 +34,8 @@ fs::path run_near(const fs::path& folder) {
   std::error_code code;
   const fs::path named = "runs" / folder;
   if (path_status(record_file(named)).exists()) return named;
+  const fs::path beside = folder.parent_path();
+  if (path_status(folder).is_file() && path_status(record_file(beside)).exists()) return beside;
   fs::path newest;
   fs::file_time_type newest_time{};
   for (const fs::path& entry : entries_of(folder, code)) {
@@ -151,6 +153,11 @@ RunFolder RunFolder::open(const fs::path& path) {
     const fs::path near = run_near(path);
     const std::string hint = near.empty() ? "name the folder that `tandem train --out` wrote"
                                           : fmt::format("did you mean '{}'?", near.string());
+    if (path_status(path).is_file()) {
+      throw error(
+          "'{}' is a file, not a run folder ({}; 'tandem import' makes one of a file of weights)",
+          path.string(), hint);
+    }
     throw error("folder '{}' holds no run: it has no run.json ({})", path.string(), hint);
   }
   return RunFolder(path);

@@ -179,26 +179,34 @@ void decay_rates(const Net& net, TrainSetup& setup) {
       groups.back().front(), decay, factor / decay);
 }
 
+// New layers learn faster than trained ones, but not at a rate above 0.005 with momentum: on the
+// features of a trained net a higher one made them diverge, whatever the batch.
+double usual_head_rate(const SolverDefinition& solver) {
+  constexpr double max_factor = 10, max_rate = 0.005;
+  const bool has_momentum = solver.type == "Nesterov" || solver.type == "SGD";
+  if (!has_momentum || !(solver.base_rate > 0)) return max_factor;
+  return std::clamp(std::round(max_rate / solver.base_rate), 1.0, max_factor);
+}
+
 }  // namespace
 
 void resolve_fine_tuning(const Registry& registry, TrainSetup& setup) {
   require_options(setup);
   const bool has_files = !setup.solver.weights.empty();
   TrainOptions& chosen = setup.record.options;
-  constexpr double usual_head_rate = 10;
   if (!has_files && !chosen.head_rate) chosen.head_rate = 1;
   if (!has_files && chosen.head_rate == 1 && chosen.layer_decay == 1) return;
   const Net net = net_for_weights(registry, setup);
   const std::set<std::string> missing = read_first_weights(net, setup);
   const bool tunes = chosen.recipe == "finetune" && !missing.empty();
-  if (!chosen.head_rate) chosen.head_rate = tunes ? usual_head_rate : 1;
+  if (!chosen.head_rate && !tunes) chosen.head_rate = 1;
   // The head: what no file has, and the classifiers.
   std::set<std::string> names = has_files ? missing : std::set<std::string>{};
   for (const std::string& name : classifier_names(setup.net)) names.insert(name);
   const std::vector<std::string> head(names.begin(), names.end());
   setup.record.first_weights = fmt::format("{}", fmt::join(setup.solver.weights, ","));
   decay_rates(net, setup);
-  raise_head_rate(net, head, setup);
+  if (chosen.head_rate) raise_head_rate(net, head, setup);
   freeze(registry, net, missing, setup);
   if (has_files && (tunes || chosen.unfreeze_after)) setup.record.head = head;
 }
@@ -206,6 +214,10 @@ void resolve_fine_tuning(const Registry& registry, TrainSetup& setup) {
 void resolve_unfreezing(const Registry& registry, TrainSetup& setup) {
   RunRecord& record = setup.record;
   TrainOptions& chosen = record.options;
+  if (!chosen.head_rate) {
+    chosen.head_rate = usual_head_rate(setup.solver);
+    raise_head_rate(net_for_weights(registry, setup), record.head, setup);
+  }
   const bool is_given = chosen.unfreeze_after.has_value();
   if (!is_given) chosen.unfreeze_after = record.head.empty() ? 0 : 1;
   const int64_t step = unfreezing_step(record, setup.solver.micro_batches_per_step);

@@ -84,7 +84,7 @@ void add_published_preparation(const TrainSetup& setup,
   const Shape images = setup.net.input_shape();
   if (published.resizes && images.h > 0) {
     parameters["resize"] = fmt::format("{}", published.resize_for(std::min(images.h, images.w)));
-  } else if (published.is_run && setup.record.options.image_size == 0) {
+  } else if (!published.resizes && setup.record.options.image_size == 0) {
     parameters.erase("resize");
   }
 }
@@ -160,7 +160,8 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
   std::erase_if(parameters, [&](const auto& each) { return !declared.contains(each.first); });
   for (const auto& [name, value] : given) parameters[name] = value;
   // Weights of a run were trained with its mean, or without one.
-  const bool is_known = parameters.contains("mean") || (setup.published && setup.published->is_run);
+  const bool is_known =
+      parameters.contains("mean") || (setup.published && !setup.published->run_parameters.empty());
   *measure_mean = !synthetic && declared.contains("mean") && !is_known &&
                   (!transform.mean_file.empty() || is_model);
   if (*measure_mean && !transform.mean_file.empty()) {

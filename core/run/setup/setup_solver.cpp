@@ -70,6 +70,17 @@ NetDefinition net_of_solver(const SolverDefinition& solver, std::string* file) {
   return joined(net, read_net(find(solver.test_nets.front())));
 }
 
+// A net that is neither where the solver says nor there as seen from the solver.
+void note_other_place(TrainSetup& setup) {
+  const SolverDefinition& solver = setup.solver;
+  const fs::path written = solver.net.empty() ? solver.train_net : solver.net;
+  const fs::path taken = setup.record.options.net;
+  const fs::path folder = absolute_path(solver.file).parent_path();
+  if (solver.net_definition || taken == written || taken == folder / written) return;
+  setup.note("solver '{}' names the net '{}', and '{}' is taken (--net)", solver.file,
+             written.string(), taken.string());
+}
+
 std::string model_of(const TrainOptions& options) {
   if (!options.net.empty()) return options.net;
   return options.data == "synthetic" ? synthetic_net : default_net;
@@ -158,6 +169,7 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string
     setup.net = read_net_text(options.net_text);
   } else if (options.net.empty() && names_net(setup.solver)) {
     setup.net = net_of_solver(setup.solver, &chosen.net);
+    note_other_place(setup);
     *is_model = false;
   } else {
     chosen.net = options.net;

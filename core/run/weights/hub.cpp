@@ -313,7 +313,8 @@ std::string fetched_commit(const fs::path& folder) {
 }  // namespace
 
 bool is_repository_name(const std::string& text) {
-  for (const char* ending : {".safetensors", ".json", ".pth", ".pt", ".bin", ".caffemodel"}) {
+  for (const char* ending : {".safetensors", ".json", ".pth", ".pt", ".bin", ".onnx", ".caffemodel",
+                             ".solverstate", ".h5"}) {
     if (text.ends_with(ending)) return false;  // a file that is not there
   }
   const std::string name = text.substr(0, text.find('@'));

@@ -56,6 +56,19 @@ ArrayFile arrays_of(const PublishedWeights& published, const ArrayReader& reader
   return file;
 }
 
+// The resizing of a run's or an export's images, which stays in proportion to the crop.
+void take_resizing(std::map<std::string, std::string>& parameters, PublishedWeights& published) {
+  double resize = 0;
+  const auto found = parameters.find("resize");
+  published.resizes =
+      found != parameters.end() && parse_number(found->second, &resize) && resize > 0;
+  if (found != parameters.end()) parameters.erase(found);
+  if (!published.resizes) return;
+  published.crop_side = static_cast<double>(
+      std::max<int64_t>(1, std::min(published.image_size, published.image_width)));
+  published.resized_side = std::min<double>(resize, max_image_side);
+}
+
 // A run's weights and how its images were prepared.
 PublishedWeights read_run_folder(const fs::path& folder) {
   const RunFolder run = RunFolder::open(folder);
@@ -68,14 +81,7 @@ PublishedWeights read_run_folder(const fs::path& folder) {
   published.image_size = record.data.h;
   published.image_width = record.data.w;
   published.run_parameters = preparation_of(record);
-  published.run_parameters.erase("resize");
-  double resize = 0;
-  published.resizes = parse_number(parameter(record, "resize"), &resize) && resize > 0;
-  if (published.resizes) {
-    published.crop_side =
-        static_cast<double>(std::max<int64_t>(1, std::min(record.data.h, record.data.w)));
-    published.resized_side = std::min<double>(resize, max_image_side);
-  }
+  take_resizing(published.run_parameters, published);
   return published;
 }
 
@@ -184,6 +190,7 @@ PublishedWeights read_onnx_weights(const fs::path& path) {
   if (!onnx->preparation.empty()) {
     published.run_parameters = parameters_of_export(onnx->preparation, path);
     published.preparation_source = "the file itself";
+    take_resizing(published.run_parameters, published);
   }
   published.onnx = std::move(onnx);
   return published;
