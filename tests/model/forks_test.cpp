@@ -206,16 +206,53 @@ TEST(Forks, FieldsOfLayersAndNetsThatChangeNoResultAreLeftOutAndNamed) {
       "layer { name: 'a' type: 'ReLU' top: 'a' forward_type: FLOAT16 backward_math: FLOAT } "
       "layer { name: 'b' type: 'ReLU' bottom: 'a' top: 'b' forward_type: FLOAT16 }");
   EXPECT_THAT(net.notes,
-              ElementsAre(HasSubstr("backward_math is not used: --precision"),
-                          HasSubstr("default_forward_type is not used"),
-                          HasSubstr("force_backward is not used"),
-                          AllOf(HasSubstr("forward_type is not used: --precision chooses it"),
-                                HasSubstr("net.prototxt:1"), HasSubstr("and 1 times more")),
-                          HasSubstr("global_grad_scale is not used: --loss-scale")));
+              ElementsAre(AllOf(HasSubstr("global_grad_scale is not used: --loss-scale"),
+                                HasSubstr("net.prototxt:1")),
+                          AllOf(HasSubstr("backward_math, default_forward_type, forward_type are "
+                                          "not used: --precision chooses it"),
+                                HasSubstr("net.prototxt:1"), HasSubstr("and 3 times more")),
+                          HasSubstr("force_backward is not used")));
   // What is written of it again has none of them.
   EXPECT_THAT(test::parse_definition(write_net(net)).notes, IsEmpty());
   EXPECT_THAT(said_of("type: 'Convolution' quantization_param { bw_params: 8 }"),
               HasSubstr("block 'quantization_param' is not supported: write it without Ristretto"));
+}
+
+// What is left out and named, by block; each is written with any value.
+TEST(Forks, FieldsOfWhichOthersDecideAreNamed) {
+  for (const auto& [layer, said] : std::vector<std::pair<const char*, const char*>>{
+           {"type: 'Data' data_param { source: 'a' backend: LMDB batch_size: 2 }",
+            "data_param.backend, data_param.source are not used: --data names the data"},
+           {"type: 'Data' data_param { prefetch: 4 }", "data_param.prefetch is not used: --decode"},
+           {"type: 'ImageData' image_data_param { source: 'a' root_folder: 'b' }",
+            "image_data_param.root_folder is not used: --data-option root=FOLDER"},
+           {"type: 'HDF5Data' hdf5_data_param { source: 'a' }", "hdf5_data_param.source is not"},
+           {"type: 'Pooling' pooling_param { kernel_size: 2 engine: CAFFE }",
+            "pooling_param.engine is not used: the device decides"},
+           {"type: 'Convolution' convolution_param { num_output: 1 force_nd_im2col: true }",
+            "convolution_param.force_nd_im2col is not used"},
+           {"type: 'ReLU' transform_param { scale: 2 }",
+            "transform_param of other layers than Data is not used"}}) {
+    EXPECT_THAT(said_of(layer), HasSubstr(said)) << layer;
+  }
+  EXPECT_THAT(
+      test::parse_definition("state { phase: TEST } " + test::layer("a", "ReLU", "b", "c")).notes,
+      ElementsAre(HasSubstr("state.phase is not used: training and testing have")));
+  EXPECT_THAT(said_of("type: 'Data' transform_param { force_color: true force_gray: true }"),
+              HasSubstr("force_color and force_gray; give one of them"));
+}
+
+TEST(Forks, ANetThatIsFedByAnUnknownLayerIsToldSo) {
+  for (const char* type : {"AnnotatedData", "DenseImageData", "VideoData"}) {
+    EXPECT_THAT(message_of([&] {
+                  (void)build_net(test::parse_definition(fmt::format(
+                                      "layer {{ name: 'x' type: '{}' top: 'data' }}", type)),
+                                  real_registry(), test::small_options(TANDEM_TEST));
+                }),
+                HasSubstr(fmt::format("layer 'x': type '{}' is not supported: ", type)));
+  }
+  EXPECT_THAT(said_of("type: 'ReLU' detectnet_groundtruth_param { stride: 4 }"),
+              HasSubstr("block 'detectnet_groundtruth_param' is not supported: it is of nets for"));
 }
 
 TEST(Forks, FormsWithTheSameMeaningAreTranslated) {

@@ -150,6 +150,9 @@ NetDefinition parse_net(const Message& written, const std::string& file) {
   Message message = written;
   ReadOtherwise read;
   leave_out_unused(message, "net", read);
+  for (Field& field : message.fields) {
+    if (field.name == "state" && field.message) leave_out_unused(own_block(field), "state", read);
+  }
   require_known(message, known, "field", "net");
   require_once(message, {"name", "state"}, "net");
   NetDefinition net;

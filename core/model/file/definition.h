@@ -39,11 +39,14 @@ struct LayerDefinition {
 
   // Whether its rules hold in the phase; the default state has level 0 and no stages.
   [[nodiscard]] bool in_phase(int32_t phase, const NetState& state = {}) const;
-  // Whether its tops are inputs of the net (Data, Input, ...). A data set replaces such a layer.
+  // Whether its tops are inputs of the net. A data set replaces such a layer.
   [[nodiscard]] bool is_data() const;
   // "layer 'conv1' (Convolution)"
   [[nodiscard]] std::string title() const;
 };
+
+// Whether the tops of layers of that type are inputs of the net (Data, Input, ...).
+[[nodiscard]] bool is_data_type(const std::string& type);
 
 // How a data layer prepares images, for the data set that replaces it: Caffe's
 // TransformationParameter, new_height and new_width of ImageData, and SSD's resize_param.
@@ -51,12 +54,14 @@ struct TransformDefinition {
   double scale = 1;
   bool mirror = false;
   bool gray = false;                            // force_gray, or ImageData's is_color: false
+  bool color = false;                           // force_color
   int64_t crop_height = 0, crop_width = 0;      // 0: none
   int64_t resize_height = 0, resize_width = 0;  // before the crop; 0: as they are
   // squash: stretched to that size; pad: all of it between bars; crop: its shorter side.
   std::string fit = "crop";
   std::vector<double> mean_values;
   std::string mean_file;
+  int64_t mean_height = 0, mean_width = 0;  // of a mean_file that was found; else 0
 };
 
 // An input of a net in one phase.

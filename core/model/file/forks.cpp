@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/model/file/definition.h"
 #include "core/model/file/fields.h"
 
 namespace tandem {
@@ -78,6 +79,10 @@ constexpr const char* by_device = "the device decides how it computes";
 constexpr const char* by_precision = "--precision chooses it for the run";
 constexpr const char* by_schedule = "the rate is lr_policy with warmup_iter and warmup_start_lr";
 constexpr const char* by_loader = "--decode-threads and the data set decide how data are read";
+constexpr const char* by_scale_bias = "write scale_bias: true, with scale_filler and bias_filler";
+constexpr const char* by_relu = "write a ReLU layer after it; kernels are joined where they can be";
+constexpr const char* by_data = "--data names the data";
+constexpr const char* by_root = "--data-option root=FOLDER says where the paths of a list begin";
 constexpr const char* by_momentum = "momentum is the same in every step";
 constexpr const char* by_decay = "weight_decay is the same in every step";
 constexpr const char* by_lars = "write type: \"LARS\" with trust_coefficient";
@@ -94,6 +99,8 @@ constexpr std::array fields{
     FieldOfFork{"", "debug", "there is no such output"},
     FieldOfFork{"", "cudnn_math_override", by_device, true},
     FieldOfFork{"", "quantization_param", quantized},
+    FieldOfFork{"", "detectnet_groundtruth_param", detection},
+    FieldOfFork{"", "detectnet_augmentation_param", detection},
     FieldOfFork{"net", "default_forward_type", by_precision, true},
     FieldOfFork{"net", "default_backward_type", by_precision, true},
     FieldOfFork{"net", "default_forward_math", by_precision, true},
@@ -108,7 +115,45 @@ constexpr std::array fields{
     FieldOfFork{"net", "debug_info", "there is no such output", true},
     FieldOfFork{"convolution_param", "cudnn_convolution_algo_seeker", by_device, true},
     FieldOfFork{"convolution_param", "conv_algos_override", by_device, true},
+    FieldOfFork{"batch_norm_param", "engine", by_device, true},
+    FieldOfFork{"batch_norm_param", "use_weight_bias", by_scale_bias},
+    FieldOfFork{"batch_norm_param", "bias_term", by_scale_bias},
+    FieldOfFork{"batch_norm_param", "filler", by_scale_bias},
+    FieldOfFork{"batch_norm_param", "relu", by_relu},
+    FieldOfFork{"concat_param", "engine", by_device, true},
+    FieldOfFork{"eltwise_param", "engine", by_device, true},
+    FieldOfFork{"inner_product_param", "engine", by_device, true},
+    FieldOfFork{"inner_product_param", "relu", by_relu},
+    FieldOfFork{"inner_product_param", "negative_slope", by_relu},
+    FieldOfFork{"bn_param", "engine", by_device, true},
+    FieldOfFork{"convolution_param", "engine", by_device, true},
+    FieldOfFork{"convolution_param", "force_nd_im2col", by_device, true},
+    FieldOfFork{"convolution_param", "conv_algorithm", by_device, true},
+    FieldOfFork{"convolution_param", "relu", by_relu},
+    FieldOfFork{"convolution_param", "negative_slope", by_relu},
+    FieldOfFork{"relu_param", "fuse", by_device, true},
+    FieldOfFork{"loss_param", "pre_fixed_normalizer",
+                "write normalization: NONE, and loss_weight: 1 / NORMALIZER"},
+    FieldOfFork{"pooling_param", "avg_include_pad", "write count_padding"},
+    FieldOfFork{"transform_param", "bgr2rgb", "it is --data-option color=rgb"},
+    FieldOfFork{"transform_param", "pad", "it is --data-option pad=N"},
+    FieldOfFork{"data_param", "side", detection},
     FieldOfFork{"dropout_param", "engine", by_device, true},
+    FieldOfFork{"lrn_param", "engine", by_device, true},
+    FieldOfFork{"pooling_param", "engine", by_device, true},
+    FieldOfFork{"relu_param", "engine", by_device, true},
+    FieldOfFork{"sigmoid_param", "engine", by_device, true},
+    FieldOfFork{"softmax_param", "engine", by_device, true},
+    FieldOfFork{"spp_param", "engine", by_device, true},
+    FieldOfFork{"tanh_param", "engine", by_device, true},
+    FieldOfFork{"state", "phase", "training and testing have their own phases", true},
+    FieldOfFork{"data_param", "source", by_data, true},
+    FieldOfFork{"data_param", "backend", by_data, true},
+    FieldOfFork{"data_param", "prefetch", by_loader, true},
+    FieldOfFork{"data_param", "force_encoded_color", "the net's channels decide", true},
+    FieldOfFork{"image_data_param", "source", by_data, true},
+    FieldOfFork{"image_data_param", "root_folder", by_root, true},
+    FieldOfFork{"hdf5_data_param", "source", by_data, true},
     FieldOfFork{"dropout_param", "random_seed", "the run's --seed decides", true},
     FieldOfFork{"dropout_param", "sample_weights_test", "elements are dropped in training only"},
     FieldOfFork{"elu_param", "lambda", "write Power with power_param { scale: LAMBDA } after it"},
@@ -356,15 +401,27 @@ std::string hint_of_field(const std::string& block, const std::string& field) {
 }
 
 void ReadOtherwise::add(const std::string& what, const Location& location) {
-  const auto [at, is_new] = uses_.try_emplace(what, Uses{location});
+  const auto [at, is_new] = uses_.try_emplace(what, Uses{location, {}});
   if (!is_new) ++at->second.more;
+}
+
+void ReadOtherwise::leave_out(const std::string& field, const std::string& why,
+                              const Location& location) {
+  add(why, location);
+  uses_.at(why).fields.insert(field);
 }
 
 std::vector<std::string> ReadOtherwise::notes() const {
   std::vector<std::string> notes;
   for (const auto& [what, uses] : uses_) {
-    const std::string more = uses.more == 0 ? "" : fmt::format(", and {} times more", uses.more);
-    notes.push_back(what + in_file(uses.first) + more);
+    const std::string more = uses.more == 0   ? ""
+                             : uses.more == 1 ? ", and once more"
+                                              : fmt::format(", and {} times more", uses.more);
+    const std::string left_out = uses.fields.empty()
+                                     ? ""
+                                     : fmt::format("{} {} not used: ", fmt::join(uses.fields, ", "),
+                                                   uses.fields.size() == 1 ? "is" : "are");
+    notes.push_back(left_out + what + in_file(uses.first) + more);
   }
   return notes;
 }
@@ -374,7 +431,7 @@ void leave_out_unused(Message& message, const std::string& block, ReadOtherwise&
   std::erase_if(message.fields, [&](const Field& field) {
     const FieldOfFork* found = find_field(block, field.name);
     if (found == nullptr || !found->is_unused) return false;
-    read.add(fmt::format("{}{} is not used: {}", path, field.name, found->text), field.location);
+    read.leave_out(path + field.name, found->text, field.location);
     return true;
   });
 }
@@ -389,6 +446,12 @@ void translate_forks(Message& layer, ReadOtherwise& read) {
     if (!note.empty()) read.add(note, location);
   }
   leave_out_unused(layer, "", read);
+  if (!is_data_type(name)) {
+    for (const Field& block : take(layer, "transform_param")) {
+      read.leave_out("transform_param of other layers than Data", "they have no pictures",
+                     block.location);
+    }
+  }
   for (Field& field : layer.fields) {
     const bool has_some =
         field.message && std::any_of(fields.begin(), fields.end(), [&](auto& one) {

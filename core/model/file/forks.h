@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,12 +22,16 @@ namespace tandem {
 class ReadOtherwise {
  public:
   void add(const std::string& what, const Location& location);
-  // "convolution_param.conv_algos_override is not used: ... (net.prototxt:12, and 4 times more)"
+  // A field that changes no result, and why.
+  void leave_out(const std::string& field, const std::string& why, const Location& location);
+  // "data_param.backend, data_param.source are not used: --data names the data (net.prototxt:12),
+  // and 4 times more"
   [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
   struct Uses {
     Location first;
+    std::set<std::string> fields;
     int more = 0;
   };
   std::map<std::string, Uses> uses_;

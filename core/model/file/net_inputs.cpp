@@ -17,10 +17,10 @@ struct DataType {
   const char* fields;  // of the block, separated by spaces
 };
 constexpr std::array data_types{
-    DataType{"Data", "data_param", "source batch_size backend force_encoded_color prefetch"},
+    DataType{"Data", "data_param", "batch_size"},
     DataType{"ImageData", "image_data_param",
-             "source batch_size new_height new_width is_color root_folder short_side"},
-    DataType{"HDF5Data", "hdf5_data_param", "source batch_size"},
+             "batch_size new_height new_width is_color short_side"},
+    DataType{"HDF5Data", "hdf5_data_param", "batch_size"},
     DataType{"MemoryData", "memory_data_param", "batch_size channels height width"},
     DataType{"WindowData", "window_data_param",
              "source scale mean_file batch_size crop_size mirror fg_threshold bg_threshold "
@@ -144,7 +144,7 @@ TransformDefinition read_transform(const LayerDefinition& layer) {
       member("mean_file", &T::mean_file),
       member("mean_value", &T::mean_values),
       {"resize_param", read_resize},
-      {"force_color", [](const Field&, const std::string&, T&) {}},
+      member("force_color", &T::color),
       member("force_gray", &T::gray),
   };
   TransformDefinition transform;
@@ -152,6 +152,10 @@ TransformDefinition read_transform(const LayerDefinition& layer) {
               layer.title(), fields, transform);
   if (!transform.mean_file.empty() && !transform.mean_values.empty()) {
     throw error("{}: transform_param has mean_file and mean_value; give one of them{}",
+                layer.title(), in_file(layer.location));
+  }
+  if (transform.gray && transform.color) {
+    throw error("{}: transform_param has force_color and force_gray; give one of them{}",
                 layer.title(), in_file(layer.location));
   }
   const size_t means = transform.mean_values.size();
@@ -206,6 +210,7 @@ Shape expected_shape(const LayerDefinition& layer) {
   if (transform.mean_values.size() > 1 && shape.c == 0) {
     shape.c = static_cast<int64_t>(transform.mean_values.size());
   }
+  if (transform.color && shape.c == 0) shape.c = 3;
   if (transform.gray) shape.c = 1;
   shape.n = 1;
   return shape;
@@ -290,9 +295,13 @@ void give_roles(std::vector<NetInput>& inputs) {
 
 }  // namespace
 
-bool LayerDefinition::is_data() const {
+bool is_data_type(const std::string& type) {
   return std::any_of(data_types.begin(), data_types.end(),
-                     [this](const DataType& data) { return type == data.name; });
+                     [&](const DataType& data) { return type == data.name; });
+}
+
+bool LayerDefinition::is_data() const {
+  return is_data_type(type);
 }
 
 void check_data_layers(const NetDefinition& net) {

@@ -5,6 +5,7 @@
 #include "core/base/text/strings.h"
 #include "core/model/file/attributes_reader.h"
 #include "core/model/file/fields.h"
+#include "core/model/file/forks.h"
 #include "core/model/net/layer_calls.h"
 #include "core/model/passes/results.h"
 
@@ -44,9 +45,20 @@ class Resolver {
   }
 
  private:
+  // Where the layer that feeds the net is of a type that is none here.
+  void refuse_other_data() const {
+    for (const LayerDefinition& layer : definition_.layers) {
+      const std::string hint = layer.bottoms.empty() ? hint_of_type(layer.type) : "";
+      if (hint.empty() || !layer.in_phase(draft_.net.phase)) continue;
+      throw error("layer '{}': type '{}' is not supported: {}{}", layer.name, layer.type, hint,
+                  in_file(layer.location));
+    }
+  }
+
   void add_net_inputs() {
     const std::vector<NetInput> inputs = definition_.net_inputs(draft_.net.phase);
     if (inputs.empty()) {
+      refuse_other_data();
       throw error(
           "net '{}' has no data layer in the {} phase: add one, as layer {{ name: \"data\" type: "
           "\"Data\" top: \"data\" top: \"label\" }}{}{}",
