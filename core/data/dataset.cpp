@@ -194,7 +194,7 @@ DeclaredParameters declared_parameters(Registry& registry, const std::string& so
   return declared;
 }
 
-Dataset::Dataset(Registry& registry, const DatasetOptions& options) : source_(options.source) {
+Dataset::Dataset(Registry& registry, const DatasetOptions& options) : options_(options) {
   type_ = &registry.dataset(dataset_of(registry, options.source, options.split));
   // The parameters of a run may be of another data set than the one that reads single files.
   attributes_ = read_parameters(*type_, options.parameters, options.split == "predict");
@@ -232,6 +232,12 @@ Dataset::Dataset(Registry& registry, const DatasetOptions& options) : source_(op
   static_cast<void>(opened.release());
 }
 
+std::unique_ptr<Dataset> Dataset::to_be_shown(Registry& registry) const {
+  DatasetOptions options = options_;
+  if (options.parameters.erase("mean_image") == 0) return nullptr;
+  return std::make_unique<Dataset>(registry, options);
+}
+
 void Dataset::prepare_more(const DatasetOptions& options) {
   more_ = options.more;
   for (MoreInput& input : more_) {
@@ -263,12 +269,12 @@ std::string Dataset::sample_name(int64_t index) const {
 
 std::string Dataset::notes() const {
   std::string notes = text_of(*type_, type_->notes(handle_), "notes");
-  const bool is_name = source_ == type_->name && source_ != folder_dataset;
-  if (is_name && path_status(source_).exists()) {
+  const bool is_name = options_.source == type_->name && options_.source != folder_dataset;
+  if (is_name && path_status(options_.source).exists()) {
     notes += fmt::format(
         "{}note: data '{}' is the data set of that name, not the file or folder of that name here "
         "(./{})",
-        notes.empty() ? "" : "\n", source_, source_);
+        notes.empty() ? "" : "\n", options_.source, options_.source);
   }
   return notes;
 }

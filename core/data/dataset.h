@@ -76,6 +76,10 @@ class Dataset {
   Dataset(const Dataset&) = delete;
   Dataset& operator=(const Dataset&) = delete;
 
+  // The same samples with a value for each pixel that is as `parameters` show it: without a mean
+  // image, which they do not have. Null: they are so already.
+  [[nodiscard]] std::unique_ptr<Dataset> to_be_shown(Registry& registry) const;
+
   [[nodiscard]] int64_t size() const { return info_.size; }
   [[nodiscard]] int64_t class_count() const { return info_.class_count; }
   // TANDEM_TASK_CLASSES, or what each sample has for each "class": labels, values.
@@ -126,7 +130,7 @@ class Dataset {
   SampleStatus status_of(tandem_status status, int64_t index, float* label,
                          std::string* reason) const;
 
-  std::string source_;
+  DatasetOptions options_;
   const tandem_dataset_type* type_ = nullptr;
   Attributes attributes_;
   void* handle_ = nullptr;

@@ -65,7 +65,9 @@ std::vector<NamedSplit> open_splits(Registry& registry, const std::string& sourc
     options.seed = seed;
     options.shape = shape;
     options.parameters = parameters;
-    for (const char* name : {"mean", "scale", "resize", "color"}) options.parameters.erase(name);
+    for (const char* name : {"mean", "mean_image", "scale", "resize", "resize_width", "color"}) {
+      options.parameters.erase(name);
+    }
     if (!splits.empty()) {
       options.class_names = splits[0].dataset->class_names();
       options.parameters.merge(splits[0].dataset->chosen_parameters());

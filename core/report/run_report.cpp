@@ -149,6 +149,7 @@ void RunReport::add_pictures(RunFigures& run, const std::vector<float>& weights,
   const Shape shape = data->shape();
   if (shape.c != 1 && shape.c != 3) return;
   const Display display(setup_.record.data_parameters, shape);
+  const std::unique_ptr<Dataset> shown = data->to_be_shown(registry_);
   std::vector<std::vector<float>> samples;
   for (const bool are_mistakes : {true, false}) {
     auto& pictures = are_mistakes ? run.mistakes : run.doubts;
@@ -157,9 +158,11 @@ void RunReport::add_pictures(RunFigures& run, const std::vector<float>& weights,
       float label = 0;
       std::string reason;
       if (data->get(one.index, 0, pixels.data(), &label, &reason) != SampleStatus::good) continue;
+      std::vector<float> drawn = pixels;
+      if (shown != nullptr) (void)shown->get(one.index, 0, drawn.data(), &label, &reason);
       pictures.push_back({one,
                           data->sample_name(one.index),
-                          shrunk(display.picture(pixels.data()), picture_side),
+                          shrunk(display.picture(drawn.data()), picture_side),
                           {}});
       samples.push_back(std::move(pixels));
     }

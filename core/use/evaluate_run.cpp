@@ -294,6 +294,7 @@ TestResult lead(Registry& registry, const TestOptions& options, Observer& observ
   RunRecord record = run.record;
   std::string left_out;
   if (!options.data.empty()) left_out = leave_out_undeclared(registry, options.data, record);
+  if (options.data_parameters.contains("mean")) record.data_parameters.erase("mean_image");
   for (const auto& [name, value] : options.data_parameters) record.data_parameters[name] = value;
   auto [dataset, is_validation, all_tested] = open_tested(run, options, record);
   open(run, options, record, *dataset, ranks, observer);

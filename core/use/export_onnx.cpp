@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/base/files/memory_file.h"
 #include "core/base/text/strings.h"
 #include "core/formats/onnx/export.h"
 #include "core/formats/onnx/graph.h"
@@ -60,6 +61,44 @@ PictureSteps picture_steps(const RunRecord& record) {
     }
   }
   return steps;
+}
+
+// What the mean image of a run leaves of a black picture of that size.
+std::vector<float> less_mean_image(const LoadedRun& run, int64_t height, int64_t width) {
+  const int64_t channels = run.record.data.c;
+  const std::vector<uint8_t> black(size_t(height * width * channels), 0);
+  const MemoryFile file = MemoryFile::picture(black.data(), height, width, channels);
+  const auto dataset = open_dataset(run.registry, run.folder.net(), run.record, file.path() + "\n",
+                                    "predict", TANDEM_TEST);
+  std::vector<float> values(size_t(element_count(dataset->shape())));
+  float label = 0;
+  std::string reason;
+  if (dataset->get(0, 0, values.data(), &label, &reason) != SampleStatus::good) {
+    throw error("the mean image cannot be applied: {}", reason);
+  }
+  return values;
+}
+
+// The mean image becomes a part of a model that prepares pictures. Returns what is said of it.
+std::string add_mean_image(const LoadedRun& run, const OnnxOptions& wanted, PictureSteps& steps) {
+  if (parameter(run.record, "mean_image").empty()) return "";
+  const std::string file = run.folder.mean_image_file().string();
+  if (!wanted.picture && !wanted.any_picture) {
+    return fmt::format(
+        "the model's input is (pixel - mean) * scale with the mean of each pixel, "
+        "'{}' (--preprocess puts it into the model)",
+        file);
+  }
+  if (wanted.any_picture && steps.fit != center_crop::Fit::squash) {
+    throw error(
+        "--dynamic-size: run '{}' has a mean image, whose place depends on the form of a "
+        "picture; give the size of your pictures, as --preprocess 480x640",
+        run.folder.path().string());
+  }
+  const Shape& seen = run.record.data;
+  const OnnxOptions::Size size = wanted.picture.value_or(OnnxOptions::Size{seen.h, seen.w});
+  steps.shifts = less_mean_image(run, size.height, size.width);
+  return fmt::format("the model takes the mean of each pixel away, as '{}' has it", file);
 }
 
 constexpr int64_t checked_rows = 8;
@@ -168,6 +207,9 @@ std::string steps_json(const PictureSteps& steps, const RunRecord& record, const
                                                          : "bgr"},
                          {"mean", steps.means},
                          {"scale", steps.scale}};
+  if (!parameter(record, "mean_image").empty()) {
+    tree["mean_image"] = is_inside ? "in the model" : "mean_image.binaryproto of the run";
+  }
   if (steps.resize_width > 0) tree["resized_width"] = steps.resize_width;
   if (is_inside) {
     tree["channels_of_input"] = record.data.c == 1 ? "gray" : "rgb";
@@ -237,7 +279,8 @@ ExportResult export_onnx(const ExportOptions& options) {
         "give the size of your pictures, as 480x640, or --dynamic-size",
         wanted.picture->height, wanted.picture->width, seen.h, seen.w);
   }
-  const PictureSteps steps = picture_steps(run.record);
+  PictureSteps steps = picture_steps(run.record);
+  const std::string mean_text = add_mean_image(run, wanted, steps);
   const Net net =
       build_net(run.folder.net(), registry, {TANDEM_TEST, 1, run.record.data, /*device_kind=*/""});
   const Checkpoint checkpoint = read_checkpoint(run.folder.path(), run.name, net, false);
@@ -270,6 +313,7 @@ ExportResult export_onnx(const ExportOptions& options) {
     result.lines.push_back(compare_with(options.verify, written, rows));
   }
   file.finish_as(options.file);
+  if (!mean_text.empty()) result.lines.push_back(mean_text);
   if (wanted.fold_batch_norm) result.lines.push_back(folding_text(model.folded.size()));
   return result;
 }

@@ -25,7 +25,7 @@
 #include "core/schedule/strategies/strategies.h"
 #include "core/use/verify_onnx.h"
 #include "include/tandem/predict.h"
-#include "plugins/composed.h"
+#include "plugins/class_names.h"
 
 namespace tandem {
 namespace {
@@ -54,19 +54,20 @@ void require_class_name(const fs::path& file, const std::string& name) {
   }
 }
 
-std::vector<std::string> read_class_names(const fs::path& file) {
-  std::vector<std::string> names;
+std::vector<std::string> names_of_file(const fs::path& file) {
+  ClassNames read = read_class_names(read_plain_text(file, "file of class names"));
+  if (!read.mistake.empty()) {
+    throw error("--classes '{}'{}: {}", file.string(),
+                read.line > 0 ? fmt::format(", line {}", read.line) : "", read.mistake);
+  }
   std::set<std::string> seen;
-  for (const std::string& line : split(read_plain_text(file, "file of class names"), '\n')) {
-    const std::string name = plain_name(line);
-    if (without_blanks(name).empty()) continue;
+  for (const std::string& name : read.names) {
     require_class_name(file, name);
     if (!seen.insert(name).second) {
       throw error("--classes '{}': class '{}' is there twice", file.string(), name);
     }
-    names.push_back(name);
   }
-  return names;
+  return std::move(read.names);
 }
 
 std::vector<std::string> names_of_classes(const ImportOptions& options, int64_t count) {
@@ -75,7 +76,7 @@ std::vector<std::string> names_of_classes(const ImportOptions& options, int64_t 
     for (int64_t i = 0; i < count; ++i) names.push_back(fmt::format("class {}", i));
     return names;
   }
-  names = read_class_names(options.classes);
+  names = names_of_file(options.classes);
   if (static_cast<int64_t>(names.size()) == count) return names;
   throw error("--classes '{}' has {} names, the net has {} classes", options.classes.string(),
               names.size(), count);
@@ -127,7 +128,7 @@ RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
     if (record.data.h == 0) record.data = beside->data;
   } else {
     TransformDefinition transform = transform_of(net);
-    *mean_note = read_mean_file(net, transform);
+    *mean_note = read_mean_file(net, true, transform);
     record.data_parameters = image_parameters(transform);
   }
   return record;

@@ -185,6 +185,7 @@ std::pair<DrawnPicture, SeenPart> Predictor::State::photo_of(const fs::path& ima
         std::pair("view", "middle"), std::pair("mirror_view", "false")}) {
     whole.data_parameters[name] = value;
   }
+  whole.data_parameters.erase("mean_image");
   const auto dataset =
       open_dataset(registry, run.folder.net(), whole, path, "predict", TANDEM_TEST);
   std::vector<float> values(size_t(element_count(whole.data)));

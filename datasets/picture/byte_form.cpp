@@ -35,6 +35,7 @@ std::string why_no_bytes(const TransformOptions& options) {
   if (options.scale == 0 || !std::isfinite(options.scale)) {
     return sdk::text("scale is ", options.scale, "; that of bytes is finite and not 0");
   }
+  if (options.mean_image != nullptr) return "mean_image has a mean for each pixel; bytes have one";
   const std::string_view shows_mean = what_shows_mean(options);
   for (int plane = 0; !shows_mean.empty() && plane < options.channels; ++plane) {
     const float mean = mean_of_plane(options, plane);

@@ -170,6 +170,27 @@ void draw_in_place(const Plan& plan, const PlanesOf<Pixel>& result, const Value&
   }
 }
 
+// Takes the mean image away from the planes, which hold (pixel - mean) * scale.
+void take_mean_image(const Size& whole, const Plan& plan, const TransformOptions& options,
+                     const Planes& result) {
+  thread_local std::vector<float> drawn, turned;
+  const auto planes = [&](std::vector<float>& values, const Size& size) {
+    values.resize(static_cast<size_t>(size.width) * static_cast<size_t>(size.height) *
+                  static_cast<size_t>(result.channels));
+    return Planes{values.data(), result.channels, size.height, size.width};
+  };
+  const Planes image = planes(drawn, plan.size);
+  options.mean_image->draw(whole, plan.region, options.rgb, plan.mirrored, image);
+  const float* taken = image.values;
+  if (!plan.affine.is_identity()) {
+    const Planes moved = planes(turned, {result.width, result.height});
+    apply(plan.affine, image, moved);
+    taken = moved.values;
+  }
+  const auto count = static_cast<std::ptrdiff_t>(result.channels) * result.height * result.width;
+  for (std::ptrdiff_t i = 0; i < count; ++i) result.values[i] -= taken[i] * options.scale;
+}
+
 // All steps except erasing.
 void draw(const View& view, const Size& whole, const Plan& plan, const TransformOptions& options,
           uint64_t index, uint64_t seed, const Planes& result) {
@@ -192,6 +213,7 @@ void draw(const View& view, const Size& whole, const Plan& plan, const Transform
     Draws draws = draws_for(recoloring, index, seed);
     recolor(options, draws, index, seed, result);
   }
+  if (options.mean_image != nullptr) take_mean_image(whole, plan, options, result);
 }
 
 }  // namespace

@@ -170,6 +170,10 @@ std::vector<sdk::Parameter> transform_parameters(const char* block) {
       sdk::word(block, "mean")
           .by_default("")
           .help("taken from every pixel: B,G,R as 104,117,123, or one value"),
+      sdk::word(block, "mean_image")
+          .by_default("")
+          .help("a .binaryproto file, as Caffe's mean_file: taken from every pixel at its place in "
+                "the resized picture; 'mean' is then only what is drawn around pictures"),
       sdk::number(block, "scale")
           .by_default("1")
           .help("every pixel, its mean taken away, is multiplied by it"),
@@ -202,6 +206,10 @@ TransformOptions read_transform(const tandem_dataset_request& request,
   t.erase = attributes.number("erase");
   t.rgb = attributes.text("color") == "rgb";
   t.mean = read_mean(attributes.text("mean"), t.channels);
+  const std::string mean_image(attributes.text("mean_image"));
+  if (!mean_image.empty()) {
+    t.mean_image = std::make_shared<MeanImage>(mean_image, static_cast<int>(t.channels), t.mean);
+  }
   t.scale = static_cast<float>(attributes.number("scale"));
   read_area(attributes, t);
   read_jitter(attributes.numbers("jitter"), t);

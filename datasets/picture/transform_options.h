@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "datasets/picture/axis.h"
+#include "datasets/picture/mean_image.h"
 #include "plugins/center_crop.h"
 #include "plugins/sdk.h"
 
@@ -18,7 +20,8 @@ struct TransformOptions {
   Filter filter = Filter::linear;
   bool in_bytes = false;  // where nothing is random, pictures are resized as by Pillow
   bool rgb = false;
-  std::array<float, 3> mean{};  // of B, G, R; or of gray
+  std::array<float, 3> mean{};                  // of B, G, R; or of gray
+  std::shared_ptr<const MeanImage> mean_image;  // what else is taken away; null: nothing
   float scale = 1;
   // In tests and predictions: the crop's place, -1 the first pixels, 0 the middle, 1 the last ones,
   // and whether it is mirrored.

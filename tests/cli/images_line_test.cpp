@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/support/mean_image_file.h"
 
 namespace tandem::test {
 namespace {
@@ -89,34 +90,70 @@ TEST_F(ImagesLine, TellsWhatAnImageSizeAndAFitMakeOfIt) {
                                 HasSubstr("in training also mirror")));
 }
 
-// num 1, channels 3, height 2, width 1, and the values.
-std::string binaryproto(const std::vector<float>& values) {
-  std::string file("\x08\x01\x10\x03\x18\x02\x20\x01\x2a", 9);
-  file += static_cast<char>(4 * values.size());
-  file.append(reinterpret_cast<const char*>(values.data()), 4 * values.size());
-  return file;
+// 10x10 pixels of these means.
+std::string binaryproto(const std::vector<float>& channels) {
+  std::vector<float> values;
+  for (const float one : channels) values.insert(values.end(), 100, one);
+  return mean_image_file(static_cast<int64_t>(channels.size()), 10, 10, values);
 }
 
-TEST_F(ImagesLine, TellsTheMeansOfAMeanFile) {
-  desk_.write("mean.binaryproto", binaryproto({10, 20, 30, 40, 50, 60}));
-  const std::string layer = layer_of("Data",
-                                     "transform_param { crop_size: 8 mean_file: "
-                                     "\"mean.binaryproto\" } data_param { batch_size: 2 }");
-  const Told found = train(layer);
-  EXPECT_THAT(found.log, HasSubstr("mean_file 'mean.binaryproto': its mean of each channel"));
-  EXPECT_THAT(found.line, HasSubstr("mean 15,35,55 (b,g,r)"));
+std::string layer_with_mean() {
+  return "layer { name: \"data\" type: \"Data\" top: \"data\" top: \"label\" transform_param { "
+         "crop_size: 8 mean_file: \"mean.binaryproto\" } data_param { batch_size: 2 } }\n";
+}
+
+TEST_F(ImagesLine, TellsThatAMeanFileIsTakenFromEachPixel) {
+  desk_.write("mean.binaryproto", binaryproto({15, 35, 55}));
+  const Told found = train(layer_with_mean());
+  EXPECT_THAT(found.log, HasSubstr("mean_file 'mean.binaryproto': the mean of each pixel is "
+                                   "subtracted; images are squashed to its size, 10x10"));
+  EXPECT_EQ(found.line,
+            "images: b,g,r, squashed to 10 (bilinear) and cropped to 8, a mean of each pixel, "
+            "about 15,35,55 (b,g,r), scale 1");
   EXPECT_EQ(found.parameters.at("mean"), "15,35,55");
+  EXPECT_EQ(found.parameters.at("mean_image"), "mean_image.binaryproto");
+  const Told given = train(layer_with_mean(), "--data-option mean=1,2,3");
+  EXPECT_THAT(given.line, HasSubstr("mean 1,2,3 (b,g,r)"));
+  EXPECT_THAT(given.log, Not(HasSubstr("mean_file")));
   std::filesystem::remove(desk_ / "mean.binaryproto");
   EXPECT_THAT(
-      train(layer).log,
+      train(layer_with_mean()).log,
       AllOf(HasSubstr("mean_file 'mean.binaryproto' does not exist: the channel means of the "
                       "training data are subtracted instead")));
   for (const std::string& bad :
-       {std::string("no mean at all"), binaryproto({1, 2}), binaryproto({NAN, 2, 3, 4, 5, 6})}) {
+       {std::string("no mean at all"), binaryproto({1, 2}), binaryproto({NAN, 2, 3})}) {
     desk_.write("mean.binaryproto", bad);
     EXPECT_THAT(desk_.refusal("train --data pictures --net net.prototxt --steps 1 --out bad"),
                 HasSubstr("mean.binaryproto'"));
   }
+}
+
+TEST_F(ImagesLine, OfARunWithAMeanFileNeedsTheFileNoMore) {
+  desk_.write("mean.binaryproto", binaryproto({15, 35, 55}));
+  const Told trained = train(layer_with_mean());
+  std::filesystem::remove(desk_ / "mean.binaryproto");
+  std::filesystem::rename(desk_ / "run", desk_ / "moved");
+  const Outcome predicted = desk_.tandem("predict --run moved pictures/val/red/1.ppm");
+  EXPECT_EQ(predicted.code, 0) << predicted.errors;
+  EXPECT_EQ(predicted.errors, trained.line + "\n");
+  EXPECT_THAT(desk_.tandem("test --run moved").output, HasSubstr(trained.line));
+  EXPECT_THAT(desk_.tandem("test --run moved --no-report --data-option mean=1").output,
+              HasSubstr("mean 1 (b,g,r)"));
+  EXPECT_EQ(desk_.tandem("train --resume --out moved --steps 2").code, 0);
+  const Outcome next =
+      desk_.tandem("train --data pictures --weights moved --steps 1 --batch 2 --out next");
+  EXPECT_EQ(next.code, 0) << next.errors;
+  EXPECT_THAT(next.output + next.errors, HasSubstr("a mean of each pixel, about 15,35,55"));
+  EXPECT_TRUE(std::filesystem::exists(desk_ / "next/mean_image.binaryproto"));
+}
+
+TEST_F(ImagesLine, OfAnExportSaysWhereTheMeanOfEachPixelIs) {
+  desk_.write("mean.binaryproto", binaryproto({15, 35, 55}));
+  (void)train(layer_with_mean());
+  EXPECT_THAT(desk_.tandem("export --run run plain.onnx").output,
+              HasSubstr("with the mean of each pixel, 'run/mean_image.binaryproto' (--preprocess"));
+  EXPECT_THAT(desk_.tandem("export --run run --preprocess 12x12 whole.onnx").output,
+              HasSubstr("the model takes the mean of each pixel away"));
 }
 
 TEST_F(ImagesLine, OfTestsAndPredictionsIsThatOfTheTraining) {

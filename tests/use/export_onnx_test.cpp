@@ -18,6 +18,7 @@
 #include "core/use/loaded_run.h"
 #include "include/tandem/predict.h"
 #include "tests/support/folders.h"
+#include "tests/support/mean_image_file.h"
 #include "tests/support/run_support.h"
 #include "tests/use/opencv_dnn.h"
 
@@ -398,8 +399,8 @@ std::vector<float> validation_rows(LoadedRun& run, const RunRecord& record, bool
 std::vector<float> validation_pictures(LoadedRun& run, const Shape& size) {
   RunRecord plain = run.record;
   plain.data = size;
-  for (const char* name :
-       {"mean", "scale", "fit", "resize", "resize_width", "interpolation", "resampling"}) {
+  for (const char* name : {"mean", "mean_image", "scale", "fit", "resize", "resize_width",
+                           "interpolation", "resampling"}) {
     plain.data_parameters.erase(name);
   }
   plain.data_parameters["color"] = "rgb";
@@ -475,8 +476,15 @@ class PreparedPictures : public ExportedRun, public testing::WithParamInterface<
 // The model of a run that prepares pictures itself.
 TEST_P(PreparedPictures, InsideTheModelGiveThePredictionsOfTheRun) {
   const PictureCase& c = GetParam();
-  const auto run = trained(c.parameters, c.pixels);
   const TempFolder folder;
+  std::map<std::string, std::string> parameters = c.parameters;
+  if (parameters.contains("mean_image")) {
+    std::vector<float> means(3 * 22 * 22);
+    for (size_t i = 0; i < means.size(); ++i) means[i] = static_cast<float>(60 + i % 97);
+    parameters["mean_image"] =
+        folder.write("mean.binaryproto", mean_image_file(3, 22, 22, means)).string();
+  }
+  const auto run = trained(parameters, c.pixels);
   ExportOptions export_options;
   export_options.run = run;
   export_options.file = folder / "net.onnx";
@@ -550,6 +558,16 @@ INSTANTIATE_TEST_SUITE_P(
         PictureCase{"BetweenBarsOfBytes",
                     {{"fit", "pad"}, {"scale", "0.02"}, {"mean", "104.4,117.3,123.7"}},
                     "bytes"},
+        PictureCase{"LessAMeanImage",
+                    {{"fit", "squash"}, {"resize", "22"}, {"scale", "0.02"}, {"mean_image", ""}}},
+        PictureCase{"LessAMeanImageInRGB",
+                    {{"resize", "22"},
+                     {"scale", "0.02"},
+                     {"color", "rgb"},
+                     {"mean", "100"},
+                     {"mean_image", ""}}},
+        PictureCase{"LessAMeanImageBetweenBars",
+                    {{"fit", "pad"}, {"scale", "0.02"}, {"mean", "100"}, {"mean_image", ""}}},
         PictureCase{"OfTheNetsOwnSize", {{"scale", "0.02"}}, "floats", 20, 20}),
     [](const auto& info) { return info.param.name; });
 

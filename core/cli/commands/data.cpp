@@ -60,7 +60,8 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
   options.adapt_classes = true;
   options.data_parameters = read_pairs(arguments.options, "--data-option", "mirror=true");
   const TrainSetup setup = resolve(registry, options);
-  const Dataset& data = *setup.training_data;
+  const std::unique_ptr<Dataset> shown = setup.training_data->to_be_shown(registry);
+  const Dataset& data = shown != nullptr ? *shown : *setup.training_data;
   const Shape shape = data.shape();
   const Display display(setup.record.data_parameters, shape);
   const int64_t count = std::min(arguments.pictures, data.size());

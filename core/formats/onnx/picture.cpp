@@ -134,7 +134,8 @@ std::string normalized(OnnxGraph& graph, const std::string& value, const Shape& 
   std::vector<float> matrix(channels * channels, 0), biases(channels, 0);
   for (size_t to = 0; to < channels; ++to) {
     matrix[to * channels + (steps.is_rgb ? to : channels - 1 - to)] = steps.scale;
-    if (!steps.means.empty()) biases[to] = -steps.means.at(to) * steps.scale;
+    if (!steps.means.empty() && steps.shifts.empty())
+      biases[to] = -steps.means.at(to) * steps.scale;
     if (less_bars && !steps.bars.empty()) biases[to] -= steps.bars.at(to);
   }
   return graph.add("Conv", name("normalize"),
@@ -152,6 +153,15 @@ std::string between_bars(OnnxGraph& graph, const std::string& value, const Shape
   if (bars.empty()) return padded;
   return graph.add("Add", name("with_bars"),
                    {padded, graph.constant(name("of_bars"), {crop.c, 1, 1}, bars)});
+}
+
+std::string shifted(OnnxGraph& graph, const std::string& value, const Shape& crop,
+                    const PictureSteps& steps) {
+  if (steps.shifts.empty()) return value;
+  const auto name = &Resizing::name;
+  return graph.add(
+      "Add", name("less_mean_image"),
+      {value, graph.constant(name("mean_image"), {crop.c, crop.h, crop.w}, steps.shifts)});
 }
 
 // Whole numbers of a graph that is being written, as tensors of height and width.
@@ -245,13 +255,14 @@ std::string add_picture_steps(OnnxGraph& graph, const std::string& picture, cons
   if (is_down_first) value = resizing.across(value, columns);
   if (!rows.values.empty() || !columns.values.empty()) value = resizing.finished(value);
   value = onnx_picture::normalized(graph, value, crop, steps, has_bars);
-  if (!has_bars) return value;
+  if (!has_bars) return onnx_picture::shifted(graph, value, crop, steps);
   const auto& [across, down] = middle;
   const std::string pads =
       graph.integers(name("sides_of_bars"),
                      {0, 0, down.place, across.place, 0, 0, crop.h - down.place - down.count,
                       crop.w - across.place - across.count});
-  return onnx_picture::between_bars(graph, value, crop, pads, steps.bars);
+  value = onnx_picture::between_bars(graph, value, crop, pads, steps.bars);
+  return onnx_picture::shifted(graph, value, crop, steps);
 }
 
 std::string add_steps_of_any_picture(OnnxGraph& graph, const std::string& picture,
@@ -278,7 +289,7 @@ std::string add_steps_of_any_picture(OnnxGraph& graph, const std::string& pictur
                     {value, begin, s.add("Add", begin, s.of(crop.h, crop.w)), s.of(2, 3)});
   const bool may_have_bars = steps.fit == center_crop::Fit::pad;
   value = onnx_picture::normalized(graph, value, crop, steps, may_have_bars);
-  if (!may_have_bars) return value;
+  if (!may_have_bars) return onnx_picture::shifted(graph, value, crop, steps);
   const std::string under = s.add("Max", s.add("Sub", zero, room), zero);
   const std::string before = s.add("Div", under, two);
   const std::string pads = graph.add("Concat", name("sides_of_bars"),

@@ -22,9 +22,11 @@ struct PictureSteps {
   int64_t resize = 0, resize_width = 0;
   std::vector<float> bars;   // what bars around the picture are for the net; empty: 0
   std::vector<float> means;  // of the net's channels, in their order
-  float scale = 1;           // (pixel - mean) * scale
-  bool is_rgb = false;       // order of the net's channels; else B,G,R
-  bool is_cubic = false;     // the filter; else linear
+  // Instead of the means: what is added to each value of the net's input; empty: nothing.
+  std::vector<float> shifts;
+  float scale = 1;        // (pixel - mean) * scale
+  bool is_rgb = false;    // order of the net's channels; else B,G,R
+  bool is_cubic = false;  // the filter; else linear
   Rounding rounding = Rounding::none;
 };
 

@@ -130,10 +130,18 @@ void RunFolder::require_in_place() const {
 }
 
 void RunFolder::remove_unfinished() const {
-  const std::set<std::string> own = {"run.json",      "net.prototxt", "solver.prototxt",
-                                     "plan.txt",      "metrics.csv",  "classes.txt",
-                                     "split.csv",     "skipped.txt",  "untuned_net.prototxt",
-                                     "timeline.json", report_file};
+  const std::set<std::string> own = {"run.json",
+                                     "net.prototxt",
+                                     "solver.prototxt",
+                                     "plan.txt",
+                                     "metrics.csv",
+                                     "classes.txt",
+                                     "split.csv",
+                                     "skipped.txt",
+                                     "untuned_net.prototxt",
+                                     "timeline.json",
+                                     "mean_image.binaryproto",
+                                     report_file};
   std::error_code ignored;
   for (const fs::path& entry : entries_of(path_)) {
     const fs::path of = entry.stem();
@@ -177,7 +185,14 @@ void RunFolder::write(const RunRecord& record, const NetDefinition& net,
   std::string classes;
   for (const std::string& name : record.class_names) classes += name + "\n";
   write_text_file(path_ / "classes.txt", classes);
-  write_text_file(record_file(path_), to_json(record));
+  RunRecord kept = record;
+  if (const auto mean = kept.data_parameters.find("mean_image");
+      mean != kept.data_parameters.end()) {
+    const fs::path copy = mean_image_file();
+    if (!path_status(copy).exists()) write_text_file(copy, read_text_file(mean->second));
+    mean->second = copy.filename().string();
+  }
+  write_text_file(record_file(path_), to_json(kept));
 }
 
 void RunFolder::write_net_before_tuning(const RunRecord& record, const NetDefinition& net) const {
@@ -197,7 +212,12 @@ fs::path RunFolder::net_before_tuning(const RunRecord& record) const {
 
 RunRecord RunFolder::record() const {
   const fs::path file = record_file(path_);
-  return run_record_from_json(read_text_file(file), file.string());
+  RunRecord record = run_record_from_json(read_text_file(file), file.string());
+  if (const auto mean = record.data_parameters.find("mean_image");
+      mean != record.data_parameters.end()) {
+    mean->second = absolute_path(mean_image_file()).string();
+  }
+  return record;
 }
 
 NetDefinition RunFolder::net() const {

@@ -47,7 +47,11 @@ class RunFolder {
   [[nodiscard]] std::filesystem::path timeline_file() const { return path_ / "timeline.json"; }
   [[nodiscard]] std::filesystem::path plan_file() const { return path_ / "plan.txt"; }
   [[nodiscard]] std::filesystem::path net_file() const { return path_ / "net.prototxt"; }
+  [[nodiscard]] std::filesystem::path mean_image_file() const {
+    return path_ / "mean_image.binaryproto";
+  }
 
+  // Keeps a copy of the record's mean_image, too, which record() then names.
   void write(const RunRecord& record, const NetDefinition& net,
              const SolverDefinition& solver) const;
   // Keeps the net as it was before the record's fine-tuning and class targets, if there are any.

@@ -208,8 +208,8 @@ std::string parameter(const RunRecord& record, const std::string& name) {
 
 std::map<std::string, std::string> preparation_of(const RunRecord& record) {
   std::map<std::string, std::string> preparation;
-  for (const char* name :
-       {"mean", "scale", "color", "fit", "resize", "resize_width", "interpolation", "resampling"}) {
+  for (const char* name : {"mean", "mean_image", "scale", "color", "fit", "resize", "resize_width",
+                           "interpolation", "resampling"}) {
     const auto found = record.data_parameters.find(name);
     if (found != record.data_parameters.end()) preparation.insert(*found);
   }

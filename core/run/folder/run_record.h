@@ -54,8 +54,8 @@ struct RunRecord {
 
 // One of its data_parameters; "" if it has none of this name.
 [[nodiscard]] std::string parameter(const RunRecord& record, const std::string& name);
-// Of its data_parameters those that say how a picture becomes the net's input: mean, scale, color,
-// resize, interpolation, resampling.
+// Of its data_parameters those that say how a picture becomes the net's input: mean, mean_image,
+// scale, color, fit, resize, interpolation, resampling.
 [[nodiscard]] std::map<std::string, std::string> preparation_of(const RunRecord& record);
 
 [[nodiscard]] std::string to_json(const RunRecord& record);

@@ -80,6 +80,7 @@ void report_missing_parameters(const TransformDefinition& transform, const std::
 void add_published_preparation(const TrainSetup& setup,
                                std::map<std::string, std::string>& parameters) {
   const PublishedWeights& published = *setup.published;
+  parameters.erase("mean_image");
   for (const auto& [name, value] : published.data_parameters()) parameters[name] = value;
   const Shape images = setup.net.input_shape();
   if (published.resizes && images.h > 0) {
@@ -115,15 +116,29 @@ void leave_out_other_sizes(const std::map<std::string, std::string>& given,
   if (fit != given.end() || given.contains("resize")) parameters.erase("resize_width");
 }
 
+// The mean that is given counts, else the net's mean_file. Returns what is said of it.
+std::string find_mean(const NetDefinition& net, bool synthetic, const DeclaredParameters& declared,
+                      const std::map<std::string, std::string>& given,
+                      TransformDefinition& transform) {
+  const auto image = given.find("mean_image");
+  if (image != given.end()) {
+    transform.mean_file = image->second;
+    transform.mean_values.clear();
+  } else if (given.contains("mean")) {
+    transform.mean_file.clear();
+  }
+  return synthetic ? "" : read_mean_file(net, declared.contains("mean_image"), transform);
+}
+
 // The net's own transform_param as parameters of the data set; the user's come last.
 std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetup& setup,
                                                    bool synthetic, bool is_model,
                                                    bool* measure_mean) {
   TransformDefinition transform = setup.net.transform(TANDEM_TRAIN).value_or(TransformDefinition{});
-  const std::string mean_note = synthetic ? "" : read_mean_file(setup.net, transform);
   const auto& given = setup.record.options.data_parameters;
   const std::string source = data_source(registry, setup.record);
   const DeclaredParameters declared = declared_parameters(registry, source);
+  const std::string mean_note = find_mean(setup.net, synthetic, declared, given, transform);
   std::map<std::string, std::string> parameters;
   if (synthetic) {
     if (transform.scale != 1) parameters["scale"] = image_parameters(transform)["scale"];
@@ -156,7 +171,7 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
   }
   if (!task.empty()) parameters["task"] = task;
   report_missing_parameters(transform, source, declared, is_model, setup);
-  if (!mean_note.empty() && !given.contains("mean")) setup.messages.push_back(mean_note);
+  if (!mean_note.empty()) setup.messages.push_back(mean_note);
   std::erase_if(parameters, [&](const auto& each) { return !declared.contains(each.first); });
   for (const auto& [name, value] : given) parameters[name] = value;
   // Weights of a run were trained with its mean, or without one.

@@ -50,7 +50,7 @@ std::map<std::string, std::string> image_parameters(const TransformDefinition& t
   const int64_t height = transform.resize_height, width = transform.resize_width;
   if (height > 0) {
     if (transform.fit != "crop") parameters["fit"] = transform.fit;
-    if (crop > 0 || transform.fit == "crop") {
+    if (crop > 0 || transform.fit == "crop" || transform.mean_height > 0) {
       const bool is_squashed = transform.fit == "squash";
       parameters["resize"] = fmt::format("{}", is_squashed ? height : std::min(height, width));
       if (is_squashed) parameters["resize_width"] = fmt::format("{}", width);
@@ -62,6 +62,7 @@ std::map<std::string, std::string> image_parameters(const TransformDefinition& t
   if (!transform.mean_values.empty()) {
     parameters["mean"] = fmt::format("{:.9g}", fmt::join(transform.mean_values, ","));
   }
+  if (transform.mean_height > 0) parameters["mean_image"] = transform.mean_file;
   return parameters;
 }
 
@@ -77,13 +78,44 @@ void take_task(TrainSetup& setup) {
   training.set_target_scale(record.target_scale);
 }
 
-std::string read_mean_file(const NetDefinition& net, TransformDefinition& transform) {
+namespace {
+
+// What is done with a mean of each pixel, for the user. Caffe's images have its size.
+std::string use_by_pixel(int64_t height, int64_t width, TransformDefinition& transform) {
+  const std::string size = fmt::format("{}x{}", height, width);
+  transform.mean_height = height;
+  transform.mean_width = width;
+  std::string text =
+      fmt::format("mean_file '{}': the mean of each pixel is subtracted", transform.mean_file);
+  if (transform.resize_height == 0 && transform.crop_height <= height &&
+      transform.crop_width <= width) {
+    transform.fit = "squash";
+    transform.resize_height = height;
+    transform.resize_width = width;
+    return text + fmt::format(
+                      "; images are squashed to its size, {}, which they have in Caffe "
+                      "(--data-option fit=crop keeps their form)",
+                      size);
+  }
+  if (transform.resize_height == height && transform.resize_width == width) return text;
+  return text + fmt::format("; it is {}, and is stretched to the size of the images", size);
+}
+
+}  // namespace
+
+std::string read_mean_file(const NetDefinition& net, bool by_pixel,
+                           TransformDefinition& transform) {
   if (transform.mean_file.empty() || !transform.mean_values.empty()) return "";
-  // As Caffe, from where it was started; else from the net's folder.
-  const fs::path beside = fs::path(net.file).parent_path() / transform.mean_file;
-  const bool is_here = path_status(transform.mean_file).exists();
-  if (!is_here && !path_status(beside).exists()) return "";
-  const fs::path file = is_here ? fs::path(transform.mean_file) : beside;
+  // As Caffe, from where it was started; else from the net's folder, also where the path is of
+  // another machine.
+  const fs::path folder = fs::path(net.file).parent_path(), written = transform.mean_file;
+  const std::string& text = transform.mean_file;
+  const std::string name = text.substr(text.find_last_of("/\\") + 1);
+  fs::path file;
+  for (const fs::path& one : {written, folder / written, folder / name}) {
+    if (file.empty() && path_status(one).is_file()) file = one;
+  }
+  if (file.empty()) return "";
   const CaffeBlob mean = read_caffe_blob(file);
   const size_t axes = mean.shape.size();
   const int64_t channels = axes < 3 ? 0 : mean.shape[axes - 3];
@@ -101,8 +133,11 @@ std::string read_mean_file(const NetDefinition& net, TransformDefinition& transf
     }
     transform.mean_values.push_back(value);
   }
+  transform.mean_file = file.string();
+  if (by_pixel) return use_by_pixel(mean.shape[axes - 2], mean.shape[axes - 1], transform);
   return fmt::format(
-      "mean_file '{}': its mean of each channel is subtracted, {:.6g}, not that of each pixel",
+      "mean_file '{}': its mean of each channel is subtracted, {:.6g}, not that of each pixel, "
+      "which the data set cannot do",
       file.string(), fmt::join(transform.mean_values, ","));
 }
 

@@ -27,12 +27,16 @@ namespace tandem {
 [[nodiscard]] std::string leave_out_undeclared(Registry& registry, const std::string& source,
                                                RunRecord& record);
 
-// Makes the mean of each channel of the transform's mean_file its mean_values, and says so; "" if
-// there is none, or it does not exist. Error for a file that is no mean of images.
-[[nodiscard]] std::string read_mean_file(const NetDefinition& net, TransformDefinition& transform);
+// Finds the transform's mean_file: its path, its size, which images are resized to unless the
+// transform has another one, and as mean_values the mean of each channel. Says what is done; "" if
+// there is none, or it does not exist. `by_pixel`: whether the data set takes a mean away from each
+// pixel; else the mean of each channel is all that is taken. Error for a file that is no mean of
+// images.
+[[nodiscard]] std::string read_mean_file(const NetDefinition& net, bool by_pixel,
+                                         TransformDefinition& transform);
 
-// The net's own transform_param as parameters of a data set of images: mean, scale, mirror, fit,
-// resize.
+// The net's own transform_param as parameters of a data set of images: mean, mean_image, scale,
+// mirror, fit, resize.
 [[nodiscard]] std::map<std::string, std::string> image_parameters(
     const TransformDefinition& transform);
 

@@ -179,17 +179,24 @@ std::map<std::string, std::string> parameters_of_export(const std::string& text,
   const TimmFields fields(tree, file);
   double scale = 1;
   int64_t resize = 0;
-  std::string channels, filter, rounding;
+  int64_t resize_width = 0;
+  std::string channels, filter, rounding, fit;
   fields.read(
       "scale", scale, [](const json& v) { return v.is_number(); }, "a number");
   fields.read(
       "shorter_side", resize, [](const json& v) { return is_integer_within(v, 0, max_image_side); },
       "a number of pixels");
+  fields.read(
+      "resized_width", resize_width,
+      [](const json& v) { return is_integer_within(v, 0, max_image_side); }, "a number of pixels");
+  fields.read_line("fit", fit);
   fields.read_line("channels", channels);
   fields.read_line("filter", filter);
   fields.read_line("rounding", rounding);
   std::map<std::string, std::string> parameters{{"scale", fmt::format("{:.9g}", scale)}};
   if (resize > 0) parameters["resize"] = fmt::format("{}", resize);
+  if (resize_width > 0) parameters["resize_width"] = fmt::format("{}", resize_width);
+  if (!fit.empty() && fit != "crop") parameters["fit"] = fit;
   if (channels == "rgb") parameters["color"] = "rgb";
   if (filter == "bicubic") parameters["interpolation"] = "bicubic";
   if (rounding == "each pass") parameters["resampling"] = "pillow";

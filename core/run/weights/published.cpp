@@ -191,6 +191,12 @@ PublishedWeights read_onnx_weights(const fs::path& path) {
     published.run_parameters = parameters_of_export(onnx->preparation, path);
     published.preparation_source = "the file itself";
     take_resizing(published.run_parameters, published);
+    if (onnx->preparation.find("\"mean_image\"") != std::string::npos) {
+      onnx->notes.push_back(
+          "the net learned with a mean of each pixel, which the file does not hold: the mean of "
+          "each channel is subtracted (--data-option mean_image=mean_image.binaryproto of the "
+          "run)");
+    }
   }
   published.onnx = std::move(onnx);
   return published;
