@@ -131,10 +131,8 @@ class Lister {
     std::vector<ClassFolder> classes = folders_.read_classes(tree);
     const std::string where = inside(tree, "");
     if (classes.empty()) {
-      const int64_t images = read_entries(tree).images;
-      if (images == 0) throw sdk::invalid(where, "holds no images; ", expected_layout);
-      throw sdk::invalid(where, "holds ", images, " images but no class folders; ", expected_layout,
-                         list_beside(tree));
+      if (read_entries(tree).images > 0) throw no_classes(tree);
+      throw sdk::invalid(where, "holds no images; ", expected_layout);
     }
     size_t images = 0;
     for (const ClassFolder& one : classes) {
@@ -142,21 +140,33 @@ class Lister {
       for (const auto& [extension, count] : one.other_files) left_out_[extension] += count;
     }
     if (images > 0) return classes;
+    if (read_entries(tree).images > 0) throw no_classes(tree);
     const std::string others =
         left_out_.empty() ? "" : sdk::text(" (only ", text_of(left_out_), ")");
     throw sdk::invalid(where, "holds no images", others, "; ", expected_layout);
   }
 
-  // Where pictures are in one folder, their classes often are in a list beside it.
+  [[nodiscard]] sdk::Refusal no_classes(const fs::path& tree) const {
+    const std::string list = list_beside(tree);
+    return sdk::invalid(
+        inside(tree, ""), "holds ", read_entries(tree).images, " images but no class folders; ",
+        expected_layout,
+        list.empty() ? ", or a list of the images and their classes (CSV: path,label)" : list);
+  }
+
+  // Where pictures are in one folder, their classes often are in a list beside it or in it.
   [[nodiscard]] std::string list_beside(const fs::path& tree) const {
-    std::error_code failure;
-    for (fs::directory_iterator at(options_.source, failure), end; !failure && at != end;
-         at.increment(failure)) {
-      if (extension_of(at->path().filename().string()) != ".csv") continue;
-      return sdk::text("; if '", at->path().string(), "' has the classes, give it as --data, with ",
-                       "--data-option root=", tree.string());
+    for (const fs::path& folder : {fs::path(options_.source), tree}) {
+      std::error_code failure;
+      for (fs::directory_iterator at(folder, failure), end; !failure && at != end;
+           at.increment(failure)) {
+        const std::string extension = extension_of(at->path().filename().string());
+        if (extension != ".csv" && extension != ".tsv") continue;
+        return sdk::text("; if '", at->path().string(), "' has the classes, give it as --data",
+                         folder == tree ? "" : ", with --data-option root=" + tree.string());
+      }
     }
-    return ", or a list of the images and their classes (CSV: path,label)";
+    return "";
   }
 
   void check_class_count() const {
@@ -167,8 +177,9 @@ class Lister {
     const fs::path only = layout_.train / names[0];
     const bool wrapper =
         picture::path_status(only).is_folder() && read_entries(only).folders.size() > 1;
-    throw sdk::invalid("there is one class only, '", names[0], "'; a classifier needs at least two",
-                       wrapper ? sdk::text(" (did you mean '", only.string(), "'?)") : "");
+    throw sdk::invalid(
+        "there is one class only, '", names[0], "'; a classifier needs at least two",
+        wrapper ? sdk::text(" (did you mean '", only.string(), "'?)") : list_beside(layout_.train));
   }
 
   void check_known(const fs::path& tree, const std::vector<ClassFolder>& classes) const {
@@ -246,7 +257,10 @@ class Lister {
   void note_left_out() {
     int64_t count = 0;
     for (const auto& [extension, files] : left_out_) count += files;
-    if (count > 0) listing_.note(count, " files are no images and left out: ", text_of(left_out_));
+    if (count > 0) {
+      listing_.note(count, count == 1 ? " file has" : " files have", " a name of no image and ",
+                    count == 1 ? "is" : "are", " left out: ", text_of(left_out_));
+    }
     for (const std::string& line : folders_.notes()) listing_.note(line);
   }
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
-#include <sstream>
 #include <unordered_map>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
 #include "datasets/picture/split_names.h"
+#include "plugins/class_names.h"
 
 namespace tandem::image_folder {
 namespace {
@@ -31,7 +31,7 @@ struct ListOptions {
   ListingOptions common;
   std::string root;     // where relative paths begin; "": the list's folder
   std::string classes;  // a file with a class name on each line, for lists with numbers; "": none
-  std::string labels;   // headings of the label columns
+  ListRequest request;
   FormRequest form;
 };
 
@@ -82,49 +82,42 @@ bool has_split_folder(const std::string& source) {
 
 constexpr size_t checked_files = 10;  // must not all be missing
 
-// Lines that begin with the classes' numbers, all from 0 or from 1 on ("1 tench"), name these.
-std::vector<std::string> by_their_numbers(std::vector<std::string> lines) {
-  std::vector<std::string> names(lines.size() + 1);
-  for (const std::string& line : lines) {
-    const size_t end = line.find_first_not_of("0123456789");
-    const size_t begin = end == std::string::npos ? end : line.find_first_not_of(" \t,:", end);
-    if (end == 0 || begin == std::string::npos || begin == end || end > 6) return lines;
-    const size_t number = std::stoul(line.substr(0, end));
-    if (number >= names.size() || !names[number].empty()) return lines;
-    names[number] = line.substr(begin);
+std::vector<std::string> names_of_file(const std::string& file, Listing& listing) {
+  ClassNames read = read_class_names(picture::text_of_file(file));
+  const auto wrong = [&](size_t line, const std::string& what) {
+    const std::string where =
+        line > 0 ? sdk::text(file, ":", line) : sdk::text("classes '", file, "'");
+    return sdk::invalid(where, ": ", what);
+  };
+  if (!read.mistake.empty()) throw wrong(read.line, read.mistake);
+  std::set<std::string> seen;
+  for (std::string& name : read.names) {
+    name = as_utf8(name);
+    if (name.empty()) throw wrong(0, "a class has no name");
+    if (name.size() > longest_class_name) {
+      throw wrong(0, sdk::text("a name has ", name.size(), " bytes; a class name has at most ",
+                               longest_class_name));
+    }
+    if (!seen.insert(name).second) throw wrong(0, sdk::text("class '", name, "' is there twice"));
   }
-  // From 1 on, no class has the number 0.
-  if (names[0].empty()) {
-    names[0] = "0";
-  } else {
-    names.pop_back();
-  }
-  return names;
+  for (const std::string& note : read.notes) listing.note("'", file, "': ", note);
+  return std::move(read.names);
 }
 
-std::vector<std::string> read_class_names(const std::string& file) {
-  std::istringstream stream(picture::text_of_file(file));
-  std::vector<std::string> names;
-  std::set<std::string> seen;
-  for (std::string line; std::getline(stream, line);) {
-    const std::string name = as_utf8(line);
-    const auto where = [&] { return sdk::text(file, ":", names.size() + 1, ": "); };
-    if (name.empty()) throw sdk::invalid(where(), "is empty, but every line names a class");
-    if (name.size() > longest_class_name) {
-      throw sdk::invalid(where(), "has ", name.size(), " bytes; a class name has at most ",
-                         longest_class_name);
-    }
-    if (!seen.insert(name).second) throw sdk::invalid(where(), "class '", name, "' is there twice");
-    names.push_back(name);
+// Files beside a list that may name its classes.
+std::string names_beside(const fs::path& folder) {
+  for (const char* name : {"classes.txt", "labels.txt", "names.txt", "class_names.txt",
+                           "synset_words.txt", "obj.names", "data.yaml"}) {
+    const std::string file = (folder / name).string();
+    if (picture::path_status(file).is_file()) return file;
   }
-  if (names.empty()) throw sdk::invalid("classes '", file, "': the file is empty");
-  return by_their_numbers(std::move(names));
+  return "";
 }
 
 class FileLister {
  public:
   explicit FileLister(const ListOptions& options) : options_(options) {
-    if (!options.classes.empty()) written_names_ = read_class_names(options.classes);
+    if (!options.classes.empty()) written_names_ = names_of_file(options.classes, listing_);
   }
 
   Listing list() {
@@ -164,7 +157,8 @@ class FileLister {
       return take_part(list, split != "train");
     }
     const auto part = [&](const std::string& name) {
-      ListFile result{list.file, {}, list.columns, list.numbered, true, {}};
+      ListFile result = list;
+      result.entries.clear();
       for (const ListEntry& entry : list.entries) {
         if (entry.split == name) result.entries.push_back(entry);
       }
@@ -201,7 +195,7 @@ class FileLister {
   // The first list that is read is that of the training, whose form the others have.
   ListFile read(const std::string& file) {
     file_ = file;
-    ListFile list = read_list(file, options_.labels);
+    ListFile list = read_list(file, options_.request);
     if (list.entries.empty()) throw sdk::invalid("list '", file, "' names no image");
     note_repeated(list);
     FormRequest request = options_.form;
@@ -279,6 +273,11 @@ class FileLister {
           largest = std::max<size_t>(largest, std::stoull(class_of(train, entry)));
         }
         for (size_t i = 0; i <= largest; ++i) names.push_back(std::to_string(i));
+        const std::string beside = names_beside(fs::path(train.file).parent_path());
+        if (!beside.empty() && beside != train.file) {
+          listing_.note("the classes are called by their numbers; --data-option classes=", beside,
+                        " names them, if that is what the file does");
+        }
       }
     } else if (names.empty()) {
       std::set<std::string> distinct;
@@ -319,10 +318,39 @@ class FileLister {
     if (listing_.task == TANDEM_TASK_CLASSES) listing_.note_missing_classes("'" + file_ + "' ");
   }
 
+  // The folds that the list itself has, of which the one that is asked for is held out.
+  void take_fold(const ListFile& list, bool held_out) {
+    const picture::HeldOut& share = options_.common.held_out;
+    std::set<std::string> distinct;
+    for (const ListEntry& entry : list.entries) distinct.insert(entry.fold);
+    std::vector<std::string> folds(distinct.begin(), distinct.end());
+    std::sort(folds.begin(), folds.end(), natural_less);
+    if (static_cast<int64_t>(folds.size()) != share.parts) {
+      throw sdk::invalid("fold=", share.part, "/", share.parts, ": the column '", list.fold_column,
+                         "' of '", list.file, "' has ", folds.size(), " folds (", list_of(folds),
+                         "): --kfold ", folds.size(),
+                         ", or the data option fold_column=none to draw them");
+    }
+    const std::string& wanted = folds[static_cast<size_t>(share.part - 1)];
+    for (const ListEntry& entry : list.entries) {
+      if ((entry.fold == wanted) == held_out) take_one(list, entry);
+    }
+    if (held_out) return;
+    listing_.note("the folds are those of the column '", list.fold_column, "' of '", list.file,
+                  "': '", wanted, "' is held out");
+    note_missing();
+  }
+
   // Of images with labels or numbers as of one class.
   void take_part(const ListFile& list, bool held_out) {
     listing_.split_is_drawn = true;
     note_absolute_paths(list);
+    const bool has_folds = !list.fold_column.empty();
+    if (has_folds && options_.common.held_out.parts > 0) return take_fold(list, held_out);
+    if (has_folds && !held_out) {
+      listing_.note("the column '", list.fold_column, "' of '", list.file,
+                    "' has folds, which --kfold takes; without it images are held out by chance");
+    }
     const bool has_classes = listing_.task == TANDEM_TASK_CLASSES;
     std::vector<int64_t> labels;
     for (const ListEntry& entry : list.entries) labels.push_back(label_of(list, entry));
@@ -358,8 +386,26 @@ class FileLister {
     return any;
   }
 
+  // Paths of another machine, whose files are here.
+  void find_moved(const ListFile& list) {
+    moved_ = "";
+    if (joins_root_) return;
+    std::vector<std::string> paths;
+    for (const ListEntry& entry : list.entries) paths.push_back(entry.path);
+    moved_ = moved_beginning(paths, root().string());
+    if (moved_.empty()) return;
+    const auto count = std::count_if(paths.begin(), paths.end(), [&](const std::string& path) {
+      return absolute_elsewhere(path).starts_with(moved_);
+    });
+    listing_.note("'", file_, "': ", count, count == 1 ? " path begins" : " paths begin", " with '",
+                  moved_, "', which is not on this machine: taken below '",
+                  root().empty() ? "." : root().string(), "'");
+  }
+
   void note_absolute_paths(const ListFile& list) {
     joins_root_ = joins_root(list);
+    find_moved(list);
+    if (!moved_.empty()) return;
     const auto is_absolute = [](const ListEntry& entry) {
       return fs::path(entry.path).is_absolute();
     };
@@ -371,7 +417,11 @@ class FileLister {
   }
 
   void take_one(const ListFile& list, const ListEntry& entry) {
-    const fs::path path(entry.path);
+    const std::string elsewhere = absolute_elsewhere(entry.path);
+    const bool is_moved = !moved_.empty() && elsewhere.starts_with(moved_);
+    const fs::path path(is_moved            ? elsewhere.substr(moved_.size())
+                        : elsewhere.empty() ? entry.path
+                                            : elsewhere);
     const fs::path below = joins_root_ ? path.relative_path() : path;
     const fs::path whole = path.is_absolute() && !joins_root_ ? path : root() / below;
     Image image{whole.string(), label_of(list, entry), {}};
@@ -409,6 +459,7 @@ class FileLister {
   std::unordered_map<std::string, int64_t> numbers_;
   Listing listing_;
   bool joins_root_ = false;
+  std::string moved_;  // the beginning of paths of another machine; "": there are none
 };
 
 }  // namespace
@@ -418,7 +469,8 @@ ImageList::ImageList(const tandem_dataset_request& request, const sdk::Attribute
   options.common = listing_options(request, attributes);
   options.root = attributes.text("root");
   options.classes = attributes.text("classes");
-  options.labels = attributes.text("labels");
+  options.request.labels = attributes.text("labels");
+  options.request.fold_column = attributes.text("fold_column");
   options.form.task = attributes.text("task");
   options.form.missing = attributes.text("missing");
   begin(request, attributes, FileLister(options).list());
@@ -441,6 +493,10 @@ std::vector<sdk::Parameter> ImageList::parameters() {
   parameters.push_back(sdk::word(block, "labels")
                            .by_default("")
                            .help("headings of the columns with labels or numbers, with commas"));
+  parameters.push_back(sdk::word(block, "fold_column")
+                           .by_default("")
+                           .help("heading of the column with the fold of each image, for fold "
+                                 "(--kfold); default: one that is called so; none: there is none"));
   parameters.push_back(sdk::word(block, "missing")
                            .one_of("refuse|skip|zero")
                            .by_default("refuse")

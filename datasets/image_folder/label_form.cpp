@@ -50,6 +50,7 @@ double binary_of(const std::string& text) {
 // What the texts of one column have in common.
 struct Survey {
   bool is_binary = true, is_number = true, is_whole = true;
+  bool is_count = true;  // whole numbers from 0 on, perhaps written as 3.0
   bool has_negative = false, has_zero = false, has_minus_one = false;
   int64_t missing = 0, fractions = 0;  // numbers with a decimal point
   std::set<std::string> distinct;
@@ -70,6 +71,7 @@ struct Survey {
     fractions += is_one && is_fraction ? 1 : 0;
     is_number = is_number && is_one;
     is_whole = is_whole && is_one && value == std::floor(value) && !is_fraction;
+    is_count = is_count && is_one && value == std::floor(value) && value >= 0;
     has_negative = has_negative || value < 0;
   }
   // Of 0 and 1, or of -1 and 1.
@@ -178,6 +180,12 @@ class FormFinder {
                        [&](std::string_view one) { return heading.ends_with(one); });
   }
   void note_classes(const Survey& only, const std::string& title) {
+    if (is_written_as_float(only)) {
+      note(title, " has ", only.distinct.size(), " different whole numbers, as ",
+           *only.distinct.begin(),
+           ", which are taken as classes (--task regression takes them as values)");
+      return;
+    }
     if (list_.numbered || is_called_class() || only.distinct.size() <= 2) return;
     note(title, " has ", only.distinct.size(),
          " different whole numbers, which are taken as classes (--task regression takes them as "
@@ -218,15 +226,26 @@ class FormFinder {
     return read_number(text, &ignored);
   }
 
+  // As tables with gaps are written by programs that then make all numbers fractions: 0.0 and 1.0.
+  [[nodiscard]] bool is_written_as_float(const Survey& only) const {
+    constexpr size_t few = 20;
+    return !only.is_whole && only.is_count && !list_.columns[0].empty() && is_called_class() &&
+           only.distinct.size() <= few && 2 * only.distinct.size() <= list_.entries.size();
+  }
+
   // Few whole numbers are classes. Many are so in a list of Caffe's, and where the column is called
   // so and each occurs often enough to be learned.
   [[nodiscard]] bool are_values(const Survey& only) const {
+    if (is_written_as_float(only)) return false;
     if (!only.is_whole) return true;
     if (list_.numbered) return false;
     if (only.has_negative) return !only.has_two_values();
-    constexpr size_t few = 20, images_of_value = 5;
-    if (only.distinct.size() <= few) return false;
-    return !is_called_class() || list_.entries.size() < images_of_value * only.distinct.size();
+    constexpr size_t few = 20, images_of_value = 5, several = 8;
+    const size_t count = only.distinct.size();
+    // A number for each image names no class.
+    if (count == list_.entries.size() && count >= several && !is_called_class()) return true;
+    if (count <= few) return false;
+    return !is_called_class() || list_.entries.size() < images_of_value * count;
   }
 
   // What stands between the names of labels; '\0': each value is one name.

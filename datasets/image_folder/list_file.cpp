@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "datasets/image_folder/list_lines.h"
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
 #include "datasets/picture/split_names.h"
@@ -22,22 +23,6 @@ using picture::as_utf8;
 using picture::beginning_of;
 using picture::extension_of;
 using picture::lower_case;
-
-constexpr size_t longest_line = 1 << 16;
-
-struct Line {
-  const std::string& file;
-  int64_t line;
-};
-
-template <class... Parts>
-sdk::Refusal wrong(const Line& place, const Parts&... parts) {
-  return sdk::invalid(place.file, ":", place.line, ": ", parts...);
-}
-
-std::string_view trimmed(std::string_view text) {
-  return without_blanks(text);
-}
 
 // Caffe's form: a path, and behind it one number or several.
 struct CaffeLine {
@@ -94,7 +79,7 @@ bool has_celeba_heading(const std::vector<std::string_view>& lines) {
 ListEntry caffe_entry(const CaffeLine& line, size_t numbers, const Line& place) {
   const auto first = line.words.end() - static_cast<ptrdiff_t>(numbers);
   const auto path_bytes = static_cast<size_t>(first->data() - line.text.data());
-  ListEntry entry{std::string(trimmed(line.text.substr(0, path_bytes))), {}, "", place.line};
+  ListEntry entry{std::string(trimmed(line.text.substr(0, path_bytes))), {}, "", "", place.line};
   if (line.numbers > numbers) {
     const auto end = (first - 1)->data() - line.text.data();
     if (picture::is_image(trimmed(line.text.substr(0, static_cast<size_t>(end))))) {
@@ -106,62 +91,6 @@ ListEntry caffe_entry(const CaffeLine& line, size_t numbers, const Line& place) 
   }
   entry.labels.assign(first, line.words.end());
   return entry;
-}
-
-// The fields of one CSV line (RFC 4180, but no field contains a line break).
-std::vector<std::string> csv_fields(std::string_view line, char separator, const Line& place) {
-  std::vector<std::string> fields;
-  size_t at = 0;
-  while (true) {
-    std::string field;
-    if (at < line.size() && line[at] == '"') {
-      for (++at;; ++at) {
-        if (at >= line.size()) throw wrong(place, "a quotation mark is not closed");
-        if (line[at] != '"') {
-          field += line[at];
-        } else if (at + 1 < line.size() && line[at + 1] == '"') {
-          field += line[at++];
-        } else {
-          break;
-        }
-      }
-      const size_t end = std::min(line.find(separator, ++at), line.size());
-      if (!trimmed(line.substr(at, end - at)).empty()) {
-        throw wrong(place, "text after a closing quotation mark");
-      }
-      at = end;
-    } else {
-      const size_t end = std::min(line.find(separator, at), line.size());
-      field = trimmed(line.substr(at, end - at));
-      at = end;
-    }
-    fields.push_back(std::move(field));
-    if (at >= line.size()) return fields;
-    ++at;
-  }
-}
-
-// Between the fields: what divides one of the first two lines so that a field is an image, or else
-// the first of these marks that the first line has. In "a.jpg;3,5" the comma is of a number.
-char separator_of(std::string_view first, std::string_view second) {
-  constexpr std::array marks{',', ';', '\t'};
-  const auto has_image = [](std::string_view line, char mark) {
-    for (size_t at = 0; at <= line.size();) {
-      const size_t end = std::min(line.find(mark, at), line.size());
-      std::string_view field = trimmed(line.substr(at, end - at));
-      if (field.ends_with('"')) field.remove_suffix(1);
-      if (field.size() < line.size() && picture::is_image(field)) return true;
-      at = end + 1;
-    }
-    return false;
-  };
-  for (const char one : marks) {
-    if (has_image(first, one) || has_image(second, one)) return one;
-  }
-  const auto found = std::find_if(marks.begin(), marks.end(), [&](char one) {
-    return first.find(one) != std::string_view::npos;
-  });
-  return found == marks.end() ? ',' : *found;
 }
 
 // "3,5", as numbers are written where ';' divides the fields.
@@ -217,7 +146,7 @@ size_t find_heading(const std::vector<std::string>& headings,
 constexpr size_t none = std::string::npos;
 
 struct Columns {
-  size_t path = 0, split = none;
+  size_t path = 0, split = none, fold = none;
   // Of a column of 1 and 0, as fastai's is_valid: the splits of these. "": it holds names.
   std::string split_of_one, split_of_zero;
   bool heading = false;
@@ -237,8 +166,6 @@ size_t label_heading(const std::vector<std::string>& headings) {
                                  "categories", "tags", "tag", "findinglabels", "target", "classid",
                                  "labelid", "classlabel", "labelname"});
 }
-
-using Rows = std::vector<std::pair<int64_t, std::vector<std::string>>>;  // line and fields
 
 // How many rows have the first one's text in a column.
 size_t like_first(const Rows& rows, size_t column) {
@@ -299,7 +226,9 @@ void refuse_doubt(const Rows& rows, const std::string& file) {
 // The label columns that are named, those called so, or all that are left.
 void choose_labels(const std::vector<std::string>& headings, const std::string& named,
                    const std::string& file, Columns& columns, ListFile& list) {
-  const auto is_taken = [&](size_t i) { return i == columns.path || i == columns.split; };
+  const auto is_taken = [&](size_t i) {
+    return i == columns.path || i == columns.split || i == columns.fold;
+  };
   const size_t label = !columns.heading ? none : label_heading(headings);
   if (!named.empty()) {
     for (size_t at = 0; at <= named.size();) {
@@ -375,14 +304,33 @@ Columns columns_of(const Rows& rows, const std::string& file) {
   } else {
     if (!names_image) refuse_doubt(rows, file);
     columns.path = names_image ? image_column(first) : 0;
-    const size_t last = columns.count - 1;
-    if (columns.count > 2 && are_splits(rows, 0, last)) columns.split = last;
+    for (size_t i = 0; columns.count > 2 && i < columns.count; ++i) {
+      if (i != columns.path && are_splits(rows, 0, i)) columns.split = i;
+    }
   }
   if (columns.count < 2) {
     throw wrong({file, rows[0].first}, "'", beginning_of(first[0]),
                 "' must be a path, a comma and the class's name");
   }
   return columns;
+}
+
+// The column of folds: the one that is named, or one that is called so.
+size_t find_folds(const std::vector<std::string>& headings, const Columns& columns,
+                  const std::string& named, const std::string& file) {
+  if (named == "none") return none;
+  if (named.empty()) {
+    return !columns.heading ? none
+                            : find_heading(headings, {"fold", "folds", "kfold", "foldid", "foldno",
+                                                      "foldnum", "foldnumber", "cvfold", "kfolds",
+                                                      "stratifiedfold", "groupfold"});
+  }
+  const auto found = std::find(headings.begin(), headings.end(), named);
+  if (columns.heading && found != headings.end()) {
+    return static_cast<size_t>(found - headings.begin());
+  }
+  throw sdk::invalid("fold_column=", named, ": '", file, "' has no column '", named, "'",
+                     picture::did_you_mean(named, headings));
 }
 
 std::string split_of(const std::string& text, const Columns& columns, const Line& place) {
@@ -398,14 +346,17 @@ std::string split_of(const std::string& text, const Columns& columns, const Line
   throw wrong(place, "the split '", beginning_of(text), "' is not one of train, val, test");
 }
 
-void read_csv(const Rows& rows, const std::string& labels, ListFile& list) {
+void read_csv(const Rows& rows, const ListRequest& request, ListFile& list) {
   if (rows.empty()) return;
   Columns columns = columns_of(rows, list.file);
-  choose_labels(rows[0].second, labels, list.file, columns, list);
+  columns.fold = find_folds(rows[0].second, columns, request.fold_column, list.file);
+  if (columns.fold == columns.split) columns.fold = none;  // of the names of splits
+  choose_labels(rows[0].second, request.labels, list.file, columns, list);
   if (columns.labels.empty()) {
     throw wrong({list.file, rows[0].first}, "has no column of labels");
   }
   list.has_splits = columns.split != none;
+  if (columns.fold != none) list.fold_column = as_utf8(rows[0].second[columns.fold]);
   if (columns.heading) {
     const auto heading = [&](size_t i) { return as_utf8(rows[0].second[i]); };
     const std::string split =
@@ -423,7 +374,8 @@ void read_csv(const Rows& rows, const std::string& labels, ListFile& list) {
       throw wrong(place, "has ", fields.size(), " fields instead of ", columns.count,
                   " (put what contains a comma into quotation marks)");
     }
-    ListEntry entry{fields[columns.path], {}, "", line};
+    ListEntry entry{fields[columns.path], {}, "", "", line};
+    if (columns.fold != none) entry.fold = fields[columns.fold];
     if (entry.path.empty()) throw wrong(place, "names no file");
     if (list.has_splits) entry.split = split_of(fields[columns.split], columns, place);
     for (const size_t column : columns.labels) entry.labels.push_back(as_utf8(fields[column]));
@@ -443,6 +395,18 @@ void read_caffe(const std::vector<std::pair<int64_t, std::string_view>>& all, Li
   }
   for (const CaffeLine& line : lines) {
     list.entries.push_back(caffe_entry(line, numbers, {list.file, line.line}));
+  }
+  const auto quote = [&](char mark) {
+    return !list.entries.empty() &&
+           std::all_of(list.entries.begin(), list.entries.end(), [&](const ListEntry& entry) {
+             return entry.path.size() > 2 && entry.path.front() == mark &&
+                    entry.path.back() == mark;
+           });
+  };
+  if (quote('"') || quote('\'')) {
+    list.notes.push_back(
+        sdk::text("'", list.file, "': the quotes around paths are no part of them"));
+    for (ListEntry& entry : list.entries) entry.path = entry.path.substr(1, entry.path.size() - 2);
   }
   list.columns.assign(lines.empty() ? 1 : numbers, "");
   if (!has_heading) return;
@@ -468,42 +432,32 @@ bool read_number(std::string_view text, double* value) {
   return status == std::errc{} && stop == text.data() + text.size() && std::isfinite(*value);
 }
 
-ListFile parse_list(const std::string& text, const std::string& file, const std::string& labels) {
+ListFile parse_list(const std::string& text, const std::string& file, const ListRequest& request) {
   ListFile list;
   list.file = file;
   list.numbered = !is_csv(file);
-  std::vector<std::pair<int64_t, std::string_view>> lines;
   // In CSV a path keeps its blanks, as commas divide the fields.
   const std::string plain_text = list.numbered ? with_plain_blanks(text) : text;
-  std::string_view rest = plain_text;
-  for (int64_t number = 1; !rest.empty(); ++number) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const Line place{file, number};
-    const std::string_view line = trimmed(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (line.empty()) continue;
-    if (line.size() > longest_line) throw wrong(place, "is ", line.size(), " bytes long");
-    lines.emplace_back(number, line);
-  }
+  const ListLines lines = lines_of_list(plain_text, file, !list.numbered);
+  list.notes = lines.notes;
   if (list.numbered) {
-    if (!labels.empty()) throw sdk::invalid("labels=", labels, ": only CSV has named columns");
-    read_caffe(lines, list);
+    for (const auto& [name, value] :
+         {std::pair("labels", request.labels), std::pair("fold_column", request.fold_column)}) {
+      if (value.empty() || value == "none") continue;
+      throw sdk::invalid(name, "=", value, ": only CSV has named columns");
+    }
+    read_caffe(lines.lines, list);
     return list;
   }
-  if (lines.empty()) return list;
-  const char separator =
-      separator_of(lines[0].second, lines.size() > 1 ? lines[1].second : std::string_view());
-  Rows rows;
-  for (const auto& [number, line] : lines) {
-    rows.emplace_back(number, csv_fields(line, separator, {file, number}));
-  }
-  read_csv(rows, labels, list);
-  if (separator != ',') read_decimal_commas(list);
+  const CsvRows rows = csv_rows(lines, file);
+  list.notes.insert(list.notes.end(), rows.notes.begin(), rows.notes.end());
+  read_csv(rows.rows, request, list);
+  if (rows.separator != ',') read_decimal_commas(list);
   return list;
 }
 
-ListFile read_list(const std::string& file, const std::string& labels) {
-  return parse_list(picture::text_of_file(file), file, labels);
+ListFile read_list(const std::string& file, const ListRequest& request) {
+  return parse_list(picture::text_of_file(file), file, request);
 }
 
 }  // namespace tandem::image_folder

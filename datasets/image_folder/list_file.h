@@ -13,6 +13,7 @@ struct ListEntry {
   std::string path;                 // as written
   std::vector<std::string> labels;  // of each label column, as written
   std::string split;                // train, val or test; "" without a column of splits
+  std::string fold;                 // as written; "" without a column of folds
   int64_t line = 0;
 };
 
@@ -22,15 +23,22 @@ struct ListFile {
   std::vector<std::string> columns;  // headings of the label columns; "" without a heading
   bool numbered = false;             // Caffe's: labels are numbers
   bool has_splits = false;
+  std::string fold_column;         // its heading; "": none
   std::vector<std::string> notes;  // which columns are not read
 };
 
-// A file with the extension .csv is CSV, any other one Caffe's form. `labels`: headings of the
-// label columns, with commas between them; "": those that are called so, else all that are left.
-[[nodiscard]] ListFile read_list(const std::string& file, const std::string& labels = "");
+struct ListRequest {
+  // Headings of the label columns, with commas between them; "": those that are called so, else all
+  // that are left.
+  std::string labels = {};
+  std::string fold_column = {};  // heading; "": one that is called so; "none": there is none
+};
+
+// A file with the extension .csv is CSV, any other one Caffe's form.
+[[nodiscard]] ListFile read_list(const std::string& file, const ListRequest& request = {});
 // The same for text in memory. `file` is for messages and decides the form.
 [[nodiscard]] ListFile parse_list(const std::string& text, const std::string& file,
-                                  const std::string& labels = "");
+                                  const ListRequest& request = {});
 // Whether the text is a number, and which. Finite.
 [[nodiscard]] bool read_number(std::string_view text, double* value);
 

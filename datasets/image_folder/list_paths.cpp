@@ -105,6 +105,32 @@ bool are_all_there(const std::vector<Image>& images) {
 
 }  // namespace
 
+std::string absolute_elsewhere(const std::string& path) {
+  std::string plain = path;
+  const bool has_drive = path.size() > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/');
+  if (has_drive || path.starts_with("\\\\")) std::replace(plain.begin(), plain.end(), '\\', '/');
+  constexpr std::string_view of_file = "file://";
+  if (lower_case(plain).starts_with(of_file)) return plain.substr(of_file.size());
+  const bool is_address = plain.find("://") != std::string::npos;
+  return has_drive || is_address || plain.starts_with('/') ? plain : "";
+}
+
+std::string moved_beginning(const std::vector<std::string>& paths, const std::string& root) {
+  constexpr size_t looked_up = 10;
+  size_t seen = 0;
+  for (const std::string& written : paths) {
+    const std::string path = absolute_elsewhere(written);
+    if (path.empty()) continue;
+    if (is_there(path) || seen++ == looked_up) return "";
+    const size_t scheme = path.find("://");
+    size_t at = scheme == std::string::npos ? 0 : scheme + 2;
+    for (at = path.find('/', at + 1); at != std::string::npos; at = path.find('/', at + 1)) {
+      if (is_there((fs::path(root) / path.substr(at + 1)).string())) return path.substr(0, at + 1);
+    }
+  }
+  return "";
+}
+
 void find_files(Listing& listing, const std::string& root) {
   if (are_all_there(listing.images)) return;
   Finder finder(root);

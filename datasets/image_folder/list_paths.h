@@ -15,4 +15,13 @@ namespace tandem::image_folder {
 // evenly, no more. `root`: where paths begin.
 void find_files(Listing& listing, const std::string& root);
 
+// A path as it is written, without "file://" and with '/' where another system has '\\', if it is
+// absolute there or an address; "" for any other.
+[[nodiscard]] std::string absolute_elsewhere(const std::string& path);
+
+// The beginning that such paths share and this machine does not have, if what is behind it is found
+// below `root`: the lists of others name their folders. "": there is none, or the paths are here.
+[[nodiscard]] std::string moved_beginning(const std::vector<std::string>& paths,
+                                          const std::string& root);
+
 }  // namespace tandem::image_folder

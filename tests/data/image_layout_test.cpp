@@ -155,8 +155,9 @@ TEST(ImageFolder, LitterIsIgnoredAndOtherFilesAreCounted) {
   (void)folder.write("dog/moving.mp4", "x");
   const Dataset data = open_images(folder);
   EXPECT_THAT(data.class_names(), ElementsAre("cat", "dog"));
-  EXPECT_THAT(data.notes(), AllOf(HasSubstr("3 files are no images and left out: 1 .mp4 (a film; "),
-                                  HasSubstr("2 .txt")));
+  EXPECT_THAT(data.notes(),
+              AllOf(HasSubstr("3 files have a name of no image and are left out: 1 .mp4 (a film; "),
+                    HasSubstr("2 .txt")));
 }
 
 TEST(ImageFolder, SubfoldersOfAClassAreReadInNaturalOrder) {
