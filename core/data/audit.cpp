@@ -267,11 +267,11 @@ class Auditor {
     Remarks remarks;
     for (size_t i = 0; i < seen.size(); ++i) {
       const auto index = static_cast<int64_t>(i);
-      for (const std::string& remark : seen[i].stored.remarks) remarks.add(remark, index);
       if (!seen[i].good) {
         split.bad.push_back({dataset.sample_name(index), seen[i].reason});
         continue;
       }
+      for (const std::string& remark : seen[i].stored.remarks) remarks.add(remark, index);
       const StoredSample& stored = seen[i].stored;
       counter.add(index, seen[i].label);
       split.bytes += stored.bytes;

@@ -70,6 +70,8 @@ constexpr std::array texts{
     Form{"a table of a spreadsheet program", ""sv, 0, ".xls", "save it as CSV, and give that"},
     Form{"a description of data for another program", ""sv, 0, ".yaml",
          "give the folder that it names"},
+    Form{"a description of data for Darknet", ""sv, 0, ".data",
+         "give the folder of the images, a folder for each class, or a list with classes"},
     Form{"a description of data for another program", ""sv, 0, ".yml",
          "give the folder that it names"},
 };

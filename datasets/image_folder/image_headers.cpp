@@ -293,7 +293,10 @@ TiffForm tiff_form(Bytes file) {
 WebpForm webp_form(Bytes file) {
   WebpForm form;
   for (size_t at = 12; at + 8 <= file.size();) {
-    if (has(file, at, "VP8X", 4) && at + 8 < file.size()) form.alpha = (file[at + 8] & 0x10U) != 0;
+    if (has(file, at, "VP8X", 4) && at + 8 < file.size()) {
+      form.alpha = (file[at + 8] & 0x10U) != 0;
+      form.animated = (file[at + 8] & 0x02U) != 0;
+    }
     if (has(file, at, "VP8 ", 4)) return form;
     if (has(file, at, "VP8L", 4)) {
       form.lossless = true;

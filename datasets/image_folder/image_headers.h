@@ -51,7 +51,7 @@ struct TiffForm {
 
 // How the pixels of a WebP are stored, by its first chunks.
 struct WebpForm {
-  bool lossless = false, alpha = false;
+  bool lossless = false, alpha = false, animated = false;
 };
 [[nodiscard]] WebpForm webp_form(Bytes file);
 

@@ -84,6 +84,17 @@ class Quiet {
   Quiet& operator=(const Quiet&) = delete;
 };
 
+// Of floats OpenCV makes no colors out of gray, and no gray out of colors. Empty for any other
+// form.
+cv::Mat decode_floats(const cv::Mat& bytes, bool gray) {
+  cv::Mat image = cv::imdecode(bytes, cv::IMREAD_UNCHANGED), result;
+  if (image.empty() || (image.channels() != 1 && image.channels() != 3)) return result;
+  image.convertTo(image, CV_32F);
+  if ((image.channels() == 1) == gray) return image;
+  cv::cvtColor(image, result, gray ? cv::COLOR_BGR2GRAY : cv::COLOR_GRAY2BGR);
+  return result;
+}
+
 }  // namespace
 
 double greatest_of(const cv::Mat& image) {
@@ -149,10 +160,17 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels,
     const Quiet quiet;
     const TiffErrors errors;
     image = cv::imdecode(bytes, flags);
+    const bool are_floats = is_tiff(file) && bits_of(file) > 16 && orientation_of(file) == 1;
+    if (image.empty() && are_floats) image = decode_floats(bytes, gray);
     is_broken = errors.any();
   } catch (const cv::Exception& failure) {
     if (failure.code == cv::Error::StsNoMem) throw std::bad_alloc();
     throw sdk::skip("damaged: OpenCV says ", failure.err);
+  }
+  if (image.empty() && is_webp(file) && webp_form(file).animated) {
+    throw sdk::skip(
+        "not an image that is read here: an animated WebP; write its pictures as files: "
+        "magick FILE FILE-%d.png");
   }
   if (image.empty()) throw sdk::skip("damaged: OpenCV cannot decode it");
   if (is_broken) throw sdk::skip("damaged TIFF: not all of its pixels can be decompressed");

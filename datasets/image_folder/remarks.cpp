@@ -17,6 +17,7 @@ using picture::little_endian;
 
 struct Facts {
   bool alpha = false, profile = false, inks = false;
+  bool several = false;  // pictures
 };
 
 // Most profiles only say what is true without them.
@@ -43,6 +44,7 @@ Facts facts_of_png(Bytes png) {
   for (size_t at = 8; at + 12 <= png.size() && !has(png, at + 4, "IDAT", 4);) {
     const uint64_t length = std::min<uint64_t>(big_endian(png, at, 4), png.size() - at - 12);
     if (has(png, at + 4, "tRNS", 4)) facts.alpha = true;
+    if (has(png, at + 4, "acTL", 4)) facts.several = true;
     // The profile is compressed; its name is not.
     if (has(png, at + 4, "iCCP", 4)) facts.profile = is_other_profile(png.subspan(at + 8, length));
     at += length + 12;
@@ -65,6 +67,7 @@ Facts facts_of_webp(Bytes webp) {
 Facts facts_of_tiff(Bytes tiff) {
   constexpr uint64_t photometric = 0x0106, extra_samples = 0x0152, icc = 0x8773, separated = 5;
   Facts facts;
+  facts.several = has_second_directory(tiff);
   for_each_tag(tiff, [&](const auto& read, uint64_t tag, size_t at) {
     if (tag == extra_samples) facts.alpha = true;
     if (tag == photometric) facts.inks = tag_value(read, at) == separated;
@@ -76,6 +79,34 @@ Facts facts_of_tiff(Bytes tiff) {
   return facts;
 }
 
+// The end of the blocks that begin at `at`, each with its length before it.
+size_t end_of_blocks(Bytes gif, size_t at) {
+  while (at < gif.size() && gif[at] != 0) at += 1 + size_t{gif[at]};
+  return at + 1;
+}
+
+Facts facts_of_gif(Bytes gif) {
+  constexpr unsigned char extension = 0x21, picture = 0x2c;
+  const auto colors = [&](unsigned char flags) {
+    return (flags & 0x80U) == 0 ? size_t{0} : size_t{3} << ((flags & 7U) + 1U);
+  };
+  int pictures = 0;
+  size_t at = gif.size() < 13 ? gif.size() : 13 + colors(gif[10]);
+  while (pictures < 2 && at + 10 < gif.size()) {
+    if (gif[at] == extension) {
+      at = end_of_blocks(gif, at + 2);
+    } else if (gif[at] == picture) {
+      ++pictures;
+      at = end_of_blocks(gif, at + 11 + colors(gif[at + 9]));
+    } else {
+      break;
+    }
+  }
+  Facts facts;
+  facts.several = pictures > 1;
+  return facts;
+}
+
 }  // namespace
 
 std::string remarks_of(Bytes file) {
@@ -83,12 +114,14 @@ std::string remarks_of(Bytes file) {
                       : is_png(file)  ? facts_of_png(file)
                       : is_webp(file) ? facts_of_webp(file)
                       : is_tiff(file) ? facts_of_tiff(file)
+                      : is_gif(file)  ? facts_of_gif(file)
                                       : Facts{};
   std::string text;
   const auto add = [&](bool is_so, const char* remark) {
     if (is_so) text += (text.empty() ? "" : "\n") + std::string(remark);
   };
   add(orientation_of(file) != 1, "turned upright, as its EXIF data or its tag say");
+  add(facts.several, "the first of several pictures is read");
   add(facts.alpha, "alpha is dropped; colors stay as they are stored");
   add(facts.profile, "a color profile other than sRGB is not applied");
   add(facts.inks, "four inks (CMYK) become three colors");

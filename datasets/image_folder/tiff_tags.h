@@ -26,6 +26,15 @@ void for_each_tag(picture::Bytes tiff, const Function& function) {
   }
 }
 
+// Whether a second directory follows the first one, as of a file with several pages.
+inline bool has_second_directory(picture::Bytes tiff) {
+  const auto number = tiff[0] == 'I' ? picture::little_endian : picture::big_endian;
+  const size_t directory = number(tiff, 4, 4);
+  if (directory > tiff.size() || tiff.size() - directory < 2) return false;
+  const size_t next = directory + 2 + 12 * number(tiff, directory, 2);
+  return next + 4 <= tiff.size() && number(tiff, next, 4) != 0;
+}
+
 // A value of a tag that is a byte, or a number of 16 or 32 bits.
 template <class Read>
 size_t value_bytes(const Read& read, size_t at) {

@@ -116,22 +116,28 @@ void check_pixels(TrainSetup& setup) {
   const Dataset& data = *setup.training_data;
   const int64_t count = std::min(max_read, data.size());
   std::vector<float> first, pixels(size_t(element_count(data.shape())));
+  uint64_t first_content = 0;  // of copies random crops differ
   int64_t equal = 0;
   for (int64_t i = 0; i < count; ++i) {
     float label = 0;
     std::string reason;
     const int64_t index = i * data.size() / count;
     if (data.get(index, 1, pixels.data(), &label, &reason) == SampleStatus::skipped) continue;
-    if (first.empty()) first = pixels;
-    if (pixels != first) return;
+    const auto stored = data.describe(index, &reason);
+    const uint64_t content = stored ? stored->content : 0;
+    if (first.empty()) {
+      first = pixels;
+      first_content = content;
+    }
+    if (pixels != first && (content == 0 || content != first_content)) return;
     ++equal;
   }
   if (equal < 2) return;
   const bool is_flat =
       std::all_of(first.begin(), first.end(), [&](float value) { return value == first.front(); });
   const std::string same = fmt::format(
-      "data '{}': {} training images, from all of them, were looked at, and the net would get the "
-      "same pixels of each",
+      "data '{}': {} training images, from all of them, were looked at, and all are the same "
+      "picture",
       setup.record.options.data, equal);
   constexpr const char* what = "there is nothing to tell apart; look at --preview of 'tandem data'";
   if (is_flat) {
