@@ -14,9 +14,10 @@ class GuardedMemory {
  public:
   // What it is filled with: 0xFF is a NaN in every dtype, `finite` a large number.
   static constexpr unsigned char nan = 0xFF, finite = 0x7A;
+  // The canaries differ with it, too.
   explicit GuardedMemory(int64_t bytes, unsigned char fill = nan);
   // Holds a copy of `bytes` bytes.
-  GuardedMemory(const void* values, int64_t bytes);
+  GuardedMemory(const void* values, int64_t bytes, unsigned char fill = nan);
   GuardedMemory(GuardedMemory&& other) noexcept;
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
@@ -34,7 +35,7 @@ class GuardedMemory {
   static int64_t bytes_of(const void* data);
 
  private:
-  size_t bytes_, mapped_ = 0;
+  size_t bytes_, inside_ = 0;
   unsigned char* pages_ = nullptr;
   unsigned char* data_ = nullptr;
 };

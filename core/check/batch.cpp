@@ -14,6 +14,7 @@ LayerSetup part_of(const Case& one, int64_t begin, int64_t end) {
     part.row_labels = {whole.row_labels.begin() + begin, whole.row_labels.begin() + end};
   }
   part.batch_begin = whole.batch_begin + begin;
+  part.batch_size = whole.batch_begin + one.rows();
   return part;
 }
 
@@ -118,14 +119,45 @@ Outcome parts_of_the_batch(const Subject& subject, const Case& one) {
   return kept();
 }
 
+namespace {
+
+// How gradients of the first rows differ where the statistics of the others come from another
+// device. `whole` is of all rows, with the results `all`; the first part has run forward.
+std::string backward_of_part(Trial& first, Trial& second, const Trial& whole, const Results& all,
+                             int64_t rows) {
+  if (first.statistics_floats().backward == 0 || !first.wants_data()) return "";
+  const int64_t n = whole.factors()[0].shape.n;
+  second.forward({first.forward_statistics()});
+  const std::vector<float> others =
+      second.backward_statistics(factors_of_part(second, whole.factors(), rows, n));
+  first.forward({second.forward_statistics()});
+  const std::vector<PlainTensor> gradients =
+      first.backward_data(factors_of_part(first, whole.factors(), 0, rows), {others});
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const PlainTensor& expected = all.input_gradients[i];
+    if (gradients[i].values.empty() || expected.shape.n != n) continue;
+    if (difference(gradients[i].values, first_axis_of(expected, 0, rows).values) > 10 * rounding) {
+      return fmt::format("the gradient of input {} differs", i);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
 Outcome statistics_of_parts(const Subject& subject, const Case& one) {
   const int64_t n = one.rows();
   if (!subject.has(TANDEM_BATCH_STATISTICS) || n < 2) return not_applicable();
   Trial whole(subject, one.setup);
   if (whole.statistics_floats().forward == 0) return not_applicable();
-  const std::vector<PlainTensor> expected = whole.forward();
+  const Results all = whole.all_passes();
+  const std::vector<PlainTensor>& expected = all.outputs;
   Trial first(subject, part_of(one, 0, n / 2)), second(subject, part_of(one, n / 2, n));
   const std::vector<PlainTensor> outputs = first.forward({second.forward_statistics()});
+  const std::string states =
+      differ("the state after the pass, weight", first.weights_after(), all.weights, rounding);
+  if (!states.empty())
+    return broken(states + " if the batch is on two devices, whose statistics are merged");
   if (subject.has(TANDEM_LOSS | TANDEM_METRIC)) {
     const std::vector<PlainTensor> others = second.forward({first.forward_statistics()});
     return kept_unless(
@@ -139,7 +171,8 @@ Outcome statistics_of_parts(const Subject& subject, const Case& one) {
     return broken(fmt::format(
         "output {} differs if the batch is on two devices, whose statistics are merged", i));
   }
-  return kept();
+  return kept_unless(backward_of_part(first, second, whole, all, n / 2),
+                     " if the batch is on two devices, whose statistics are added");
 }
 
 }  // namespace tandem::checker

@@ -180,6 +180,8 @@ std::string guess(const tandem_parameter& p) {
       return "true";
     case TANDEM_PARAMETER_TEXT:
       return p.choices == nullptr ? "" : split(p.choices, '|').front();
+    case TANDEM_PARAMETER_FILLER:
+      return "xavier";
     default:
       return "";
   }
@@ -307,8 +309,25 @@ std::vector<std::vector<Shape>> input_sets(const tandem_layer_type& type, const 
   return result;
 }
 
-const std::vector<Shape> usual_shapes{{3, 4, 3, 5}, {1, 1, 3, 3},  {2, 16, 3, 2},  {4, 5, 1, 1},
-                                      {1, 1, 1, 1}, {2, 3, 1, 11}, {3, 16, 33, 35}};
+// The same with further inputs that have one value for each channel, pixel or row of the first.
+std::vector<std::vector<Shape>> narrower_sets(const tandem_layer_type& type, const Shape& first,
+                                              int count) {
+  std::vector<std::vector<Shape>> result;
+  for (const Shape& narrow : {Shape{first.n, first.c, 1, 1}, Shape{first.n, 1, first.h, first.w},
+                              Shape{first.n, 1, 1, 1}, Shape{1, first.c, 1, 1}}) {
+    std::vector<Shape> shapes(size_t(count), narrow);
+    shapes[0] = first;
+    for (size_t i = 1; i < shapes.size(); ++i) {
+      if (is_label(type, i)) shapes[i] = {first.n, 1, 1, 1};
+    }
+    if (count > 1) result.push_back(std::move(shapes));
+  }
+  return result;
+}
+
+const std::vector<Shape> usual_shapes{{3, 4, 3, 5},   {1, 1, 3, 3},   {2, 16, 3, 2},
+                                      {4, 5, 1, 1},   {1, 1, 1, 1},   {2, 3, 1, 11},
+                                      {2, 300, 1, 1}, {300, 2, 1, 1}, {3, 16, 33, 35}};
 
 class Generator {
  public:
@@ -348,12 +367,15 @@ class Generator {
     }
     return result;
   }
-  void add(const Parameters& parameters, const std::vector<Shape>& shapes, uint32_t outputs,
+  // False if the type or its kernel refuses the case.
+  bool add(const Parameters& parameters, const std::vector<Shape>& shapes, uint32_t outputs,
            const std::vector<Values>& values = {}) {
     try {
       cases_.push_back(maker_.make(parameters, shapes, outputs, values));
+      return true;
     } catch (const Error& refusal) {
       if (reason_.empty()) reason_ = refusal.what();
+      return false;
     }
   }
   void generate(const Parameters& parameters) {
@@ -364,19 +386,34 @@ class Generator {
     for (const int count : counts) {
       for (const Shape& shape : usual_shapes) {
         for (const auto& shapes : input_sets(type_, shape, count)) {
-          const size_t before = cases_.size();
-          add(parameters, shapes, min_outputs(type_));
-          if (cases_.size() > before) break;
+          if (add(parameters, shapes, min_outputs(type_))) break;
         }
       }
+    }
+    if (cases_.empty()) {
+      for (const Shape& shape : usual_shapes) {
+        for (const auto& shapes : narrower_sets(type_, shape, counts[0])) {
+          if (add(parameters, shapes, min_outputs(type_))) break;
+        }
+      }
+    }
+    const bool is_scalar = (type_.traits & (TANDEM_LOSS | TANDEM_METRIC)) != 0;
+    if (!is_scalar && type_.maximum_outputs > int32_t(min_outputs(type_))) {
+      add(parameters, std::vector<Shape>(size_t(counts[0]), usual_shapes[0]),
+          uint32_t(type_.maximum_outputs));
     }
     if (max_inputs > counts.back()) {
       const std::vector<Shape> same(size_t(counts.back() + 1), usual_shapes[0]);
       add(parameters, same, min_outputs(type_));
     }
     for (const Parameters& variant : variants(type_, parameters)) {
+      bool is_taken = false;
       for (const auto& shapes : input_sets(type_, usual_shapes[0], counts[0])) {
-        add(variant, shapes, min_outputs(type_));
+        is_taken = add(variant, shapes, min_outputs(type_)) || is_taken;
+      }
+      if (is_taken) continue;
+      for (const auto& shapes : narrower_sets(type_, usual_shapes[0], counts[0])) {
+        if (add(variant, shapes, min_outputs(type_))) break;
       }
     }
   }
@@ -451,6 +488,17 @@ std::vector<Shape> cropped(std::vector<Shape> shapes) {
   return shapes;
 }
 
+// First, so that what a layer keeps of its first use is too small for the others.
+void prepare_one_row(const Maker& maker, std::vector<Shape> inputs, const NetUse& use,
+                     const std::vector<Values>& values) {
+  const int64_t rows = inputs.empty() ? 1 : inputs[0].n;
+  for (Shape& shape : inputs) shape.n = shape.n == rows ? 1 : shape.n;
+  try {
+    static_cast<void>(maker.make({}, inputs, use.outputs, values, use.attributes));
+  } catch (const Error&) {  // it needs more of them
+  }
+}
+
 }  // namespace
 
 std::vector<Case> cases_of(const Registry& registry, KernelDevice& device, const std::string& type,
@@ -462,6 +510,7 @@ std::vector<Case> cases_of(const Registry& registry, KernelDevice& device, const
     if (use.type != type) continue;
     const std::vector<Values> values = values_of(type, use.inputs.size());
     const auto add = [&](const std::vector<Shape>& inputs) {
+      prepare_one_row(maker, inputs, use, values);
       of_net.push_back(maker.make({}, inputs, use.outputs, values, use.attributes));
       of_net.back().arguments = " --layer " + use.layer;
     };

@@ -25,7 +25,7 @@ namespace tandem::checker {
 namespace {
 
 // What the child writes: one line each, of fields divided by `divider`.
-//   type TARGET TYPE NUMBER  the next unit: a layer type, or a data set
+//   type TARGET TYPE NUMBER KIND  the next unit: a layer type, or a data set ("data")
 //   unit PROMISE NUMBER TEXT this is next
 //   case ARGUMENTS           in this case
 //   kept | none | broken DETAIL | note DETAIL NAME VALUE NAME VALUE ...
@@ -218,7 +218,8 @@ class Child {
     std::optional<BackendDevice> device;
     for (size_t u = first.unit; u < units.size() && !is_late(); ++u) {
       const size_t from = u == first.unit ? first.promise : 0;
-      channel_.write("type", units[u].target, units[u].type, std::to_string(u));
+      channel_.write("type", units[u].target, units[u].type, std::to_string(u),
+                     units[u].is_data ? "data" : "layer");
       if (units[u].is_data) {
         run_data(units[u], from);
         continue;
@@ -404,6 +405,7 @@ class Parent {
     if (what == "type") {
       target_ = more;
       type_ = fields[2];
+      is_data_ = fields[4] == "data";
       const size_t unit = std::stoul(fields[3]);
       if (unit != next_.unit) next_ = {unit, 0};
       promise_.clear();
@@ -474,17 +476,32 @@ class Parent {
       promise_ = promises().front().name;
       text_ = promises().front().text;
     }
-    const std::string rest = hangs ? "; the promises after this one are not tried" : "";
-    report(broken(how + (case_.empty() ? " before the first case" : "") + rest));
+    report(broken(how + (case_.empty() ? " before the first case" : "")));
+    if (hangs && is_data_) leave_out_rest(data_promises());
+    if (hangs && !is_data_) leave_out_rest(promises());
     next_ =
         no_case || hangs ? Position{next_.unit + 1, 0} : Position{next_.unit, next_.promise + 1};
+  }
+
+  // Each of the promises would take as long until it is given up.
+  template <class Promises>
+  void leave_out_rest(const Promises& table) {
+    bool is_after = false;
+    for (const auto& one : table) {
+      if (is_after && options_.promise.empty()) {
+        promise_ = one.name;
+        text_ = one.text;
+        report(note("not tried: it hung"));
+      }
+      is_after = is_after || promise_ == one.name;
+    }
   }
 
   const CheckOptions& options_;
   const std::function<void(const Finding&)>& report_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   Position next_;
-  bool ended_ = false, is_late_ = false;
+  bool ended_ = false, is_late_ = false, is_data_ = false;
   std::string target_, type_, promise_, text_, case_, failure_;
 };
 

@@ -12,6 +12,13 @@
 
 namespace tandem::checker {
 
+// Programs of a sanitizer take that many times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int slow_build = 10;
+#else
+constexpr int slow_build = 1;
+#endif
+
 struct CheckOptions {
   // Module files, layer types and data sets; empty: all known layer types.
   std::vector<std::string> targets;
@@ -20,7 +27,7 @@ struct CheckOptions {
   std::string promise;  // only this one
   CaseOptions cases;
   std::string device = default_kind;
-  int patience = 120;  // seconds without a result after which the child is ended
+  int patience = 20 * slow_build;  // seconds of one case after which the child is ended
   // Of data sets.
   std::string data;  // the source; "": the data set's name
   std::map<std::string, std::string> data_parameters;

@@ -71,8 +71,8 @@ Outcome equal_in_every_dtype(const Subject& subject, const Case& one) {
     LayerSetup rounded = narrow;
     rounded.input_dtype = rounded.output_dtype = TANDEM_FLOAT32;
     looked = true;
-    const std::string differs = differ("output", results_of(subject, narrow).outputs,
-                                       results_of(subject, rounded).outputs, tolerance_of(dtype));
+    const std::string differs =
+        differ(results_of(subject, narrow), results_of(subject, rounded), tolerance_of(dtype));
     if (!differs.empty()) return broken(fmt::format("{} in {}", differs, dtype_name(dtype)));
   }
   return looked ? kept() : not_applicable();

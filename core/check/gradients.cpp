@@ -89,6 +89,19 @@ Compared compare(Trial& run, std::vector<float>& values, const std::vector<float
 
 constexpr size_t usual_places = 20, places_of_large = 4;
 
+// Gradients for output gradients that are so many times as large; "" if they are as large, too.
+constexpr float enlargement = 64;
+std::string grows_otherwise(std::vector<PlainTensor> gradients,
+                            const std::vector<PlainTensor>& of_more) {
+  multiply(gradients, enlargement);
+  const std::string differs = differ("the gradient", of_more, gradients, 1e-5);
+  return differs.empty() ? ""
+                         : fmt::format(
+                               "{} from {:g} times itself if the output gradients are {:g} "
+                               "times as large",
+                               differs, enlargement, enlargement);
+}
+
 // Large inputs are looked at where no case has smaller ones, as those of a net.
 bool is_left_to_others(const Subject& subject, const Case& one) {
   return is_large(one.setup) &&
@@ -110,6 +123,10 @@ Outcome check_input_gradients(const Subject& subject, const Case& one) {
   Trial run(subject, one.setup);
   run.forward();
   const std::vector<PlainTensor> gradients = run.backward_data(run.factors());
+  std::vector<PlainTensor> factors = run.factors();
+  multiply(factors, enlargement);
+  const std::string grows = grows_otherwise(gradients, run.backward_data(factors));
+  if (!grows.empty()) return broken(grows);
   std::vector<std::string> hidden;
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (gradients[i].values.empty() || !one.plain[i]) continue;
@@ -129,6 +146,14 @@ Outcome check_weight_gradients(const Subject& subject, const Case& one) {
   run.forward();
   const std::vector<PlainTensor> gradients = run.backward_weights(run.factors());
   const std::vector<tandem_weight> declared = run.declared_weights();
+  std::vector<PlainTensor> factors = run.factors();
+  multiply(factors, enlargement);
+  std::vector<PlainTensor> of_more = run.backward_weights(factors), trained = gradients;
+  for (size_t i = 0; i < trained.size(); ++i) {
+    if (declared[i].kind != TANDEM_TRAINED) trained[i] = of_more[i] = {};
+  }
+  const std::string grows = grows_otherwise(trained, of_more);
+  if (!grows.empty()) return broken(grows);
   std::vector<std::string> hidden;
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (declared[i].kind != TANDEM_TRAINED) continue;

@@ -52,15 +52,14 @@ std::string differ_in_turns(const Subject& subject, const std::vector<LayerSetup
 std::string differ_in_threads(const Subject& subject, const std::vector<LayerSetup>& setups,
                               const std::vector<Results>& alone) {
   constexpr int repeats = 12;
-  std::vector<std::unique_ptr<BackendDevice>> devices;
+  const std::vector<BackendDevice*> devices =
+      subject.devices.more_of(subject.device.kind(), setups.size());
   std::vector<std::unique_ptr<Subject>> subjects;
   std::vector<std::unique_ptr<Trial>> trials;
-  for (const LayerSetup& setup : setups) {
-    devices.push_back(
-        std::make_unique<BackendDevice>(subject.registry.backend(subject.device.kind())));
-    subjects.push_back(std::make_unique<Subject>(Subject{
-        subject.registry, subject.devices, *devices.back(), subject.type, subject.kernel, {}}));
-    trials.push_back(std::make_unique<Trial>(*subjects.back(), setup));
+  for (size_t i = 0; i < setups.size(); ++i) {
+    subjects.push_back(std::make_unique<Subject>(
+        Subject{subject.registry, subject.devices, *devices[i], subject.type, subject.kernel, {}}));
+    trials.push_back(std::make_unique<Trial>(*subjects.back(), setups[i]));
   }
   std::vector<std::string> differs(setups.size());
   {

@@ -183,6 +183,16 @@ BackendDevice& OpenDevices::of(const std::string& kind) {
   return *device;
 }
 
+std::vector<BackendDevice*> OpenDevices::more_of(const std::string& kind, size_t count) {
+  std::vector<std::unique_ptr<BackendDevice>>& opened = more_[kind];
+  while (opened.size() < count) {
+    opened.push_back(std::make_unique<BackendDevice>(registry_.backend(kind)));
+  }
+  std::vector<BackendDevice*> devices;
+  for (size_t i = 0; i < count; ++i) devices.push_back(opened[i].get());
+  return devices;
+}
+
 OnDevice::~OnDevice() {
   for (const Copy& copy : copies_) {
     try {

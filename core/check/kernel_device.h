@@ -75,12 +75,15 @@ class OpenDevices {
   explicit OpenDevices(const Registry& registry) : registry_(registry) {}
   // Throws Error with the reason why there is none, the same each time.
   BackendDevice& of(const std::string& kind);
+  // So many more devices, which run at the same time; each has a table and threads of its own.
+  std::vector<BackendDevice*> more_of(const std::string& kind, size_t count);
   // Of a device that may have failed: of() opens it again.
   void close(const std::string& kind) { devices_.erase(kind); }
 
  private:
   const Registry& registry_;
   std::map<std::string, std::unique_ptr<BackendDevice>> devices_;
+  std::map<std::string, std::vector<std::unique_ptr<BackendDevice>>> more_;
   std::map<std::string, std::string> refusals_;
 };
 

@@ -26,6 +26,9 @@ Attributes attributes_of(const tandem_layer_type& type, const LayerSetup& setup)
       if (name == parameter.name) raw.push_back(text);
     }
     used += raw.size();
+    if (raw.empty() && parameter.required != 0) {
+      throw error("{}: {} is required: {}", type.name, parameter.name, parameter.help);
+    }
     if (raw.empty()) {
       result.set(parameter.name, default_attribute(parameter, type.name));
     } else if (parameter.type == TANDEM_PARAMETER_FILLER) {
@@ -152,7 +155,7 @@ void LayerBinding::describe() {
       weight_shapes_.data(),
       uint32_t(weight_shapes_.size()),
       setup_.batch_begin,
-      setup_.batch_begin + input_shapes_[0].n,
+      setup_.batch_size > 0 ? setup_.batch_size : setup_.batch_begin + input_shapes_[0].n,
       setup_.slice_begin,
       setup_.slice_end >= 0 ? setup_.slice_end : (output_shapes_.empty() ? 0 : output_shapes_[0].c),
       setup_.input_begin,

@@ -28,7 +28,7 @@ struct LayerSetup {
   int32_t input_dtype = TANDEM_FLOAT32, output_dtype = TANDEM_FLOAT32;
   uint32_t flags = TANDEM_WANTS_BACKWARD_DATA | TANDEM_WANTS_BACKWARD_WEIGHTS;
   uint32_t layer_index = 3;
-  int64_t batch_begin = 0;
+  int64_t batch_begin = 0, batch_size = 0;  // 0: the rows up to the last one
   tandem_step step{42, 7, 0.01F, 1, 0, 0};
   float normaliser = 1;
   std::vector<float> row_labels = {};  // empty: all rows hold samples

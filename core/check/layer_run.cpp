@@ -62,16 +62,38 @@ std::vector<PlainTensor> LayerRun::backward_data(const std::vector<PlainTensor>&
   const std::vector<GuardedMemory> gradients = write(output_gradients, outputs_of_binding_);
   run_backward_statistics(gradients, others);
   const std::vector<GuardedMemory> results = make(inputs_of_binding_);
-  Addresses addresses = pointers(results);
+  const Addresses addresses = input_gradient_pointers(results, gradients);
+  run(kernel_.backward_data, false, {output_pointers(gradients), addresses, {}});
+  return read_input_gradients(addresses);
+}
+
+std::pair<std::vector<PlainTensor>, std::vector<PlainTensor>> LayerRun::backward(
+    const std::vector<PlainTensor>& output_gradients) {
+  const std::vector<tandem_tensor> plain = weights_of_binding();
+  const std::vector<GuardedMemory> gradients = write(output_gradients, outputs_of_binding_);
+  run_backward_statistics(gradients, {});
+  const std::vector<GuardedMemory> results = make(inputs_of_binding_), weights = make(plain);
+  const Addresses addresses = input_gradient_pointers(results, gradients);
+  run(kernel_.backward, false, {output_pointers(gradients), addresses, pointers(weights)});
+  return {read_input_gradients(addresses), read(weights, plain)};
+}
+
+LayerRun::Addresses LayerRun::input_gradient_pointers(
+    const std::vector<GuardedMemory>& memory,
+    const std::vector<GuardedMemory>& output_gradients) const {
+  Addresses addresses = pointers(memory);
   for (size_t i = 0; i < addresses.size(); ++i) {
     if (is_label(type_, i) || input_role(type_, i) == TANDEM_INPUT_SHAPE) addresses[i] = nullptr;
   }
   // A host that runs in place also gives the gradients the same memory.
-  if (in_place()) addresses[0] = gradients[0].data();
+  if (in_place()) addresses[0] = output_gradients[0].data();
   for (size_t i = 0; i < unwanted_.size(); ++i) {
     if (unwanted_[i]) addresses[i] = nullptr;
   }
-  run(kernel_.backward_data, false, {output_pointers(gradients), addresses, {}});
+  return addresses;
+}
+
+std::vector<PlainTensor> LayerRun::read_input_gradients(const Addresses& addresses) const {
   std::vector<PlainTensor> read_back(addresses.size());
   for (size_t i = 0; i < addresses.size(); ++i) {
     const tandem_tensor& t = inputs_of_binding_[i];
@@ -194,7 +216,7 @@ void LayerRun::call_pass(tandem_pass_function function, uint32_t flags, const Me
   const GuardedMemory step(&setup_.step, sizeof setup_.step);
   const GuardedMemory normaliser(&setup_.normaliser, sizeof setup_.normaliser);
   const std::vector<float>& labels = setup_.row_labels;
-  const GuardedMemory row_labels(labels.data(), int64_t(4 * labels.size()));
+  const GuardedMemory row_labels(labels.data(), int64_t(4 * labels.size()), setup_.fill);
   OnDevice on(device_);
   const Addresses x = on.at(memory.inputs), y = on.at(memory.outputs), w = on.at(memory.weights),
                   dx = on.at(memory.input_gradients), dy = on.at(memory.output_gradients),
@@ -233,7 +255,7 @@ std::vector<LayerRun::ReadOnly> LayerRun::read_only(const Memory& memory, bool i
   }
   const std::vector<tandem_weight> declared = declared_weights();
   for (size_t i = 0; i < declared.size(); ++i) {
-    if (declared[i].kind == TANDEM_STATE) continue;
+    if (declared[i].kind == TANDEM_STATE && setup_.phase == TANDEM_TRAIN) continue;
     add(fmt::format("weight '{}'", declared[i].name), memory.weights[i]);
   }
   for (size_t i = 0; i < memory.outputs.size() && !is_forward; ++i) {

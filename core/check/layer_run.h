@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/check/layer_binding.h"
@@ -59,6 +60,10 @@ class LayerRun : public LayerBinding {
   // After forward(): of these output gradients alone.
   std::vector<float> backward_statistics(const std::vector<PlainTensor>& output_gradients);
 
+  // After forward(): all gradients by the one call that a kernel may offer for both passes.
+  std::pair<std::vector<PlainTensor>, std::vector<PlainTensor>> backward(
+      const std::vector<PlainTensor>& output_gradients);
+
   // After forward(). With `start`, the gradients are added to it. With statistics: as in
   // backward_data().
   std::vector<PlainTensor> backward_weights(const std::vector<PlainTensor>& output_gradients,
@@ -84,6 +89,11 @@ class LayerRun : public LayerBinding {
   [[nodiscard]] std::vector<GuardedMemory> write(const std::vector<PlainTensor>& values,
                                                  const std::vector<tandem_tensor>& tensors) const;
   [[nodiscard]] Addresses output_pointers(const std::vector<GuardedMemory>& memory) const;
+  // Of the gradients that are wanted.
+  [[nodiscard]] Addresses input_gradient_pointers(
+      const std::vector<GuardedMemory>& memory,
+      const std::vector<GuardedMemory>& output_gradients) const;
+  [[nodiscard]] std::vector<PlainTensor> read_input_gradients(const Addresses& addresses) const;
 
   void run_statistics(tandem_pass_function function, const Addresses& output_gradients,
                       int64_t floats);

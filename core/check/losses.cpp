@@ -46,6 +46,50 @@ Outcome counts_samples(const Subject& subject, const Case& one) {
   return kept();
 }
 
+namespace {
+
+// How results with another label in a row differ in what they may not: "" if they do not.
+std::string differs_with_label(const Subject& subject, LayerSetup setup, const Results& usual,
+                               int64_t row) {
+  Trial run(subject, setup);
+  run.tolerate_violations(false);
+  try {
+    const Results results = run.all_passes();
+    const std::string other = other_rows(results.input_gradients, usual.input_gradients,
+                                         "the gradient of input", setup.inputs[0].shape.n, row);
+    if (!other.empty()) return other;
+    setup.fill = GuardedMemory::finite;
+    const std::string read = differ(results_of(subject, setup), results);
+    return read.empty() ? "" : read + " with what lies beyond a tensor";
+  } catch (const Violation& violation) {
+    return violation.what();
+  } catch (const Error&) {  // it is refused
+    return "";
+  }
+}
+
+// A label that is read as another type is 0, or none. "" if a loss learns from other labels, too.
+std::string learns_from_one_label(const Subject& subject, const Case& one, size_t input) {
+  const int64_t classes = one.setup.inputs[0].shape.c, n = one.rows();
+  if (!subject.has(TANDEM_LOSS) || !subject.wants_data(one.setup) || classes < 3) return "";
+  LayerSetup setup = one.setup;
+  PlainTensor& labels = setup.inputs[input];
+  const auto is_learned = [&](int64_t label) {
+    const int64_t of_row = element_count(labels.shape) / n;
+    std::fill_n(labels.values.begin(), of_row, static_cast<float>(label));
+    const std::vector<PlainTensor> gradients = results_of(subject, setup).input_gradients;
+    const std::vector<float> row = first_axis_of(gradients[0], 0, 1).values;
+    return std::any_of(row.begin(), row.end(), [](float v) { return v != 0; });
+  };
+  if (!is_learned(0)) return "";
+  for (int64_t label = 1; label < classes; ++label) {
+    if (is_learned(label)) return "";
+  }
+  return "only label 0 gives a gradient: labels are float32, as all values";
+}
+
+}  // namespace
+
 // One beyond the classes, none, and the first whole number that float32 does not have. A pass that
 // refuses one keeps the promise. Where a label is ignored, another one in its place may change what
 // all rows are divided by.
@@ -64,19 +108,12 @@ Outcome keeps_labels_in_their_row(const Subject& subject, const Case& one) {
       for (const int64_t row : {int64_t{0}, n - 1}) {
         LayerSetup setup = one.setup;
         setup.inputs[input].values[size_t(row * of_row)] = label;
-        Trial run(subject, setup);
-        run.tolerate_violations(false);
-        std::string wrong;
-        try {
-          wrong = other_rows(run.all_passes().input_gradients, usual.input_gradients,
-                             "the gradient of input", n, row);
-        } catch (const Violation& violation) {
-          wrong = violation.what();
-        } catch (const Error&) {  // it is refused
-        }
+        const std::string wrong = differs_with_label(subject, setup, usual, row);
         if (!wrong.empty()) return broken(fmt::format("label {} in row {}: {}", label, row, wrong));
       }
     }
+    const std::string wrong = learns_from_one_label(subject, one, input);
+    if (!wrong.empty()) return broken(wrong);
   }
   return has_labels ? kept() : not_applicable();
 }

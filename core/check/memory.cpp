@@ -1,17 +1,25 @@
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "core/check/passes.h"
 
 namespace tandem::checker {
 
 Outcome stays_in_memory(const Subject& subject, const Case& one) {
-  Trial run(subject, one.setup);
-  run.tolerate_violations(false);
-  try {
-    run.all_passes();
-  } catch (const Violation& violation) {
-    return broken(violation.what());
+  LayerSetup testing = one.setup;
+  testing.phase = TANDEM_TEST;
+  testing.flags = 0;
+  for (const LayerSetup* setup : {&one.setup, static_cast<const LayerSetup*>(&testing)}) {
+    Trial run(subject, *setup);
+    run.tolerate_violations(false);
+    try {
+      run.all_passes();
+    } catch (const Violation& violation) {
+      return broken(violation.what() + std::string(setup == &testing
+                                                       ? ", in testing, which also changes no state"
+                                                       : ""));
+    }
   }
   return kept();
 }
@@ -22,7 +30,7 @@ Outcome overwrites(const Subject& subject, const Case& one) {
   LayerSetup other = one.setup;
   other.fill = GuardedMemory::finite;
   const Results a = results_of(subject, one.setup), b = results_of(subject, other);
-  return kept_unless(differ(a, b), " with what the memory held before");
+  return kept_unless(differ(a, b), " with what the memory held before, or lies beyond a tensor");
 }
 
 Outcome reads_only_what_its_traits_name(const Subject& subject, const Case& one) {
@@ -55,6 +63,20 @@ Outcome accumulates(const Subject& subject, const Case& one) {
         declared[i].name));
   }
   return kept();
+}
+
+Outcome gives_both_in_one_call(const Subject& subject, const Case& one) {
+  Trial run(subject, one.setup);
+  if (subject.kernel.backward == nullptr || !run.wants_data() || !run.wants_weights()) {
+    return not_applicable();
+  }
+  const Results apart = run.all_passes();
+  Results together = apart;
+  std::tie(together.input_gradients, together.weight_gradients) = run.backward(run.factors());
+  for (size_t i = 0; i < apart.weight_gradients.size(); ++i) {
+    if (apart.weight_gradients[i].values.empty()) together.weight_gradients[i] = {};
+  }
+  return kept_unless(differ(together, apart, rounding), " if one call gives all gradients");
 }
 
 Outcome takes_a_tensor_twice(const Subject& subject, const Case& one) {

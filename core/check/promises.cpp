@@ -11,6 +11,8 @@ const std::vector<Promise>& promises() {
       {"input gradients", "backward_data is the derivative of forward", &check_input_gradients},
       {"weight gradients", "backward_weights is the derivative of forward",
        &check_weight_gradients},
+      {"one call", "backward gives what backward_data and backward_weights give",
+       &gives_both_in_one_call},
       {"reads", "backward reads only what the traits name", &reads_only_what_its_traits_name},
       {"twice", "one tensor as several inputs gives what equal tensors give",
        &takes_a_tensor_twice},

@@ -56,6 +56,7 @@ Outcome stays_in_memory(const Subject& subject, const Case& one);
 Outcome overwrites(const Subject& subject, const Case& one);
 Outcome reads_only_what_its_traits_name(const Subject& subject, const Case& one);
 Outcome accumulates(const Subject& subject, const Case& one);
+Outcome gives_both_in_one_call(const Subject& subject, const Case& one);
 Outcome takes_a_tensor_twice(const Subject& subject, const Case& one);
 Outcome skips_what_is_not_wanted(const Subject& subject, const Case& one);
 

@@ -7,6 +7,27 @@
 
 namespace tandem::checker {
 
+namespace {
+
+// As recomputation does, and a plan that needs weight gradients first.
+Results in_another_order(const Subject& subject, const Case& one, const Results& usual) {
+  Trial run(subject, one.setup);
+  Results results = usual;
+  run.forward();
+  results.outputs = run.forward();
+  if (one.setup.phase != TANDEM_TRAIN) return results;
+  if (run.wants_weights()) {
+    results.weight_gradients = run.backward_weights(run.factors());
+    for (size_t i = 0; i < results.weight_gradients.size(); ++i) {
+      if (usual.weight_gradients[i].values.empty()) results.weight_gradients[i] = {};
+    }
+  }
+  if (run.wants_data()) results.input_gradients = run.backward_data(run.factors());
+  return results;
+}
+
+}  // namespace
+
 Outcome repeats_its_bits(const Subject& subject, const Case& one) {
   Trial run(subject, one.setup);
   const Results first = run.all_passes();
@@ -15,6 +36,11 @@ Outcome repeats_its_bits(const Subject& subject, const Case& one) {
   if (!differs.empty()) return broken(differs + " when the same pass runs again");
   differs = differ(results_of(subject, one.setup), first);
   if (!differs.empty()) return broken(differs + " when the layer is prepared again");
+  differs = differ(in_another_order(subject, one, first), first);
+  if (!differs.empty()) {
+    return broken(differs +
+                  " if forward runs twice before the backward passes, and those of weights first");
+  }
   for (const int32_t threads : {1, 3}) {
     LayerSetup setup = one.setup;
     setup.threads = threads;

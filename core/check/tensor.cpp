@@ -86,6 +86,10 @@ PlainTensor rounded_to(int32_t dtype, PlainTensor tensor) {
 void write_in_layout(const PlainTensor& tensor, int32_t layout, void* memory, int32_t dtype) {
   auto* wide = static_cast<float*>(memory);
   auto* narrow = static_cast<uint16_t*>(memory);
+  if (layout == TANDEM_NCHW && dtype == TANDEM_FLOAT32) {
+    std::copy(tensor.values.begin(), tensor.values.end(), wide);
+    return;
+  }
   for_each_element(tensor.shape, layout, [&](size_t plain, int64_t place) {
     const float value = rounded_to(dtype, tensor.values[plain]);
     if (dtype == TANDEM_BFLOAT16) {
@@ -101,6 +105,9 @@ void write_in_layout(const PlainTensor& tensor, int32_t layout, void* memory, in
 PlainTensor read_in_layout(const Shape& shape, int32_t layout, const void* memory, int32_t dtype) {
   const auto* wide = static_cast<const float*>(memory);
   const auto* narrow = static_cast<const uint16_t*>(memory);
+  if (layout == TANDEM_NCHW && dtype == TANDEM_FLOAT32) {
+    return {shape, {wide, wide + element_count(shape)}};
+  }
   PlainTensor result{shape, std::vector<float>(size_t(element_count(shape)))};
   for_each_element(shape, layout, [&](size_t plain, int64_t place) {
     result.values[plain] = dtype == TANDEM_FLOAT16 ? float16_value(narrow[place])

@@ -2,6 +2,7 @@
 // of labels and scores. "mistake.RightScale" and "mistake.RightLoss" have none.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "plugins/sdk.h"
@@ -26,13 +27,20 @@ enum class Fault {
   TakesAnyLabel,
   CountsIgnored,
   AddsLossWeightTwice,
+  LabelBits,
+  SoftmaxOverRows,
+  ForgetsLossWeight,
+  DividesByLabels,
+  KeepsIgnoredGradient,
 };
 constexpr const char* fault_names[] = {
-    "mistake.RightScale",      "mistake.WrongPairOfSwitches", "mistake.WrongThirdWord",
-    "mistake.WrongAtMinimum",  "mistake.WrongAtLargeValue",   "mistake.WrongOrderOfAxes",
-    "mistake.WrongThirdInput", "mistake.DropsThirdInput",     "mistake.RightLoss",
-    "mistake.ForgetsMaximum",  "mistake.LogarithmOfZero",     "mistake.DividesByOwnRows",
-    "mistake.TakesAnyLabel",   "mistake.CountsIgnored",       "mistake.AddsLossWeightTwice",
+    "mistake.RightScale",      "mistake.WrongPairOfSwitches",  "mistake.WrongThirdWord",
+    "mistake.WrongAtMinimum",  "mistake.WrongAtLargeValue",    "mistake.WrongOrderOfAxes",
+    "mistake.WrongThirdInput", "mistake.DropsThirdInput",      "mistake.RightLoss",
+    "mistake.ForgetsMaximum",  "mistake.LogarithmOfZero",      "mistake.DividesByOwnRows",
+    "mistake.TakesAnyLabel",   "mistake.CountsIgnored",        "mistake.AddsLossWeightTwice",
+    "mistake.LabelBits",       "mistake.SoftmaxOverRows",      "mistake.ForgetsLossWeight",
+    "mistake.DividesByLabels", "mistake.KeepsIgnoredGradient",
 };
 
 // The sum of its inputs times a factor that all parameters make.
@@ -97,9 +105,12 @@ class ScaleCpu {
   bool is_wrong_ = false;
 };
 
-// Cross entropy of softmax.
+// Cross entropy of softmax, of rows whose label is not the one that is ignored.
 template <Fault f>
 struct LossType : LayerType {
+  std::vector<Parameter> parameters() const override {
+    return {integer("mistake_param", "ignore_label")};
+  }
   const char* name() const override { return fault_names[static_cast<int>(f)]; }
   const char* help() const override { return "a mistake to be found"; }
   Inputs inputs() const override { return {Input("scores"), Input("label").label()}; }
@@ -117,15 +128,17 @@ class LossCpu {
  public:
   LossCpu(const Binding& binding, const Call&) : rows_(binding.input(0).shape.n) {
     classes_ = count(binding.input(0).shape) / rows_;
+    const bool ignores = binding.attributes.is_set("ignore_label");
+    if (ignores) ignored_ = binding.attributes.integer("ignore_label");
   }
   void forward(const Call&, const Pass& pass) const {
     double sum = 0;
     for (int64_t row = 0; row < rows_; ++row) {
       const int64_t label = label_of(pass, row);
-      if (label < 0) continue;
-      const std::vector<float> p = probabilities(pass.input(0) + row * classes_);
+      if (label < 0 || label == ignored_) continue;
+      const std::vector<float> p = probabilities(pass, row);
       const float* x = pass.input(0) + row * classes_;
-      if (f == Fault::LogarithmOfZero) {
+      if (f == Fault::LogarithmOfZero || f == Fault::SoftmaxOverRows) {
         sum -= static_cast<double>(std::log(p[static_cast<size_t>(label)]));
       } else {
         sum += log_of_sum(x) - static_cast<double>(x[label]);
@@ -136,13 +149,15 @@ class LossCpu {
   void backward_data(const Call&, const Pass& pass) const {
     float scale = pass.output_gradient(0)[0] / divisor(pass);
     if (f == Fault::AddsLossWeightTwice) scale *= pass.output_gradient(0)[0];
+    if (f == Fault::ForgetsLossWeight) scale = 1 / divisor(pass);
     for (int64_t row = 0; row < rows_; ++row) {
       const int64_t label = label_of(pass, row);
-      const std::vector<float> p = probabilities(pass.input(0) + row * classes_);
+      const bool is_left_out = label < 0 || (label == ignored_ && f != Fault::KeepsIgnoredGradient);
+      const std::vector<float> p = probabilities(pass, row);
       for (int64_t c = 0; c < classes_; ++c) {
         const float one = c == label ? 1.0F : 0.0F;
         pass.input_gradient(0)[row * classes_ + c] =
-            label < 0 ? 0 : scale * (p[static_cast<size_t>(c)] - one);
+            is_left_out ? 0 : scale * (p[static_cast<size_t>(c)] - one);
       }
     }
   }
@@ -153,10 +168,20 @@ class LossCpu {
     const float label = pass.input(1)[row];
     if (!pass.holds_sample(row) && f != Fault::CountsIgnored) return -1;
     if (!(label >= 0)) return -1;
+    if (f == Fault::LabelBits) {
+      int32_t bits = 0;
+      std::memcpy(&bits, &label, sizeof bits);
+      return bits < classes_ ? bits : -1;
+    }
     if (f == Fault::TakesAnyLabel) return static_cast<int64_t>(label);
     return label < static_cast<float>(classes_) ? static_cast<int64_t>(label) : -1;
   }
   float divisor(const Pass& pass) const {
+    if (f == Fault::DividesByLabels) {
+      float labels = 0;
+      for (int64_t row = 0; row < rows_; ++row) labels += label_of(pass, row) < 0 ? 0 : 1;
+      return std::max(labels, 1.0F);
+    }
     return f == Fault::DividesByOwnRows ? static_cast<float>(rows_) : pass.normaliser();
   }
   float largest(const float* x) const {
@@ -168,7 +193,8 @@ class LossCpu {
     for (int64_t c = 0; c < classes_; ++c) sum += std::exp(x[c] - top);
     return static_cast<double>(std::log(sum) + top);
   }
-  std::vector<float> probabilities(const float* x) const {
+  std::vector<float> probabilities(const Pass& pass, int64_t row) const {
+    const float* x = pass.input(0) + row * classes_;
     const float top = largest(x);
     std::vector<float> p(static_cast<size_t>(classes_));
     float sum = 0;
@@ -177,10 +203,16 @@ class LossCpu {
       sum += p[static_cast<size_t>(c)];
     }
     for (float& one : p) one /= sum;
+    if (f != Fault::SoftmaxOverRows) return p;
+    for (int64_t c = 0; c < classes_; ++c) {
+      float of_rows = 0;
+      for (int64_t r = 0; r < rows_; ++r) of_rows += std::exp(pass.input(0)[r * classes_ + c]);
+      p[static_cast<size_t>(c)] = std::exp(x[c]) / of_rows;
+    }
     return p;
   }
 
-  int64_t rows_, classes_ = 1;
+  int64_t rows_, classes_ = 1, ignored_ = -1;
 };
 
 template <int i>

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <atomic>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +27,7 @@ enum class Slip {
   KeepsFilesOpen,
   LeavesLabel,
   WrongBytes,
+  ThrowsInThread,
 };
 constexpr const char* slip_names[] = {
     "bad_data_None",
@@ -39,6 +41,7 @@ constexpr const char* slip_names[] = {
     "bad_data_KeepsFilesOpen",
     "bad_data_LeavesLabel",
     "bad_data_WrongBytes",
+    "bad_data_ThrowsInThread",
 };
 
 constexpr int64_t side = 8, elements = 3 * side * side;
@@ -84,6 +87,7 @@ class Pictures : public DatasetType {
       std::copy_n(shared_row, elements, pixels);
     }
     if (s == Slip::WritesPastPixels) pixels[elements] = 1;
+    if (s == Slip::ThrowsInThread) std::thread([] { throw std::runtime_error("no luck"); }).join();
   }
   void get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label) const override {
     float values[elements + 1];

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 
 #include "plugins/sdk.h"
 
@@ -74,7 +75,7 @@ struct Ends : LayerType {
   std::vector<Parameter> parameters() const override {
     return {word("test_param", "by")
                 .by_default("throw")
-                .one_of("throw|write|abort|prepare|exit|stack")};
+                .one_of("throw|write|abort|prepare|exit|stack|thread|hang")};
   }
 };
 
@@ -236,6 +237,8 @@ struct EndsCpu : Copies {
     if (by == "write") write_to_unmapped_memory();
     if (by == "exit") std::exit(0);
     if (by == "stack") fill_the_stack(0);
+    if (by == "thread") std::thread([] { throw std::runtime_error("no luck here"); }).join();
+    while (by == "hang") std::this_thread::yield();
     Copies::backward_data(call, pass);
   }
   std::string by;
