@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/cells.h"
 #include "plugins/composed.h"
 
 namespace tandem {
@@ -271,7 +272,7 @@ inline void from_lines(const std::vector<Line>& lines, ClassNames& result) {
   } else if (!class_names::from_yaml(text, lines, result)) {
     class_names::from_lines(lines, result);
   }
-  for (std::string& name : result.names) name = plain_name(name);
+  for (std::string& name : result.names) name = name_of_cell(plain_name(name));
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/base/text/strings.h"
+#include "plugins/cells.h"
 
 namespace tandem {
 namespace {
@@ -14,9 +15,10 @@ bool is_file(const std::string& name) {
   return path_status(name).is_file();
 }
 
-// A field of a CSV line, quoted where needed.
-std::string field(const std::string& text) {
-  const bool plain = text.find_first_of(",\"") == std::string::npos && !text.empty() &&
+// A field of a CSV line, quoted where needed, also by programs that divide it at other marks.
+std::string field(const std::string& name) {
+  const std::string text = safe_cell(name);
+  const bool plain = text.find_first_of(",;\"") == std::string::npos && !text.empty() &&
                      text.front() != ' ' && text.back() != ' ';
   if (plain) return text;
   std::string quoted = "\"";

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "datasets/picture/names.h"
+#include "plugins/cells.h"
 
 namespace tandem::image_folder {
 namespace {
@@ -49,7 +50,7 @@ std::vector<std::string> csv_fields(std::string_view line, const CsvForm& form, 
       field = trimmed(line.substr(at, end - at));
       at = end;
     }
-    fields.push_back(std::move(field));
+    fields.push_back(name_of_cell(field));
     if (at >= line.size()) return fields;
     ++at;
   }

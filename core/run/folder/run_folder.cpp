@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/model/file/text_format.h"
+#include "plugins/cells.h"
 
 namespace tandem {
 namespace {
@@ -183,7 +184,7 @@ void RunFolder::write(const RunRecord& record, const NetDefinition& net,
   write_text_file(net_file(), write_net(net));
   write_text_file(solver_file(path_), write_solver(solver));
   std::string classes;
-  for (const std::string& name : record.class_names) classes += name + "\n";
+  for (const std::string& name : record.class_names) classes += safe_cell(name) + "\n";
   write_text_file(path_ / "classes.txt", classes);
   RunRecord kept = record;
   if (const auto mean = kept.data_parameters.find("mean_image");
