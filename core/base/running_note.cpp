@@ -79,6 +79,19 @@ struct CrashReport {
       return;
     }
   }
+  // What all threads run; false if that is nothing of a plugin.
+  bool add_all(const char* first) {
+    bool any = false;
+    for (const auto& place : running) {
+      const RunningNote* note = place.load();
+      if (note == nullptr) continue;
+      add(any ? ", or " : first);
+      add(*note);
+      add_step(" in step ", note->step_);
+      any = true;
+    }
+    return any;
+  }
   void write() {
     line[used++] = '\n';
     [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, line, used);
@@ -93,15 +106,7 @@ struct CrashReport {
       report.add(" crashed");
       report.add_step(" in step ", innermost->step_);
     } else {
-      bool any = false;
-      for (const auto& place : running) {
-        const RunningNote* note = place.load();
-        if (note == nullptr) continue;
-        report.add(any ? ", or " : "while running ");
-        report.add(*note);
-        report.add_step(" in step ", note->step_);
-        any = true;
-      }
+      const bool any = report.add_all("while running ");
       report.add(any ? ", the program crashed" : "the program crashed");
       if (!any) report.add_step(" after the begin of step ", begun_step.load());
     }
@@ -110,6 +115,21 @@ struct CrashReport {
     if (innermost == nullptr) report.add_module();
     report.add(")");
     report.write();
+  }
+
+  static const char* running_plugins() {
+    static CrashReport report;
+    report.used = 0;
+    if (innermost != nullptr) {
+      report.add("; in ");
+      report.add(*innermost);
+      report.add_step(" in step ", innermost->step_);
+    } else {
+      report.add_all("; while running ");
+      report.add_module();
+    }
+    report.line[report.used] = '\0';
+    return report.line;
   }
 
   static void report_exit(const RunningNote& note) {
@@ -181,6 +201,10 @@ RunningNote::RunningNote(const char* pass, const char* owner, int64_t step) noex
 RunningNote::~RunningNote() {
   if (place_ != nullptr) place_->store(nullptr);
   innermost = outer_;
+}
+
+const char* running_text() noexcept {
+  return CrashReport::running_plugins();
 }
 
 void report_crashes_of(const std::string& who) {

@@ -31,6 +31,10 @@ class RunningNote {
 // begins the line: "tandem". It is borrowed.
 void report_crashes(const char* program);
 
+// Of a program that ends otherwise: what runs of plugins, or the module whose code this thread
+// runs, as "; while running forward of ..."; "" if it is none. Valid until the next call.
+[[nodiscard]] const char* running_text() noexcept;
+
 // What begins the line from now on, as "tandem: rank 1 of 4 (host b)".
 void report_crashes_of(const std::string& who);
 // A crash outside of what notes name came after this step had begun; it counts from 1.

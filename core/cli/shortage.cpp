@@ -18,6 +18,8 @@
 #include <exception>
 #include <new>
 
+#include "core/base/running_note.h"
+
 namespace {
 
 constexpr size_t large = size_t{4} << 20;  // bytes; those of generated code are less
@@ -47,7 +49,7 @@ class LastLine {
   }
 
  private:
-  char text_[512];
+  char text_[4096];
   size_t length_ = 0;
 };
 
@@ -103,7 +105,7 @@ void* checked(void* memory, size_t bytes) {
   } catch (...) {
     line << "an unknown exception";
   }
-  line.end_program();
+  (line << tandem::running_text()).end_program();
 }
 
 // All functions are found here: dlerror() allocates, and a dlsym() inside it frees the message that

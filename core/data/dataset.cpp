@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <type_traits>
 
+#include "core/base/guarded_memory.h"
 #include "core/base/numbers/random.h"
+#include "core/base/running_note.h"
 #include "core/base/text/strings.h"
 #include "core/data/bad_samples.h"
 #include "core/data/foreign_data.h"
@@ -196,6 +199,11 @@ DeclaredParameters declared_parameters(Registry& registry, const std::string& so
 
 Dataset::Dataset(Registry& registry, const DatasetOptions& options) : options_(options) {
   type_ = &registry.dataset(dataset_of(registry, options.source, options.split));
+  const ModuleReport* module = registry.module_of_dataset(type_->name);
+  const bool is_own = module == nullptr || module->built_in;
+  owner_ = fmt::format("data set '{}'{}", type_->name,
+                       is_own ? "" : fmt::format(" ({})", module->path.string()));
+  if (options.guarded && !is_own) guards_ = std::make_unique<Guards>();
   // The parameters of a run may be of another data set than the one that reads single files.
   attributes_ = read_parameters(*type_, options.parameters, options.split == "predict");
   const std::string class_names = fmt::format("{}", fmt::join(options.class_names, "\n"));
@@ -217,7 +225,10 @@ Dataset::Dataset(Registry& registry, const DatasetOptions& options) : options_(o
   const std::string what =
       options.split == "predict" ? "images to predict" : fmt::format("data '{}'", options.source);
   (void)take_reason();  // a reason from here on is of this data set
-  const tandem_status status = type_->open(&request, &handle_, &info_);
+  const tandem_status status = [&] {
+    const RunningNote note("open", owner_.c_str());
+    return type_->open(&request, &handle_, &info_);
+  }();
   if (status == TANDEM_OK) no_bytes_ = take_reason();
   if (status != TANDEM_OK && type_name() == folder_dataset && options.split != "predict") {
     const std::string foreign = foreign_data(options.source);
@@ -347,10 +358,50 @@ std::optional<StoredSample> Dataset::describe(int64_t index, std::string* reason
 SampleStatus Dataset::get(int64_t index, uint64_t seed, float* pixels, float* label,
                           std::string* reason) const {
   require_index(index);
-  const SampleStatus status =
-      status_of(type_->get(handle_, index, seed, pixels, label), index, label, reason);
+  const tandem_status read =
+      reads("get", index, pixels, 4 * element_count(info_.shape), label,
+            [&](void* values, float* of_label) {
+              return type_->get(handle_, index, seed, static_cast<float*>(values), of_label);
+            });
+  const SampleStatus status = status_of(read, index, label, reason);
   if (status == SampleStatus::skipped) std::fill_n(pixels, element_count(info_.shape), 0.0F);
   return status;
+}
+
+tandem_status Dataset::reads(const char* name, int64_t index, void* values, int64_t bytes,
+                             float* label, const Read& read) const {
+  const RunningNote note(name, owner_.c_str());
+  if (guards_ == nullptr) return read(values, label);
+  ++guards_->samples;
+  // Twice: what is left out shows by what the memory held before.
+  for (const unsigned char fill : {GuardedMemory::nan, GuardedMemory::finite}) {
+    const GuardedMemory memory(bytes, fill), of_label(sizeof *label, fill);
+    const tandem_status status = read(memory.data(), of_label.data());
+    const auto wrong = [&](const std::string& how) {
+      return error("sample '{}': {}() of {}: {} (--check-plugins)", sample_name(index), name,
+                   owner_, how);
+    };
+    if (!memory.damage().empty()) throw wrong("of the pixels, " + memory.damage());
+    if (!of_label.damage().empty()) throw wrong("of the label, " + of_label.damage());
+    if (status != TANDEM_OK) return status;
+    const auto* now = reinterpret_cast<const unsigned char*>(memory.data());
+    if (fill == GuardedMemory::nan) {
+      std::copy_n(now, bytes, static_cast<unsigned char*>(values));
+      *label = *of_label.data();
+      continue;
+    }
+    const auto* before = static_cast<const unsigned char*>(values);
+    const auto other = std::mismatch(now, now + bytes, before).first - now;
+    if (other < bytes) {
+      throw wrong(
+          fmt::format("byte {} of {} of the pixels is not written, or is another one in each call",
+                      other, bytes));
+    }
+    if (std::memcmp(label, of_label.data(), sizeof *label) != 0) {
+      throw wrong("the label is not written, or is another one in each call");
+    }
+  }
+  return TANDEM_OK;
 }
 
 void Dataset::require_index(int64_t index) const {
@@ -391,8 +442,12 @@ PixelScale Dataset::pixel_scale() const {
 SampleStatus Dataset::get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* label,
                                 std::string* reason) const {
   require_index(index);
-  const SampleStatus status =
-      status_of(type_->get_bytes(handle_, index, seed, pixels, label), index, label, reason);
+  const tandem_status read = reads(
+      "get_bytes", index, pixels, element_count(info_.shape), label,
+      [&](void* values, float* of_label) {
+        return type_->get_bytes(handle_, index, seed, static_cast<uint8_t*>(values), of_label);
+      });
+  const SampleStatus status = status_of(read, index, label, reason);
   if (status == SampleStatus::skipped) fill_with_means(info_.shape, pixel_scale(), pixels);
   return status;
 }
@@ -415,6 +470,7 @@ void Dataset::get_more(int64_t index, uint64_t seed, const std::vector<float*>& 
              element_count(input.shape));
   }
   if (own.empty()) return;
+  const RunningNote note("get_inputs", owner_.c_str());
   check(type_->get_inputs(handle_, index, seed, own.data()),
         fmt::format("sample '{}'", sample_name(index)));
 }

@@ -1,7 +1,9 @@
 // An opened data set of a plugin: thread-safe and pure, get(index, seed) -> sample.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,6 +41,7 @@ struct DatasetOptions {
   std::vector<std::string> class_names;           // of the model; empty: the data set decides
   std::map<std::string, std::string> parameters;  // declared parameters, as text: {"mirror", "1"}
   std::vector<MoreInput> more;
+  bool guarded = false;  // samples of a third party's data set are read between guards
 };
 
 // How numbers to learn are scaled: the net learns (value - mean) / deviation, of each of them.
@@ -111,6 +114,8 @@ class Dataset {
                    std::string* reason) const;
   // What the data set said (explain()) of samples that it gave.
   [[nodiscard]] std::vector<Remark> remarks() const { return remarks_.list(); }
+  // Samples that were read between guards so far; -1: they are not.
+  [[nodiscard]] int64_t guarded_samples() const { return guards_ ? guards_->samples.load() : -1; }
   // Whether get_bytes() works; and if not, the reason as the end of a message.
   [[nodiscard]] bool has_bytes() const { return info_.has_bytes != 0; }
   [[nodiscard]] std::string why_no_bytes() const;
@@ -126,6 +131,11 @@ class Dataset {
  private:
   void prepare_more(const DatasetOptions& options);
   void require_index(int64_t index) const;
+  // What the data set's function `read` gives, named as "get". With guards it writes to memory
+  // between them first: Error if it writes beyond that, or leaves some of it.
+  using Read = std::function<tandem_status(void* values, float* label)>;
+  tandem_status reads(const char* name, int64_t index, void* values, int64_t bytes, float* label,
+                      const Read& read) const;
   // From the status of the data set's get() or get_bytes(); also checks the label.
   SampleStatus status_of(tandem_status status, int64_t index, float* label,
                          std::string* reason) const;
@@ -139,6 +149,11 @@ class Dataset {
   std::vector<MoreInput> more_;
   TargetScale target_scale_;
   mutable Remarks remarks_;
+  std::string owner_;  // "data set 'records' (path of its module)"
+  struct Guards {
+    std::atomic<int64_t> samples = 0;
+  };
+  std::unique_ptr<Guards> guards_;
 };
 
 // "classes", "labels" or "values", as messages say it.

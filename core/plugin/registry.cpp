@@ -264,6 +264,11 @@ const ModuleReport* Registry::module_of_kernel(const std::string& layer_type,
   return found == kernels_.end() ? nullptr : &modules_[found->second.module];
 }
 
+const ModuleReport* Registry::module_of_dataset(const std::string& name) const {
+  const auto found = datasets_.find(name);
+  return found == datasets_.end() ? nullptr : &modules_[found->second.module];
+}
+
 template <class T>
 const T& Registry::find_deferred(const Entries<T>& entries, const std::string& name) const {
   const Kind& kind = kind_of<T>;

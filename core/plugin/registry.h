@@ -74,9 +74,10 @@ class Registry {
   [[nodiscard]] const tandem_transport& transport(const std::string& name) const;
   [[nodiscard]] const tandem_device_transport& device_transport(const std::string& kind) const;
 
-  // The module that offers the kernel; null if none is loaded.
+  // The module that offers the kernel, or the data set; null if none is loaded.
   [[nodiscard]] const ModuleReport* module_of_kernel(const std::string& layer_type,
                                                      const std::string& device_kind) const;
+  [[nodiscard]] const ModuleReport* module_of_dataset(const std::string& name) const;
   // Null if it is unknown; throws Error only for a name that two modules register, or that needs a
   // newer Tandem.
   [[nodiscard]] const tandem_layer_type* find_layer_type(const std::string& name) const;

@@ -144,6 +144,20 @@ SessionOptions checked_options(Registry& registry, const TrainOptions& options, 
   return result;
 }
 
+// What ran between guards.
+void report_guards(const PluginGuards& guards, const TrainSetup& setup, Observer& observer) {
+  int64_t samples = 0;
+  for (const Dataset* data : {setup.training_data.get(), setup.validation_data.get()}) {
+    if (data != nullptr) samples += std::max<int64_t>(data->guarded_samples(), 0);
+  }
+  if (samples > 0) {
+    observer.on_message(
+        fmt::format("--check-plugins: {} samples of data set '{}' were read between guards",
+                    samples, setup.record.dataset));
+  }
+  if (samples == 0 || guards.has_passes()) observer.on_message(guards.text());
+}
+
 // Makes the last checkpoint of a resumed run whole.
 void require_checkpoint(const RunFolder& folder) {
   complete_pairs(folder.path());
@@ -381,7 +395,7 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
     throw;
   }
   if (until_begun) until_begun->begin();
-  if (options.check_plugins) recorder.on_message(guards.text());
+  if (options.check_plugins) report_guards(guards, setup, recorder);
   conclude(result, !checkpoint, *folder, recorder);
   return result;
 }

@@ -271,6 +271,12 @@ ExportResult export_onnx(const ExportOptions& options) {
     throw error("--preprocess, --dynamic-size: net '{}' reads {} channels; pictures have 1 or 3",
                 run.record.net_name, run.record.data.c);
   }
+  if (const std::string own = has_steps ? run.own_preparation() : ""; !own.empty()) {
+    throw error(
+        "--preprocess, --dynamic-size: data set '{}' prepared the run's images in a way that a "
+        "model cannot hold; export without them, and prepare images as it does",
+        own);
+  }
   const Shape& seen = run.record.data;
   if (wanted.picture &&
       (4 * wanted.picture->height < seen.h || 4 * wanted.picture->width < seen.w)) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/text/strings.h"
 #include "core/run/folder/checkpoint.h"
 #include "core/run/setup/setup.h"
 #include "core/run/setup/setup_data.h"
@@ -12,6 +13,29 @@
 namespace tandem {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// The one path of the list, which the data set reads.
+std::string source_for(Registry& registry, const std::string& dataset, const std::string& paths) {
+  const tandem_dataset_type& type = registry.dataset(dataset);
+  std::string reason;
+  for (const std::string& path : split(paths, '\n')) {
+    if (path.empty()) continue;
+    const bool is_read = type.recognizes != nullptr && type.recognizes(path.c_str()) != 0;
+    if (is_read && path + "\n" == paths) return path;
+    reason = is_read                      ? "it reads one path at a time"
+             : path.starts_with("/proc/") ? "a picture in memory is none of its files"
+                                          : fmt::format("it does not read '{}'", path);
+    if (!is_read) break;
+  }
+  throw error(
+      "the run learned from images as data set '{0}' prepares them, and {1}: give a file or folder "
+      "that it reads ('tandem datasets {0}'), whose samples of split 'test' are predicted then",
+      dataset, reason);
+}
+
+}  // namespace
 
 LoadedRun::LoadedRun(Registry& all, const fs::path& run, std::string on, const std::string& which)
     : registry(all), folder(RunFolder::open(run)), record(folder.record()), devices(std::move(on)) {
@@ -88,12 +112,27 @@ void LoadedRun::require_threshold(double threshold) const {
   throw error("--threshold {}: a probability from 0 to 1; 0.5 is usual", threshold);
 }
 
+std::string LoadedRun::own_preparation() const {
+  if (record.dataset.empty()) return "";
+  try {
+    (void)registry.dataset(record.dataset);
+  } catch (const Error& missing) {
+    throw error("run '{}' learned from images as its data set prepares them: {}",
+                folder.path().string(), missing.what());
+  }
+  const ModuleReport* module = registry.module_of_dataset(record.dataset);
+  return module == nullptr || module->built_in ? "" : record.dataset;
+}
+
 std::vector<std::unique_ptr<Dataset>> LoadedRun::open_pictures(const std::string& paths,
                                                                bool all_views) {
-  // The data set's split "predict" gives every file label 0.
-  if (all_views) return open_views(registry, folder.net(), record, paths, "predict");
+  const std::string own = own_preparation();
+  const std::string source = own.empty() ? paths : source_for(registry, own, paths);
+  // The split "predict" of image_folder gives every file label 0.
+  const char* part = own.empty() ? "predict" : "test";
+  if (all_views) return open_views(registry, folder.net(), record, source, part);
   std::vector<std::unique_ptr<Dataset>> one;
-  one.push_back(open_dataset(registry, folder.net(), record, paths, "predict", TANDEM_TEST));
+  one.push_back(open_dataset(registry, folder.net(), record, source, part, TANDEM_TEST));
   return one;
 }
 

@@ -39,8 +39,11 @@ struct LoadedRun {
   [[nodiscard]] std::vector<double> values_of(const float* scores, int64_t count) const;
   // Error for a --threshold outside 0 to 1, and if the run has not learned several labels.
   void require_threshold(double threshold) const;
-  // Files and folders, one on each line, as the net's input.
-  // Several views of each picture where `all_views` (views()), else one.
+  // The data set of a third party that the run learned from, which alone knows how it prepares
+  // images; "": they are prepared as folders of images are. Throws Error if it is not loaded.
+  [[nodiscard]] std::string own_preparation() const;
+  // Files and folders, one on each line, as the net's input. With own_preparation(): one path that
+  // this data set reads. Several views of each picture where `all_views` (views()), else one.
   [[nodiscard]] std::vector<std::unique_ptr<Dataset>> open_pictures(const std::string& paths,
                                                                     bool all_views = false);
 

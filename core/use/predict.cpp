@@ -239,7 +239,9 @@ std::string Predictor::task() const {
 }
 
 std::string Predictor::images() const {
-  return images_text(state_->run.record);
+  const std::string own = state_->run.own_preparation();
+  return own.empty() ? images_text(state_->run.record)
+                     : fmt::format("images: as data set '{}' prepares them", own);
 }
 
 std::vector<std::string> Predictor::remarks() const {
@@ -262,6 +264,9 @@ std::string Predictor::explain(const fs::path& folder) {
   if (run.record.task != TANDEM_TASK_CLASSES) {
     throw error("--explain: shows what speaks for a class, and run '{}' has learned {}",
                 run.folder.path().string(), task_text(run.record.task));
+  }
+  if (const std::string own = run.own_preparation(); !own.empty()) {
+    throw error("--explain: what the pixels of data set '{}' look like is not known", own);
   }
   (void)Display(run.record.data_parameters, run.record.data);  // refuses what cannot be drawn
   make_folders(folder);

@@ -112,6 +112,26 @@ TEST_F(Guide, OfPlainCBuildsAndChecks) {
   check("acme_leaky.so", "input gradients");
 }
 
+// Of a run that learned from the guide's data set.
+void expect_own_preparation(const Desk& desk) {
+  const std::string plugins = "TANDEM_PLUGIN_PATH=build";
+  const Outcome tested = desk.tandem("test --run run", plugins);
+  const Outcome predicted = desk.tandem("predict --run run my_folder --top 1", plugins);
+  EXPECT_EQ(predicted.code, 0) << predicted.errors;
+  EXPECT_THAT(predicted.errors, HasSubstr("as data set 'records' prepares them"));
+  int right = 0, lines = 0;
+  std::istringstream text(predicted.output);
+  for (std::string line; std::getline(text, line); ++lines) {
+    right += line.find(fmt::format(": class {} ", lines % 10)) == std::string::npos ? 0 : 1;
+  }
+  EXPECT_EQ(lines, 40);
+  EXPECT_THAT(tested.output, HasSubstr(fmt::format("top-1 {:.2f} %", 2.5 * right)));
+  desk.write("picture.png", "none");
+  EXPECT_THAT(desk.refusal("predict --run run picture.png", plugins),
+              HasSubstr("'records' prepares them, and it does not read"));
+  EXPECT_THAT(desk.refusal("predict --run run my_folder"), HasSubstr("unknown data set 'records'"));
+}
+
 TEST_F(Guide, OfADataSetBuildsAndTrains) {
   follow("write_a_data_set.md", 2);
   for (const char* split : {"train", "val"}) {
@@ -135,6 +155,7 @@ TEST_F(Guide, OfADataSetBuildsAndTrains) {
       "--data my_folder --data-option side=32 --net cifar10_quick --batch 8 --steps 10 --out run");
   const Outcome tested = desk_.tandem("test --run run", "TANDEM_PLUGIN_PATH=build");
   EXPECT_EQ(tested.code, 0) << tested.errors;
+  expect_own_preparation(desk_);
   EXPECT_THAT(desk_.refusal("train --data my_folder --net cifar10_quick --steps 1 --out other",
                             "TANDEM_PLUGIN_PATH=build"),
               HasSubstr("no multiple of the"));

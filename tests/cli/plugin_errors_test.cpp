@@ -171,6 +171,16 @@ TEST(PluginErrors, AtRunTimeNameTypeLineAndModule) {
                     HasSubstr("run_time.so"), HasSubstr("backward_data")));
 }
 
+// Trains on a data set with a mistake, which prepares the pixels itself.
+test::Outcome train_on_mistake(const Desk& desk, const std::string& slip,
+                               const std::string& options) {
+  desk.write("plain.prototxt", replaced(replaced(tiny_net(), " scale: 0.01 mean_value: 128", ""),
+                                        "num_output: 2", "num_output: 8"));
+  return desk.tandem(
+      "train --net plain.prototxt --data bad_data_" + slip + " --batch 8 --out run " + options,
+      with_plugins(bad_plugin("mistakes_of_data")));
+}
+
 // Programs of a sanitizer have its handlers.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(PluginErrors, ACrashIsReportedInOneLineWithPassLayerTypeAndModule) {
@@ -189,6 +199,20 @@ TEST(PluginErrors, ACrashIsReportedInOneLineWithPassLayerTypeAndModule) {
                       HasSubstr("(test.Ends)"), HasSubstr("net.prototxt:"), HasSubstr(crash)));
     EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
   }
+}
+
+TEST(PluginErrors, AnExceptionInAThreadOfAPluginIsReportedWithWhatRuns) {
+  const Desk desk;
+  const test::Outcome of_layer = train_with(desk, "test.Ends", "test_param { by: \"thread\" }");
+  EXPECT_EQ(of_layer.code, 1);
+  EXPECT_THAT(of_layer.errors,
+              AllOf(HasSubstr("tandem: no luck here; while running backward_data of layer '"),
+                    HasSubstr("(test.Ends)"), HasSubstr("run_time.so")));
+  const test::Outcome of_data = train_on_mistake(desk, "ThrowsInThread", "--steps 1");
+  EXPECT_EQ(of_data.code, 1);
+  EXPECT_THAT(of_data.errors, AllOf(HasSubstr("tandem: no luck; while running get"),
+                                    HasSubstr("data set 'bad_data_ThrowsInThread'"),
+                                    HasSubstr("mistakes_of_data.so")));
 }
 
 TEST(PluginErrors, AModuleThatCrashesWhenItLoadsIsListedAndLeftOut) {
@@ -422,6 +446,25 @@ TEST(PluginGuards, EndARunThatWouldTrainWronglyWithoutAWord) {
 // ---- before the first step
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(PluginGuards, EndARunWhoseDataSetWritesBeyondItsPixelsOrLeavesSome) {
+  for (const auto& [slip, message] : std::vector<std::pair<std::string, std::string>>{
+           {"WritesPastPixels", "of the pixels, byte 0 after its end was written"},
+           {"LeavesLastRow", "of the pixels is not written"},
+           {"CountsCalls", "or is another one in each call"},
+           {"LeavesLabel", "the label is not written"}}) {
+    const Desk desk;
+    const test::Outcome outcome = train_on_mistake(desk, slip, "--steps 4 --check-plugins");
+    EXPECT_EQ(outcome.code, 1) << slip << outcome.output;
+    EXPECT_THAT(outcome.errors, AllOf(HasSubstr("data set 'bad_data_" + slip + "' ("),
+                                      HasSubstr("mistakes_of_data.so"), HasSubstr(message)));
+  }
+  const Desk desk;
+  const test::Outcome right = train_on_mistake(desk, "None", "--steps 4 --check-plugins");
+  EXPECT_EQ(right.code, 0) << right.errors;
+  EXPECT_THAT(right.output, testing::ContainsRegex(
+                                "[0-9]+ samples of data set 'bad_data_None' were read between"));
+}
+
 TEST(PluginTrial, RefusesALayerThatBreaksAPromiseBeforeTheFirstStep) {
   for (const std::string mistake :
        {"WrongInputGradient", "IgnoresAccumulate", "StaticMeans", "ZeroByZeroInBackward",

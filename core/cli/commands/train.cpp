@@ -320,8 +320,8 @@ void add_device_and_strategy_options(Command& command, TrainOptions& o) {
   command.add({
       watchdog_option("step", o.watchdog_seconds),
       {"--check-plugins", &o.check_plugins,
-       "Run the layers of plugins between guards: end where one writes beyond its memory, leaves "
-       "some unwritten or reads what it has not written (cpu); takes time, which is printed"},
+       "Run the layers and data sets of plugins between guards: end where one writes beyond its "
+       "memory, leaves some unwritten or reads what it has not written (cpu); takes time"},
       {"--no-plugin-check", [&o] { o.try_plugins = false; },
        "Do not try the layers of plugins, for 2 s at most, before the first step"},
   });

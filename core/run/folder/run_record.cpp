@@ -236,6 +236,7 @@ std::string to_json(const RunRecord& record) {
   tree["data_shape"] = {record.data.c, record.data.h, record.data.w};
   tree["choices"] = {{"strategy", record.strategy}, {"algorithms", record.algorithms}};
   tree["layer_types"] = record.layer_types;
+  if (!record.dataset.empty()) tree["dataset"] = record.dataset;
   if (!record.first_weights.empty()) tree["first_weights"] = record.first_weights;
   if (!record.head.empty()) tree["head"] = record.head;
   return tree.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
@@ -275,6 +276,7 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     if (fields.find("layer_types") != nullptr) {
       record.layer_types = fields.get<std::set<std::string>>("layer_types");
     }
+    if (fields.find("dataset") != nullptr) record.dataset = fields.get<std::string>("dataset");
     if (fields.find("first_weights") != nullptr) {
       record.first_weights = fields.get<std::string>("first_weights");
     }

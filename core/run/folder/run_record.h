@@ -25,6 +25,7 @@ struct RunRecord {
   std::filesystem::path folder;  // where relative paths of data begin
   Shape data{1, 3, 0, 0};
   std::vector<std::string> class_names;
+  std::string dataset;  // that read the training data; "": not known, or there are none
   int64_t training_samples = 0;
   // What a sample has: TANDEM_TASK_CLASSES, or for each of class_names a label or a value.
   int64_t task = 0;

@@ -77,6 +77,7 @@ TrainSetup receive_setup(const Communicator& ranks, Registry& registry, const Tr
   setup.test_samples = tree.at("test_samples");
   TrainOptions& chosen = setup.record.options;
   chosen.watchdog_seconds = options.watchdog_seconds;
+  chosen.check_plugins = options.check_plugins;
   chosen.stop = options.stop;
   chosen.timeline = tree.at("timeline");
   setup.record.machine.delay_seed = options.machine.delay_seed;

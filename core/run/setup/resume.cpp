@@ -158,6 +158,7 @@ void choose_amounts(TrainOptions& chosen, const TrainOptions& options) {
   chosen.timeline = options.timeline;
   chosen.graphs = options.graphs;
   chosen.watchdog_seconds = options.watchdog_seconds;
+  chosen.check_plugins = options.check_plugins;
 }
 
 // Checkpoints are float32, so that a run can leave the GPU whose precision it had.

@@ -143,6 +143,7 @@ std::string read_mean_file(const NetDefinition& net, bool by_pixel,
 
 void open_datasets(Registry& registry, TrainSetup& setup) {
   setup.training_data = open_dataset(registry, setup.net, setup.record, "", "train", TANDEM_TRAIN);
+  setup.record.dataset = setup.training_data->type_name();
   setup.record.data_parameters.merge(setup.training_data->chosen_parameters());
   take_task(setup);
   // Both splits have the image size of the training data, even if validation images differ.
@@ -175,6 +176,7 @@ std::unique_ptr<Dataset> open_dataset(Registry& registry, const NetDefinition& n
   options.shape = record.data;
   options.class_names = record.class_names;
   options.parameters = record.data_parameters;
+  options.guarded = record.options.check_plugins;
   const DeclaredParameters declared = declared_parameters(registry, options.source, split);
   for (auto& [name, value] : options.parameters) {
     const auto found = declared.find(name);
