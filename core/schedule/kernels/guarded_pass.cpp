@@ -171,7 +171,8 @@ void PluginGuards::add(double guard_seconds, double kernel_seconds) {
 
 std::string PluginGuards::text() const {
   if (passes_ == 0) {
-    return "--check-plugins: no layer of the net has a kernel of a third party, so none was checked";
+    return "--check-plugins: no layer of the net has a kernel of a third party, so none was "
+           "checked";
   }
   return fmt::format(
       "--check-plugins: {} passes of third parties' kernels ran between guards, which took {:.3g} "
