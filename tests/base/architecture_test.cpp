@@ -228,6 +228,7 @@ TEST(Architecture, CoreIncludesOfPluginsTheAbiAndTheModelsThatBothSidesUse) {
       "plugins/resampling.h",                        // what a resized pixel is made of
       "plugins/text.h",                              // order, nearness and UTF-8 of names
       "plugins/plain_text.h",                        // text files and blanks
+      "plugins/cells.h",                             // names in files that a spreadsheet opens
       "plugins/composed.h",                          // letters with accents
       "plugins/fnv.h",                               // the one hash of names, plans and files
       "plugins/regular_file.h",                      // the one way to open a file to read
