@@ -1,5 +1,5 @@
-// What tests of ranks on cpus and on GPUs share: how mpirun starts them, and the jobs of every
-// strategy, whose bits are those of one process with all devices.
+// What tests of ranks on cpus and on GPUs share: how mpirun starts them, their fixture, and the
+// jobs of every strategy, whose bits are those of one process with all devices.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,6 +33,27 @@ inline std::string no_mpi() {
 inline std::string checkpoint(const Desk& desk, const std::string& run) {
   return desk.read(run + "/last.safetensors") + desk.read(run + "/last.state.safetensors");
 }
+
+// Skips its tests where there are no ranks.
+class Ranks : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = no_mpi(); !reason.empty()) GTEST_SKIP() << reason;
+  }
+
+  const std::string tiny =
+      "train --net tiny.prototxt --data synthetic --data-option size=40 --batch 12 --seed 3 ";
+
+  // Trains in the folder `name`; both files of its checkpoint.
+  std::string trained(const Desk& desk, const std::string& name, const std::string& options,
+                      int ranks) const {
+    const Outcome outcome = desk.tandem(tiny + "--threads 1 --out " + name + " " + options,
+                                        ranks > 1 ? mpirun(ranks) : "");
+    EXPECT_EQ(outcome.code, 0) << options << " on " << ranks << " ranks\n"
+                               << outcome.output << outcome.errors;
+    return outcome.code == 0 ? checkpoint(desk, name) : name;
+  }
+};
 
 struct Job {
   int ranks, devices;  // of each rank

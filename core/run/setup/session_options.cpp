@@ -129,8 +129,8 @@ void choose_for_ranks(Registry& registry, TrainSetup& setup, SessionOptions& opt
   const std::string record = ranks.broadcast_text(ranks.rank() == 0 ? to_json(setup.record) : "",
                                                   "the strategy that it chooses");
   const TrainOptions chosen = run_record_from_json(record, "of rank 0").options;
-  options.strategy = chosen.strategy;
-  options.strategy_options = chosen.strategy_options;
+  setup.record.options.strategy = options.strategy = chosen.strategy;
+  setup.record.options.strategy_options = options.strategy_options = chosen.strategy_options;
 }
 
 }  // namespace
