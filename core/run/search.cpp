@@ -229,6 +229,7 @@ class Search {
     const auto part = [&](int64_t whole) {
       return std::max<int64_t>(1, (whole + share / 2) / share);
     };
+    if (one.unfreeze_after) *one.unfreeze_after /= static_cast<double>(share);
     if (options_.base.steps > 0) {
       one.steps = part(options_.base.steps);
     } else {

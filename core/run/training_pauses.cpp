@@ -39,8 +39,9 @@ void TrainingRun::start_from(const Checkpoint& checkpoint) {
   if (sums != checkpoint.metadata.end()) progress_.read_sums(sums->second);
 }
 
+// The head alone reaches what it can before all layers learn.
 bool TrainingRun::lost_patience() const {
-  return chosen_.patience > 0 && tests_without_better_ >= chosen_.patience;
+  return chosen_.patience > 0 && !setup_.head_net && tests_without_better_ >= chosen_.patience;
 }
 
 bool TrainingRun::tests(int64_t done) const {

@@ -126,6 +126,7 @@ void TrainingRun::unfreeze(int64_t step) {
   reported_given_up_.clear();
   std::vector<float> weights = session_.weights();
   setup_.head_net.reset();
+  tests_without_better_ = 0;
   SessionOptions options = session_.options();
   options.strategy = chosen_.strategy;
   options.strategy_options = chosen_.strategy_options;
@@ -158,8 +159,9 @@ void TrainingRun::loop() {
   if (issued_ > saved_) pause(issued_, false);
   if (lost_patience() && issued_ < chosen_.steps) {
     recorder_.on_message(fmt::format(
-        "ended after step {}: {} evaluations were not better than that of step {} (--patience)",
-        issued_, tests_without_better_, result_.best.step));
+        "ended after step {}: {} evaluation{} not better than that of step {} (--patience)",
+        issued_, tests_without_better_, tests_without_better_ == 1 ? " was" : "s were",
+        result_.best.step));
   }
   note_changed_data(true);
   end_net();

@@ -121,7 +121,8 @@ RunRecord record_of(const ImportOptions& options, const NetDefinition& net,
   if (published) {
     record.data_parameters = published->data_parameters();
     if (published->resizes) {
-      record.data_parameters["resize"] = fmt::format("{}", published->resize_for(record.data.h));
+      record.data_parameters["resize"] =
+          fmt::format("{}", published->resize_for(std::max(record.data.h, record.data.w)));
     }
   } else if (beside) {
     record.data_parameters = preparation_of(*beside);

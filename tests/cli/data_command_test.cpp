@@ -95,6 +95,16 @@ TEST(DataCommand, DrawsImagesAsANetReceivesThem) {
   EXPECT_THAT(outcome.output, HasSubstr("6 images as net 'tiny' receives them"));
 }
 
+TEST(DataCommand, DrawsImagesAsTheNetOfWeightsReceivesThem) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem("train --data images --net tiny.prototxt --steps 1 --out first").code, 0);
+  const Outcome outcome =
+      desk.tandem("data images --weights first --recipe finetune --preview seen.png");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("images as net 'tiny' receives them"));
+}
+
 TEST(DataCommand, DrawsAndPrintsNothingButJson) {
   const Desk desk;
   desk.draw_two_classes("images");

@@ -184,6 +184,38 @@ TEST_F(Fetch, WeightsOfTheModelInTheCacheAreFineTunedUnlessItIsTrainedFromScratc
               Not(HasSubstr("cache")));
 }
 
+TEST_F(Fetch, WeightsOfTheCacheAreLeftAloneWhereTheyDoNotFitOrAreGone) {
+  // Digits of one channel: four of 8x8 pixels, of two classes.
+  const auto big_endian = [](const std::vector<int>& values) {
+    std::string bytes;
+    for (const int value : values) bytes += std::string(3, '\0') + static_cast<char>(value);
+    return bytes;
+  };
+  for (const char* split : {"train", "t10k"}) {
+    const std::string name = std::string("digits/") + split;
+    std::string pixels;
+    for (int i = 0; i < 4 * 64; ++i) pixels += static_cast<char>(i);
+    desk_.write(name + "-images-idx3-ubyte",
+                std::string("\0\0\x08\x03", 4) + big_endian({4, 8, 8}) + pixels);
+    desk_.write(name + "-labels-idx1-ubyte",
+                std::string("\0\0\x08\x01", 4) + big_endian({4}) + std::string("\0\1\0\1", 4));
+  }
+  ASSERT_EQ(tandem("fetch acme/line").code, 0);
+  const Outcome digits = tandem("train --data digits --model line --steps 1 --out digits_run");
+  ASSERT_EQ(digits.code, 0) << digits.errors;
+  EXPECT_THAT(digits.output,
+              AllOf(HasSubstr("the weights of line in the cache are of images of 3 channels, and "
+                              "not of 1"),
+                    Not(HasSubstr("finetune"))));
+  EXPECT_THAT(refusal("train --data digits --weights acme/line --steps 1 --out other"),
+              HasSubstr("they are of images of 3 channels, and those of data 'digits' have 1"));
+  desk_.draw_two_classes("images");
+  fs::remove(cached("model.safetensors"));
+  const Outcome without = tandem("train --data images --model line --steps 1 --out without");
+  ASSERT_EQ(without.code, 0) << without.errors;
+  EXPECT_THAT(without.output, Not(HasSubstr("cache")));
+}
+
 TEST_F(Fetch, AnInterruptedDownloadContinuesWhereItEnded) {
   cut_after_ = 100;
   EXPECT_THAT(refusal("fetch acme/line"),

@@ -120,6 +120,34 @@ TEST_F(NewClass, AShortRunLearnsWithAllLayersFromTheFirstStepOn) {
   EXPECT_THAT(outcome.output, Not(HasSubstr("all layers")));
 }
 
+TEST_F(NewClass, ThreeEpochsAreEnoughForAFirstOneOfTheNewLayersWhateverTheBatch) {
+  const Outcome outcome =
+      desk_.tandem("train --data three --weights first --epochs 3 --batch 5 --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("11 steps"), HasSubstr("until step 4, then all")));
+}
+
+TEST_F(NewClass, PatienceBeginsWhenAllLayersLearn) {
+  const Outcome outcome = desk_.tandem(
+      "train --data three --weights first --epochs 9 --unfreeze-after 4 --lr 0 --patience 1 "
+      "--out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("after step 18 all layers learn"),
+                                    HasSubstr("1 evaluation was not better than that of step ")));
+}
+
+TEST_F(NewClass, ARunOfTrainedWeightsDoesNotGoOnFromScratch) {
+  const std::string resume = "train --resume --out run --steps 3 --from-scratch";
+  ASSERT_EQ(desk_.tandem("train --data three --weights first --steps 2 --out run").code, 0);
+  EXPECT_THAT(desk_.refusal(resume), HasSubstr("--from-scratch cannot change"));
+  ASSERT_EQ(desk_
+                .tandem("train --data three --net tiny.prototxt --adapt-classes --from-scratch "
+                        "--steps 2 --out other")
+                .code,
+            0);
+  EXPECT_EQ(desk_.tandem(test::replaced(resume, "run", "other")).code, 0);
+}
+
 TEST_F(FineTuningCommand, TheRecipeOfTrainedWeightsNeedsThem) {
   EXPECT_THAT(desk_.refusal("train --data images --net tiny.prototxt --recipe finetune"),
               HasSubstr("--recipe finetune begins with trained weights: give --weights PATH"));

@@ -68,6 +68,23 @@ TEST_P(OnnxNet, IsFineTunedTestedAndUsedForPredictions) {
   EXPECT_THAT(prediction.output, AllOf(HasSubstr("red"), HasSubstr("blue")));
 }
 
+TEST(WideOnnxNet, GetsImagesAsWideAsItsInput) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  desk.write("wide.prototxt",
+             test::replaced(test::tiny_net(), "crop_size: 8", "crop_h: 8 crop_w: 16"));
+  ASSERT_EQ(desk.tandem("train --net wide.prototxt --data images --steps 1 --out first").code, 0);
+  ASSERT_EQ(desk.tandem("export --run first wide.onnx").code, 0);
+  std::filesystem::remove_all(desk / "first");
+  const Outcome tuned = desk.tandem("train --net wide.onnx --data images --steps 2 --out run");
+  ASSERT_EQ(tuned.code, 0) << tuned.errors;
+  EXPECT_THAT(tuned.output, HasSubstr("cropped to 8x16"));
+  ASSERT_EQ(desk.tandem("train --weights run --data images --steps 2 --out again").code, 0);
+  ASSERT_EQ(desk.tandem("import wide.onnx --out imported").code, 0);
+  const Outcome prediction = desk.tandem("predict --run imported images/val/red/1.ppm");
+  EXPECT_EQ(prediction.code, 0) << prediction.errors;
+}
+
 TEST_P(OnnxNet, IsWrittenAsOnnxWithWhatWasRead) {
   const auto weights_of = [&](const std::string& run) {
     return read_safetensors(desk_ / (run + "/last.safetensors")).arrays;

@@ -40,6 +40,26 @@ std::string best_figures(const Desk& desk, const std::string& folder) {
          data.at("runs").at(0).at("best").at(2).dump();
 }
 
+TEST(Search, UnfreezesShorterTrialsEarlier) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(
+      desk.tandem("train --data images --net tiny.prototxt --batch 4 --steps 1 --out first").code,
+      0);
+  const Outcome outcome = desk.tandem(
+      "search --weights first --data images --batch 4 --trials 2 --steps 12 --unfreeze-after 2 "
+      "--out found");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors << outcome.output;
+  const auto time_of = [&](const std::string& run) -> double {
+    const auto record = nlohmann::json::parse(desk.read("found/" + run + "/run.json"));
+    return record.at("options").at("unfreeze_after");
+  };
+  EXPECT_DOUBLE_EQ(time_of("round-1-trial-01"), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(time_of(fs::exists(desk / "found/round-2-trial-01") ? "round-2-trial-01"
+                                                                       : "round-2-trial-02"),
+                   2);
+}
+
 TEST(Search, TrainsTheBestTrialsLongerAndComparesThemOnOnePage) {
   const Desk desk;
   desk.draw_two_classes("images");

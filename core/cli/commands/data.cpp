@@ -21,7 +21,7 @@ namespace {
 constexpr const char* as_of_train = "For --preview: as of 'tandem train'";
 
 struct DataArguments {
-  std::string source, html, preview;
+  std::string source, html, preview, weights;
   TrainOptions preview_of;  // what `tandem train` would have; without the data and the seed
   std::vector<std::string> options;
   uint64_t seed = 1;
@@ -58,6 +58,7 @@ void draw_preview(Registry& registry, const DataArguments& arguments) {
   options.data = arguments.source;
   options.seed = arguments.seed;
   options.adapt_classes = true;
+  if (!arguments.weights.empty()) options.solver_fields["weights"] = arguments.weights;
   options.data_parameters = read_pairs(arguments.options, "--data-option", "mirror=true");
   const TrainSetup setup = resolve(registry, options);
   const std::unique_ptr<Dataset> shown = setup.training_data->to_be_shown(registry);
@@ -130,6 +131,8 @@ void add_data(CommandLine& line) {
       {"--preview FILE", &a.preview,
        "Write a PNG with images as a net receives them, and inspect only with --html or --json"},
       {"--net FILE", &a.preview_of.net, "For --preview: the net (default: resnet18)"},
+      {"--weights PATH", &a.weights, as_of_train},
+      {"--from-scratch", &a.preview_of.from_scratch, as_of_train},
       {"--image-size N", &a.preview_of.image_size, as_of_train, in_range(1, max_image_size)},
       {"--augment none|light|photos|strong", &a.preview_of.augment, as_of_train},
       {"--recipe plain|photos|caffe|finetune", &a.preview_of.recipe, as_of_train},

@@ -225,10 +225,10 @@ void resolve_unfreezing(const Registry& registry, TrainSetup& setup) {
     chosen.unfreeze_after = 0;
     record.head.clear();
   };
-  constexpr int64_t min_parts = 3;  // of the run, for a first part by default
-  if (*chosen.unfreeze_after == 0 || (!is_given && min_parts * step > chosen.steps)) {
-    return leave_out();
-  }
+  constexpr int64_t min_epochs = 3;  // of a run with a first part by default
+  const int64_t images = chosen.steps * chosen.batch * setup.solver.micro_batches_per_step;
+  const bool is_long = images >= min_epochs * record.training_samples && chosen.steps > step;
+  if (*chosen.unfreeze_after == 0 || (!is_given && !is_long)) return leave_out();
   if (step >= chosen.steps) {
     throw error(
         "--unfreeze-after {}: that is after step {}, and the run has {} steps: --freeze '*' trains "

@@ -36,7 +36,7 @@ int64_t size_for(int64_t shorter_side) {
 ImageSizes find_sizes(Registry& registry, const TrainSetup& setup) {
   constexpr int64_t max_described = 200;
   RunRecord record = setup.record;
-  record.data = {1, setup.net.input_shape().c, 0, 0};
+  record.data = {1, setup.net.layers.empty() ? 0 : setup.net.input_shape().c, 0, 0};
   // What the user gives may be needed to read the data: where files are, what labels are.
   for (const auto& [name, value] : record.options.data_parameters) {
     record.data_parameters.emplace(name, value);
@@ -105,6 +105,14 @@ void choose_image_size(Registry& registry, const TrainOptions& options, TrainSet
   if (!setup.fits_images || options.data == "synthetic") return;
   const ImageSizes sizes = find_sizes(registry, setup);
   setup.mirrors = sizes.channels != 1;
+  const bool need_colors =
+      setup.published && !setup.published->is_run && setup.published->onnx == nullptr;
+  if (need_colors && sizes.channels != 3) {
+    throw error(
+        "--weights '{}': they are of images of 3 channels, and those of data '{}' have {}: leave "
+        "--weights out",
+        setup.published->file.string(), options.data, sizes.channels);
+  }
   if (options.image_size == 0 && !setup.published) {
     const int64_t size = size_for(sizes.shorter_side);
     setup.net = with_image_size(setup.net, size);
@@ -114,7 +122,8 @@ void choose_image_size(Registry& registry, const TrainOptions& options, TrainSet
     setup.note("image size {}, at which the weights were trained (--image-size)",
                setup.net.input_shape().h);
   }
-  const int64_t size = setup.net.input_shape().h;
+  const Shape images = setup.net.input_shape();
+  const int64_t size = std::max(images.h, images.w);
   if (options.augment.empty()) chosen.augment = size <= small_image ? "light" : "photos";
 }
 

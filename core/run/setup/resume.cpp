@@ -39,6 +39,7 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
   refuse(options.seed && options.seed != chosen.seed, "--seed");
   refuse(!options.solver_type.empty(), "--solver-type");
   refuse(options.solver_fields.contains("weights"), "--weights");
+  refuse(options.from_scratch && !setup.record.first_weights.empty(), "--from-scratch");
   if (!options.solver_fields.empty()) {
     refuse(true, fmt::format("the solver's {}", options.solver_fields.begin()->first).c_str());
   }

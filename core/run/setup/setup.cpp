@@ -84,7 +84,7 @@ void add_published_preparation(const TrainSetup& setup,
   for (const auto& [name, value] : published.data_parameters()) parameters[name] = value;
   const Shape images = setup.net.input_shape();
   if (published.resizes && images.h > 0) {
-    parameters["resize"] = fmt::format("{}", published.resize_for(std::min(images.h, images.w)));
+    parameters["resize"] = fmt::format("{}", published.resize_for(std::max(images.h, images.w)));
   } else if (!published.resizes && setup.record.options.image_size == 0) {
     parameters.erase("resize");
   }
@@ -146,8 +146,9 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
         fmt::format("{}", has_classes(setup.net) ? class_count(setup.net) : pair_classes);
   } else {
     parameters = image_parameters(transform);
+    const Shape images = setup.net.input_shape();
     const auto augmented =
-        augmentation(setup.record.options.augment, setup.net.input_shape().h, setup.mirrors);
+        augmentation(setup.record.options.augment, std::max(images.h, images.w), setup.mirrors);
     if (augmented.contains("resize")) parameters.erase("resize_width");
     for (const auto& [name, value] : augmented) parameters[name] = value;
     if (augmented.empty() && !setup.published && declared.contains("fit")) {
@@ -380,7 +381,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
   if (options.data.empty())
     throw error("no data: name a folder of images, or 'synthetic' (--data)");
   bool measure_mean = false;
-  const bool is_model = resolve_solver_and_net(options, setup);
+  const bool is_model = resolve_solver_and_net(registry, options, setup);
   if (!record.options.seed) record.options.seed = setup.solver.seed.value_or(1);
   choose_image_size(registry, options, setup);
   const bool synthetic = options.data == "synthetic";
@@ -401,6 +402,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
     setup.note("channel means of the training data: {}", means);
   }
   open_datasets(registry, setup);
+  say_how_to_get_weights(options, setup);
   say_how_images_are_seen(registry, setup);
   record.class_names = setup.training_data->class_names();
   require_utf8(setup);

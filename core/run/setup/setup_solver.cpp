@@ -93,22 +93,18 @@ bool leaves_recipe(const TrainOptions& options) {
 }
 
 // The folder with weights of the net that the options name; "" if there is none.
-fs::path cached_weights(const TrainOptions& options) {
+fs::path cached_weights(Registry& registry, const TrainOptions& options, TrainSetup& setup) {
   const bool may_tune = leaves_recipe(options) || options.recipe == "finetune";
-  return may_tune ? find_cached(model_of(options)) : fs::path();
+  const fs::path found = may_tune ? find_cached(model_of(options)) : fs::path();
+  if (found.empty()) return found;
+  const int64_t channels = find_sizes(registry, setup).channels;
+  if (channels == 3) return found;
+  setup.note("the weights of {} in the cache are of images of 3 channels, and not of {}",
+             model_of(options), channels);
+  return {};
 }
 
-void say_how_to_get_weights(const TrainOptions& options, TrainSetup& setup) {
-  const std::string repository = example_repository(model_of(options));
-  const bool has_weights = options.solver_fields.contains("weights");
-  if (has_weights || options.from_scratch || !leaves_recipe(options) || repository.empty()) return;
-  setup.note(
-      "it begins with random weights; trained ones usually give more accuracy in fewer epochs: "
-      "'tandem fetch {0}', then --weights {0}",
-      repository);
-}
-
-void find_published_weights(const TrainOptions& options, TrainSetup& setup) {
+void find_published_weights(Registry& registry, const TrainOptions& options, TrainSetup& setup) {
   const auto given = options.solver_fields.find("weights");
   const bool has_weights = given != options.solver_fields.end();
   if (options.from_scratch) {
@@ -117,7 +113,8 @@ void find_published_weights(const TrainOptions& options, TrainSetup& setup) {
                 given->second);
   }
   const bool is_onnx = is_onnx_file(options.net);  // it has weights as well
-  const fs::path cached = has_weights || is_onnx ? fs::path() : cached_weights(options);
+  const fs::path cached =
+      has_weights || is_onnx ? fs::path() : cached_weights(registry, options, setup);
   if (!has_weights && !is_onnx && cached.empty()) return;
   const std::string source = has_weights ? given->second : is_onnx ? options.net : cached.string();
   // A file beside a config.json is only weights where the solver has the net.
@@ -177,7 +174,6 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string
       chosen.net = model_of(options);
       setup.note("model {} (--model; 'tandem models' lists them)", chosen.net);
     }
-    say_how_to_get_weights(options, setup);
     setup.net = read_net_file(chosen.net);
     const bool is_name = is_model_name(chosen.net) || !find_pretrained_net(chosen.net).empty();
     *model = is_name ? chosen.net : model_of_net(setup.net.name);
@@ -266,12 +262,12 @@ void note_change(const char* field, Value written, Value chosen, std::string& te
 
 }  // namespace
 
-bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
+bool resolve_solver_and_net(Registry& registry, const TrainOptions& options, TrainSetup& setup) {
   if (!options.solver.empty()) setup.solver = read_solver(options.solver, changes_of(options));
   if (options.image_size < 0) {
     throw error("--image-size {}: images have at least 1 pixel", options.image_size);
   }
-  find_published_weights(options, setup);
+  find_published_weights(registry, options, setup);
   std::string model;
   bool is_model = false;
   read_net_of_run(options, setup, &model, &is_model);
@@ -288,6 +284,17 @@ bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup) {
   for (const std::string& note : setup.solver.notes) setup.messages.push_back(note);
   for (const std::string& note : setup.net.notes) setup.messages.push_back("net: " + note);
   return is_model;
+}
+
+void say_how_to_get_weights(const TrainOptions& options, TrainSetup& setup) {
+  const std::string repository = example_repository(model_of(options));
+  const bool has_weights = setup.published || options.solver_fields.contains("weights");
+  if (has_weights || options.from_scratch || !leaves_recipe(options) || repository.empty()) return;
+  if (setup.training_data->shape().c != 3) return;
+  setup.note(
+      "it begins with random weights; trained ones usually give more accuracy in fewer epochs: "
+      "'tandem fetch {0}', then --weights {0}",
+      repository);
 }
 
 void fit_recipe(const TrainOptions& options, TrainSetup& setup) {

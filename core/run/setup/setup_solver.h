@@ -9,7 +9,11 @@ namespace tandem {
 // Fills in the setup's solver and net and, in its record, the net's name or file. True if the net
 // is one of ours, or made in C++: then its class count may follow the data. Errors: a solver that
 // contradicts itself, nets that are not found.
-bool resolve_solver_and_net(const TrainOptions& options, TrainSetup& setup);
+bool resolve_solver_and_net(Registry& registry, const TrainOptions& options, TrainSetup& setup);
+
+// Notes where trained weights are, of a run that takes the usual options and has none; when the
+// data are open.
+void say_how_to_get_weights(const TrainOptions& options, TrainSetup& setup);
 
 // Fits the recipe of a built-in model, its own solver file, to the run's steps: drops of the rate
 // keep their share of the run, and validation is after every epoch. Fields that the command line

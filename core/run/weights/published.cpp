@@ -65,7 +65,7 @@ void take_resizing(std::map<std::string, std::string>& parameters, PublishedWeig
   if (found != parameters.end()) parameters.erase(found);
   if (!published.resizes) return;
   published.crop_side = static_cast<double>(
-      std::max<int64_t>(1, std::min(published.image_size, published.image_width)));
+      std::max<int64_t>(1, std::max(published.image_size, published.image_width)));
   published.resized_side = std::min<double>(resize, max_image_side);
 }
 
@@ -245,7 +245,8 @@ fs::path find_cached(const std::string& model) {
   if (net.empty()) return {};
   for (const fs::path& folder : cached_folders()) {
     const std::string architecture = architecture_beside(folder / config_file);
-    if (!architecture.empty() && find_pretrained_net(architecture) == net) return folder;
+    if (architecture.empty() || weights_in(folder).empty()) continue;
+    if (find_pretrained_net(architecture) == net) return folder;
   }
   return {};
 }
