@@ -171,25 +171,21 @@ function(tandem_write_source file text)
   file(COPY_FILE ${file}.new ${file} ONLY_IF_DIFFERENT)
 endfunction()
 
-# tandem_sharded_test(NAME PROGRAM COUNT FILTER PATTERN [ENVIRONMENT NAME=VALUE...] [PROPERTIES...]): the tests of PROGRAM
-# that the pattern selects, as COUNT processes that run a part of them each. Tests that share what a process has to begin
-# with (loaded modules, runs to compare with) take a fifth of the time that a process for each of them takes.
-function(tandem_sharded_test name program count)
-  cmake_parse_arguments(PARSE_ARGV 3 arg "" "FILTER" "ENVIRONMENT;PROPERTIES")
-  math(EXPR last "${count} - 1")
-  foreach(shard RANGE ${last})
-    add_test(NAME ${name}.${shard} COMMAND ${program} --gtest_brief=1 --gtest_filter=${arg_FILTER})
-    set_tests_properties(${name}.${shard} PROPERTIES TIMEOUT 1800 COST 500  # begun first, they do not prolong the suite
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=${count};GTEST_SHARD_INDEX=${shard};${arg_ENVIRONMENT}"
-      FAIL_REGULAR_EXPRESSION "from 0 test suites" ${arg_PROPERTIES})
-  endforeach()
+# tandem_shared_test(NAME PROGRAM FILTER PATTERN [ENVIRONMENT NAME=VALUE...] [PROPERTIES...]): the tests of PROGRAM that the
+# pattern selects, in one process. Tests that share what a process has to begin with (loaded modules, runs to compare
+# with) take a fifth of the time that a process for each of them takes.
+function(tandem_shared_test name program)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "FILTER" "ENVIRONMENT;PROPERTIES")
+  add_test(NAME ${name} COMMAND ${program} --gtest_brief=1 --gtest_filter=${arg_FILTER})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 3600 COST 500  # begun first, they do not prolong the suite
+    ENVIRONMENT "${arg_ENVIRONMENT}" FAIL_REGULAR_EXPRESSION "from 0 test suites" ${arg_PROPERTIES})
 endfunction()
 
-# tandem_test(module [SHARDS COUNT]): tests/<module>/*_test.cpp as one program test_<module>, linked with the core library.
-# Each test runs in a process of its own, but with SHARDS, those with parameters run in COUNT processes. All have the
-# module's name as their label, by which scripts/test selects them.
+# tandem_test(module [SHARED PATTERN...]): tests/<module>/*_test.cpp as one program test_<module>, linked with the core
+# library. Each test runs in a process of its own, but those that a PATTERN selects share a process, that of the first
+# one that does. All have the module's name as their label, by which scripts/test selects them.
 function(tandem_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHARDS" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SHARED")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${name}/*.cpp)
   if(NOT sources)
     return()
@@ -198,19 +194,23 @@ function(tandem_test name)
   target_link_libraries(test_${name} PRIVATE tandem_test_options tandem_test_folders GTest::gtest_main)
   tandem_use_precompiled(tandem_test_headers test_${name})
   tandem_unity(test_${name} 3)
+  set(environment "")  # of processes that tests share
   include(${CMAKE_SOURCE_DIR}/tests/${name}/needs.cmake OPTIONAL)  # what else test_${name} needs
-  set(filter *)
-  if(arg_SHARDS)
-    set(filter -*/*)
-    tandem_sharded_test(${name}_with_parameters test_${name} ${arg_SHARDS} FILTER */* PROPERTIES LABELS ${name})
-  endif()
+  set(others -)  # all but those of the patterns before
+  set(number 0)
+  foreach(pattern ${arg_SHARED})
+    tandem_shared_test(${name}_shared.${number} test_${name} FILTER ${pattern}${others} ENVIRONMENT ${environment}
+      PROPERTIES LABELS ${name})
+    string(APPEND others ${pattern}:)
+    math(EXPR number "${number} + 1")
+  endforeach()
   include(GoogleTest)
   set(seconds 600)
   if(TANDEM_SANITIZE)
     set(seconds 1800)
   endif()
   # A busy machine may take longer than the default of 5 s to list the tests.
-  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 TEST_FILTER ${filter}
+  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 TEST_FILTER *${others}
     PROPERTIES TIMEOUT ${seconds} LABELS ${name}
     ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")  # for tests that build: this one is there
 endfunction()
