@@ -91,8 +91,8 @@ constexpr size_t usual_places = 20, places_of_large = 4;
 
 // Gradients for output gradients that are so many times as large; "" if they are as large, too.
 constexpr float enlargement = 64;
-std::string grows_otherwise(std::vector<PlainTensor> gradients,
-                            const std::vector<PlainTensor>& of_more) {
+std::string not_proportional(std::vector<PlainTensor> gradients,
+                             const std::vector<PlainTensor>& of_more) {
   multiply(gradients, enlargement);
   const std::string differs = differ("the gradient", of_more, gradients, 1e-5);
   return differs.empty() ? ""
@@ -125,7 +125,7 @@ Outcome check_input_gradients(const Subject& subject, const Case& one) {
   const std::vector<PlainTensor> gradients = run.backward_data(run.factors());
   std::vector<PlainTensor> factors = run.factors();
   multiply(factors, enlargement);
-  const std::string grows = grows_otherwise(gradients, run.backward_data(factors));
+  const std::string grows = not_proportional(gradients, run.backward_data(factors));
   if (!grows.empty()) return broken(grows);
   std::vector<std::string> hidden;
   for (size_t i = 0; i < gradients.size(); ++i) {
@@ -152,7 +152,7 @@ Outcome check_weight_gradients(const Subject& subject, const Case& one) {
   for (size_t i = 0; i < trained.size(); ++i) {
     if (declared[i].kind != TANDEM_TRAINED) trained[i] = of_more[i] = {};
   }
-  const std::string grows = grows_otherwise(trained, of_more);
+  const std::string grows = not_proportional(trained, of_more);
   if (!grows.empty()) return broken(grows);
   std::vector<std::string> hidden;
   for (size_t i = 0; i < gradients.size(); ++i) {
