@@ -356,14 +356,14 @@ void TrainingRun::list_bad_samples() {
                                    bad_.begin()->second));
 }
 
-// The extents of a known model's layers are not the user's.
+// The extents of a known model's layers are not the user's. To know one takes reading all of them.
 void TrainingRun::note_slow_layers() {
+  const std::vector<std::string> lines = timeline_->take_slow_passes();
+  if (lines.empty()) return;
   const bool is_known = is_model_name(chosen_.net) || !model_of_net(setup_.net.name).empty() ||
                         !find_pretrained_net(chosen_.net).empty();
   if (is_known) return;
-  for (const std::string& line : timeline_->take_slow_passes()) {
-    recorder_.on_message("advice: " + line);
-  }
+  for (const std::string& line : lines) recorder_.on_message("advice: " + line);
 }
 
 // Images are read while training, so that a run with two sets of them cannot be repeated.
