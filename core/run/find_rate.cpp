@@ -84,7 +84,7 @@ void write_curve(RateCurve& curve, const fs::path& folder) {
 RateCurve find_rate(const TrainOptions& options, Observer& observer) {
   require_search(options);
   Registry registry = Registry::with_defaults();
-  observer.on_message(fmt::format("reading data '{}'", options.data));
+  if (!options.data.empty()) observer.on_message(fmt::format("reading data '{}'", options.data));
   TrainSetup setup = resolve(registry, options);
   require_computing(registry, setup.record.options.devices);
   make_search(setup);

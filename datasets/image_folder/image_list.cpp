@@ -30,6 +30,7 @@ namespace fs = std::filesystem;
 struct ListOptions {
   ListingOptions common;
   std::string root;     // where relative paths begin; "": the list's folder
+  std::string val;      // the list of validation, of a training list without splits; "": none
   std::string classes;  // a file with a class name on each line, for lists with numbers; "": none
   ListRequest request;
   FormRequest form;
@@ -67,13 +68,24 @@ std::string list_of_split(const std::string& folder, const std::string& split) {
                      "list as --data");
 }
 
-// A folder of a training split, which is read rather than lists beside it.
+bool has_folders(const fs::path& folder) {
+  std::error_code failure;
+  for (fs::directory_iterator at(folder, failure), end; !failure && at != end;
+       at.increment(failure)) {
+    if (picture::path_status(at->path()).is_folder()) return true;
+  }
+  return false;
+}
+
+// A folder of a training split with classes, which is read rather than lists beside it. One without
+// folders in it has the images of the lists.
 bool has_split_folder(const std::string& source) {
   std::error_code failure;
   for (fs::directory_iterator at(source, failure), end; !failure && at != end;
        at.increment(failure)) {
     const std::string name = at->path().filename().string();
-    if (picture::split_of_name(name) == "train" && picture::path_status(at->path()).is_folder()) {
+    if (picture::split_of_name(name) == "train" && picture::path_status(at->path()).is_folder() &&
+        has_folders(at->path())) {
       return true;
     }
   }
@@ -134,22 +146,30 @@ class FileLister {
 
  private:
   void list_folder(const std::string& split) {
-    const std::string train = require_list("train");
-    const std::string val = list_of_split(options_.common.source, "val");
-    if (split != "train") note_test(split, list_of_split(options_.common.source, "test"), val);
+    const std::string& folder = options_.common.source;
+    const std::string val = options_.val.empty() ? list_of_split(folder, "val") : options_.val;
+    list_files(split, require_list("train"), val, list_of_split(folder, "test"));
+  }
+
+  // A file for each split; "": there is none.
+  void list_files(const std::string& split, const std::string& train, const std::string& val,
+                  const std::string& test) {
+    if (split != "train") note_test(split, test, val);
     const ListFile training = read(train);
     name_classes(training);
     if (split == "train") {
       if (val.empty()) return take_part(training, false);
       return take(training);
     }
-    const std::string test = list_of_split(options_.common.source, "test");
     if (split == "test" && !test.empty()) return take(read(test));
     if (val.empty()) return take_part(training, true);
     take(read(val));
   }
 
   void list_file(const std::string& split) {
+    if (!options_.val.empty()) {
+      return list_files(split, options_.common.source, options_.val, "");
+    }
     const ListFile list = read(options_.common.source);
     if (!list.has_splits) {
       name_classes(list);
@@ -365,9 +385,20 @@ class FileLister {
       listing_.note("no list of validation images: ", std::round(fraction * 1000) / 10,
                     has_classes ? " % of every class are held out (seed "
                                 : " % of the images are held out (seed ",
-                    options_.common.seed, ")");
+                    options_.common.seed, ")", list_beside(list.file));
       note_missing();
     }
+  }
+
+  // A list of validation beside that of training, which is read only where it is named.
+  static std::string list_beside(const std::string& file) {
+    const fs::path path(file);
+    if (picture::split_of_name(path.stem().string()) != "train") return "";
+    const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+    for (const std::string& one : lists_of_split(folder, "val")) {
+      return sdk::text("; --data-option val=", one, " takes the list beside it");
+    }
+    return "";
   }
 
   // Whether paths of the list that begin with '/' are meant below root, as Caffe joins the two: the
@@ -468,6 +499,7 @@ ImageList::ImageList(const tandem_dataset_request& request, const sdk::Attribute
   ListOptions options;
   options.common = listing_options(request, attributes);
   options.root = attributes.text("root");
+  options.val = attributes.text("val");
   options.classes = attributes.text("classes");
   options.request.labels = attributes.text("labels");
   options.request.fold_column = attributes.text("fold_column");
@@ -482,6 +514,9 @@ std::vector<sdk::Parameter> ImageList::parameters() {
   parameters.push_back(sdk::word(block, "root")
                            .by_default("")
                            .help("folder where relative paths begin; default: the list's own"));
+  parameters.push_back(sdk::word(block, "val")
+                           .by_default("")
+                           .help("the list of validation, where the data are a training list"));
   parameters.push_back(
       sdk::word(block, "classes")
           .by_default("")

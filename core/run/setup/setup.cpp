@@ -12,6 +12,7 @@
 #include "core/model/net/net.h"
 #include "core/model/passes/build_net.h"
 #include "core/run/setup/images_text.h"
+#include "core/run/setup/net_lists.h"
 #include "core/run/setup/program_options.h"
 #include "core/run/setup/recipe.h"
 #include "core/run/setup/setup_data.h"
@@ -367,7 +368,21 @@ PixelForm pixel_form(const std::string& pixels, const Dataset& dataset) {
   return pixels == "bytes" && dataset.has_bytes() ? PixelForm::bytes : PixelForm::floats;
 }
 
+// What says that the lists of the net are not used is not true of such a run.
+TrainSetup resolve_with_lists_of_net(Registry& registry, TrainOptions options,
+                                     const Strategies& strategies) {
+  const std::string note = take_lists_of_net(options);
+  TrainSetup setup = resolve(registry, options, strategies);
+  std::erase_if(setup.messages, [](const std::string& line) {
+    return line.starts_with("net: image_data_param.source") ||
+           line.starts_with("net: image_data_param.root_folder");
+  });
+  setup.messages.insert(setup.messages.begin(), note);
+  return setup;
+}
+
 TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strategies& strategies) {
+  if (options.data.empty()) return resolve_with_lists_of_net(registry, options, strategies);
   TrainSetup setup;
   setup.strategies = &strategies;
   RunRecord& record = setup.record;
@@ -378,8 +393,6 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
   for (const auto& [key, value] : strategies.explicit_options(options.strategy_options)) {
     record.given_options.insert(key);
   }
-  if (options.data.empty())
-    throw error("no data: name a folder of images, or 'synthetic' (--data)");
   bool measure_mean = false;
   const bool is_model = resolve_solver_and_net(registry, options, setup);
   if (!record.options.seed) record.options.seed = setup.solver.seed.value_or(1);

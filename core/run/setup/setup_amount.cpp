@@ -34,6 +34,34 @@ void require_amounts(const TrainOptions& options) {
   }
 }
 
+// The choices that a solver file of the user's would name.
+void note_recipe(const TrainOptions& options, TrainSetup& setup) {
+  if (!options.solver.empty() || options.resume || options.data == "synthetic") return;
+  const SolverDefinition& solver = setup.solver;
+  const bool has_momentum = solver.type == "SGD" || solver.type == "Nesterov";
+  setup.note(
+      "recipe {} (--recipe): {} (--solver-type), rate {:.4g} (--lr), lr_policy {}{}, "
+      "weight_decay {:.4g} (--solver-option), batch {} (--batch)",
+      setup.record.options.recipe, solver.type, solver.base_rate, solver.rate_policy,
+      has_momentum ? fmt::format(", momentum {:.4g}", solver.momentum) : "", solver.weight_decay,
+      setup.record.options.batch);
+}
+
+// What changes the targets, or how often an image comes.
+void note_mixing(const TrainOptions& options, TrainSetup& setup) {
+  if (options.resume) return;
+  const TrainOptions& chosen = setup.record.options;
+  std::vector<std::string> parts;
+  const auto add = [&](double value, const char* what, const char* option) {
+    if (value != 0) parts.push_back(fmt::format("{} {} ({})", what, value, option));
+  };
+  add(chosen.mixup, "mixup", "--mixup");
+  add(chosen.cutmix, "cutmix", "--cutmix");
+  add(chosen.label_smoothing, "label smoothing", "--label-smoothing");
+  if (chosen.balance) parts.emplace_back("every class equally often (--balance)");
+  if (!parts.empty()) setup.note("training with {}", fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 void require_loss_scale_of(const std::string& precision, std::optional<double> loss_scale) {
@@ -81,6 +109,8 @@ void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& o
   if (is_photos) fit_photos(options, setup);
   fit_recipe(options, setup);
   note_changes(options, setup);
+  if (!is_photos) note_recipe(options, setup);
+  note_mixing(options, setup);
   resolve_tests(setup);
   setup.solver.max_steps = chosen.steps;
   if (chosen.display == 0) {

@@ -140,7 +140,8 @@ void find_published_weights(Registry& registry, const TrainOptions& options, Tra
     throw error("--net {} and --weights '{}', which has a net of its own: leave --net out",
                 options.net, source);
   }
-  if (published.is_run && (!options.net.empty() || !options.net_text.empty())) {
+  const bool is_same = options.net == model_of_net(published.architecture);
+  if (published.is_run && ((!options.net.empty() && !is_same) || !options.net_text.empty())) {
     throw error(
         "--weights '{}' is a run, which has a net of its own: leave --net out, or give its weights "
         "alone, as --weights '{}'",
@@ -261,6 +262,17 @@ void note_change(const char* field, Value written, Value chosen, std::string& te
 }
 
 }  // namespace
+
+fs::path net_file_of(const TrainOptions& options) {
+  const bool is_file = path_status(options.net).is_file() && !is_onnx_file(options.net);
+  if (!options.net.empty()) return is_file ? options.net : "";
+  if (options.solver.empty()) return "";
+  const SolverDefinition solver = read_solver(options.solver, changes_of(options));
+  if (solver.net_definition || !names_net(solver)) return "";
+  std::string file;
+  static_cast<void>(net_of_solver(solver, &file));
+  return file;
+}
 
 bool resolve_solver_and_net(Registry& registry, const TrainOptions& options, TrainSetup& setup) {
   if (!options.solver.empty()) setup.solver = read_solver(options.solver, changes_of(options));

@@ -15,6 +15,9 @@ bool resolve_solver_and_net(Registry& registry, const TrainOptions& options, Tra
 // data are open.
 void say_how_to_get_weights(const TrainOptions& options, TrainSetup& setup);
 
+// The prototxt file of the net that the options or their solver name; "" if there is none.
+[[nodiscard]] std::filesystem::path net_file_of(const TrainOptions& options);
+
 // Fits the recipe of a built-in model, its own solver file, to the run's steps: drops of the rate
 // keep their share of the run, and validation is after every epoch. Fields that the command line
 // gives stay. A solver file that the user gave is left as it is.
