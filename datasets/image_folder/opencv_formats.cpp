@@ -88,7 +88,7 @@ class Quiet {
 // form.
 cv::Mat decode_floats(const cv::Mat& bytes, bool gray) {
   cv::Mat image = cv::imdecode(bytes, cv::IMREAD_UNCHANGED), result;
-  if (image.empty() || (image.channels() != 1 && image.channels() != 3)) return result;
+  if (image.depth() < CV_32F || (image.channels() != 1 && image.channels() != 3)) return result;
   image.convertTo(image, CV_32F);
   if ((image.channels() == 1) == gray) return image;
   cv::cvtColor(image, result, gray ? cv::COLOR_BGR2GRAY : cv::COLOR_GRAY2BGR);
@@ -160,8 +160,9 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels,
     const Quiet quiet;
     const TiffErrors errors;
     image = cv::imdecode(bytes, flags);
-    const bool are_floats = is_tiff(file) && bits_of(file) > 16 && orientation_of(file) == 1;
-    if (image.empty() && are_floats) image = decode_floats(bytes, gray);
+    if (image.empty() && is_tiff(file) && orientation_of(file) == 1) {
+      image = decode_floats(bytes, gray);
+    }
     is_broken = errors.any();
   } catch (const cv::Exception& failure) {
     if (failure.code == cv::Error::StsNoMem) throw std::bad_alloc();

@@ -107,12 +107,13 @@ std::string read_mean_file(const NetDefinition& net, bool by_pixel,
                            TransformDefinition& transform) {
   if (transform.mean_file.empty() || !transform.mean_values.empty()) return "";
   // As Caffe, from where it was started; else from the net's folder, also where the path is of
-  // another machine.
+  // another machine or the folder a run's.
   const fs::path folder = fs::path(net.file).parent_path(), written = transform.mean_file;
   const std::string& text = transform.mean_file;
   const std::string name = text.substr(text.find_last_of("/\\") + 1);
   fs::path file;
-  for (const fs::path& one : {written, folder / written, folder / name}) {
+  const fs::path of_run = folder / "mean_image.binaryproto";
+  for (const fs::path& one : {written, folder / written, folder / name, of_run}) {
     if (file.empty() && path_status(one).is_file()) file = one;
   }
   if (file.empty()) return "";
