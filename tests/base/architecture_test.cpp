@@ -230,6 +230,7 @@ TEST(Architecture, CoreIncludesOfPluginsTheAbiAndTheModelsThatBothSidesUse) {
       "plugins/plain_text.h",                        // text files and blanks
       "plugins/cells.h",                             // names in files that a spreadsheet opens
       "plugins/composed.h",                          // letters with accents
+      "plugins/class_names.h",                       // files of class names
       "plugins/fnv.h",                               // the one hash of names, plans and files
       "plugins/regular_file.h",                      // the one way to open a file to read
       "plugins/path_status.h",                       // the one way to ask what a path is

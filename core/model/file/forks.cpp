@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/model/file/definition.h"
 #include "core/model/file/fields.h"
 
 namespace tandem {
@@ -446,7 +445,7 @@ void translate_forks(Message& layer, ReadOtherwise& read) {
     if (!note.empty()) read.add(note, location);
   }
   leave_out_unused(layer, "", read);
-  if (!is_data_type(name)) {
+  if (!name.ends_with("Data") && name != "Input") {
     for (const Field& block : take(layer, "transform_param")) {
       read.leave_out("transform_param of other layers than Data", "they have no pictures",
                      block.location);
