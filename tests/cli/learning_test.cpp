@@ -97,6 +97,15 @@ TEST_F(LearningRefusals, ImagesThatAreAllTheSameAreRefused) {
   EXPECT_THAT(desk.tandem("data gray").output,
               HasSubstr("suggestion: all images are copies of one: nothing can be learned"));
   EXPECT_THAT(desk.tandem("data images").output, Not(HasSubstr("nothing can be learned")));
+  // Copies of one picture, of which each random crop is another.
+  std::string picture = "P6\n40 40\n255\n";
+  for (int i = 0; i < 3 * 40 * 40; ++i) picture += static_cast<char>(i * i % 251);
+  for (const char* name : {"a/1.ppm", "a/2.ppm", "b/3.ppm", "b/4.ppm"}) {
+    desk.make_folder(std::string("copies/") + name[0]);
+    desk.write(std::string("copies/") + name, picture);
+  }
+  EXPECT_THAT(train("--data copies --data-option resize=30 --data-option val_fraction=0").output,
+              HasSubstr("were looked at, and all are copies of one: there is nothing"));
   // Pictures that differ, and a scale that makes them equal.
   const Outcome scaled = train("--data images --data-option scale=0");
   EXPECT_EQ(scaled.code, 1);

@@ -48,9 +48,9 @@ TEST(NetErrors, OfABatchNormNameTheFieldsThatNvidiasCaffeHas) {
   EXPECT_THAT(refusal("scale_bais: true"),
               AllOf(HasSubstr("did you mean 'scale_bias'?"), HasSubstr("known: use_global_stats, "),
                     HasSubstr("scale_bias, engine")));
-  EXPECT_THAT(refusal("engine: CUDNN scale_bias: true engine: CAFFE"),
-              HasSubstr("layer 'bn' (BatchNormScale): engine is 'CUDNN, CAFFE'"));
-  EXPECT_THAT(refusal("engine: MKL"), HasSubstr("must be one of DEFAULT, CAFFE, CUDNN"));
+  EXPECT_THAT(refusal("eps: 0.1 scale_bias: true eps: 0.2"),
+              HasSubstr("layer 'bn' (BatchNormScale): eps is '0.1, 0.2'"));
+  EXPECT_THAT(refusal("relu: true"), HasSubstr("write a ReLU layer after it"));
 }
 
 TEST(NetErrors, AValueOutOfRangeGivesTheRange) {

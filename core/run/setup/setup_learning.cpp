@@ -116,7 +116,8 @@ void check_pixels(TrainSetup& setup) {
   const Dataset& data = *setup.training_data;
   const int64_t count = std::min(max_read, data.size());
   std::vector<float> first, pixels(size_t(element_count(data.shape())));
-  uint64_t first_content = 0;  // of copies random crops differ
+  uint64_t first_content = 0;
+  bool are_copies = false;  // of one file, whose random crops differ
   int64_t equal = 0;
   for (int64_t i = 0; i < count; ++i) {
     float label = 0;
@@ -129,16 +130,20 @@ void check_pixels(TrainSetup& setup) {
       first = pixels;
       first_content = content;
     }
-    if (pixels != first && (content == 0 || content != first_content)) return;
+    if (pixels != first) {
+      if (content == 0 || content != first_content) return;
+      are_copies = true;
+    }
     ++equal;
   }
   if (equal < 2) return;
-  const bool is_flat =
-      std::all_of(first.begin(), first.end(), [&](float value) { return value == first.front(); });
+  const bool is_flat = !are_copies && std::all_of(first.begin(), first.end(), [&](float value) {
+    return value == first.front();
+  });
   const std::string same = fmt::format(
-      "data '{}': {} training images, from all of them, were looked at, and all are the same "
-      "picture",
-      setup.record.options.data, equal);
+      "data '{}': {} training images, from all of them, were looked at, and {}",
+      setup.record.options.data, equal,
+      are_copies ? "all are copies of one" : "the net would get the same pixels of each");
   constexpr const char* what = "there is nothing to tell apart; look at --preview of 'tandem data'";
   if (is_flat) {
     throw error("{}, all {:g} (is the scale 0, or are the pictures empty?): {}", same, first[0],
