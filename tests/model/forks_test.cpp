@@ -224,8 +224,6 @@ TEST(Forks, FieldsOfWhichOthersDecideAreNamed) {
            {"type: 'Data' data_param { source: 'a' backend: LMDB batch_size: 2 }",
             "data_param.backend, data_param.source are not used: --data names the data"},
            {"type: 'Data' data_param { prefetch: 4 }", "data_param.prefetch is not used: --decode"},
-           {"type: 'ImageData' image_data_param { source: 'a' root_folder: 'b' }",
-            "image_data_param.root_folder is not used: --data-option root=FOLDER"},
            {"type: 'HDF5Data' hdf5_data_param { source: 'a' }", "hdf5_data_param.source is not"},
            {"type: 'Pooling' pooling_param { kernel_size: 2 engine: CAFFE }",
             "pooling_param.engine is not used: the device decides"},

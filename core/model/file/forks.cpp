@@ -81,7 +81,6 @@ constexpr const char* by_loader = "--decode-threads and the data set decide how 
 constexpr const char* by_scale_bias = "write scale_bias: true, with scale_filler and bias_filler";
 constexpr const char* by_relu = "write a ReLU layer after it; kernels are joined where they can be";
 constexpr const char* by_data = "--data names the data";
-constexpr const char* by_root = "--data-option root=FOLDER says where the paths of a list begin";
 constexpr const char* by_momentum = "momentum is the same in every step";
 constexpr const char* by_decay = "weight_decay is the same in every step";
 constexpr const char* by_lars = "write type: \"LARS\" with trust_coefficient";
@@ -150,8 +149,6 @@ constexpr std::array fields{
     FieldOfFork{"data_param", "backend", by_data, true},
     FieldOfFork{"data_param", "prefetch", by_loader, true},
     FieldOfFork{"data_param", "force_encoded_color", "the net's channels decide", true},
-    FieldOfFork{"image_data_param", "source", by_data, true},
-    FieldOfFork{"image_data_param", "root_folder", by_root, true},
     FieldOfFork{"hdf5_data_param", "source", by_data, true},
     FieldOfFork{"dropout_param", "random_seed", "the run's --seed decides", true},
     FieldOfFork{"dropout_param", "sample_weights_test", "elements are dropped in training only"},

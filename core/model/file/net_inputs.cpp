@@ -19,7 +19,7 @@ struct DataType {
 constexpr std::array data_types{
     DataType{"Data", "data_param", "batch_size"},
     DataType{"ImageData", "image_data_param",
-             "batch_size new_height new_width is_color short_side"},
+             "source root_folder batch_size new_height new_width is_color short_side"},
     DataType{"HDF5Data", "hdf5_data_param", "batch_size"},
     DataType{"MemoryData", "memory_data_param", "batch_size channels height width"},
     DataType{"WindowData", "window_data_param",
