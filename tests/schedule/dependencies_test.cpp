@@ -176,6 +176,24 @@ TEST(Dependencies, OfRandomPlansLeaveNoRaceAndNoneCanBeTakenOut) {
   EXPECT_GT(waits, 1000U);
 }
 
+TEST(Dependencies, ThatAreMissingAreSeenByACheckThatIsMadeOnce) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    Plan plan = random_plan(seed, 24, 3);
+    const test::RaceCheck check(plan);
+    EXPECT_FALSE(check.has_race(plan));
+    for (Task& task : plan.tasks) {
+      const std::vector<Dependency> all = task.after;
+      if (!all.empty()) task.after.push_back(all.front());
+      EXPECT_FALSE(check.has_race(plan)) << "with a wait that nobody needs";
+      for (task.after = all; !task.after.empty(); task.after.pop_back()) {
+        EXPECT_EQ(check.has_race(plan), !find_races(plan).empty()) << seed << " " << task.label;
+      }
+      EXPECT_EQ(check.has_race(plan), !all.empty()) << seed << " " << task.label;
+      task.after = all;
+    }
+  }
+}
+
 TEST(Dependencies, OfRandomPlansHoldForTheAddressesOfTheMemoryPlan) {
   for (uint64_t seed = 100; seed < 130; ++seed) {
     const Plan plan = random_plan(seed, 24, 2);

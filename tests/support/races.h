@@ -132,9 +132,11 @@ inline std::string describe(const Plan& plan, const Race& race, int other_buffer
 
 }  // namespace race_search
 
-// All such pairs of tasks over max(2, slots + 1) consecutive micro-batches. With `memory` given, by
-// bytes of the arenas; otherwise by buffers.
-inline std::vector<Race> find_races(const Plan& plan, const MemoryPlan* memory = nullptr) {
+// Calls visit(first, second, micro_batches_apart, buffer of first, buffer of second) for tasks that
+// touch the same memory, one of them writing, over max(2, slots + 1) consecutive micro-batches,
+// some more than once. With `memory` given, by bytes of the arenas; otherwise by buffers.
+template <class Visit>
+void for_each_shared_use(const Plan& plan, const MemoryPlan* memory, const Visit& visit) {
   const int apart = unrolled_micro_batches(plan);
   // Which slots two buffers have at once depends on the micro-batch, so all their combinations are
   // tried.
@@ -142,10 +144,7 @@ inline std::vector<Race> find_races(const Plan& plan, const MemoryPlan* memory =
   if (memory != nullptr) {
     for (const Buffer& buffer : plan.buffers) rounds = std::lcm(rounds, buffer.slots);
   }
-  const HappensBefore order(plan, apart);
   const std::vector<Access> list = accesses(plan);
-  std::set<std::tuple<int, int, int>> seen;
-  std::vector<Race> races;
   for (const auto& [space, of_space] : race_search::uses(plan, memory, list, apart + rounds - 1)) {
     for (size_t i = 0; i < of_space.size(); ++i) {
       for (size_t j = i + 1; j < of_space.size() && of_space[j].bytes.begin < of_space[i].bytes.end;
@@ -159,15 +158,46 @@ inline std::vector<Race> find_races(const Plan& plan, const MemoryPlan* memory =
         const int distance = second->micro_batch - first->micro_batch;
         const int a = first->access->task, b = second->access->task;
         if (distance >= apart || (a == b && distance == 0)) continue;
-        if (order.ordered(a, b, distance)) continue;
-        if (!seen.emplace(a, b, distance).second) continue;
-        Race race{a, b, distance, first->access->buffer, ""};
-        race.text = race_search::describe(plan, race, second->access->buffer);
-        races.push_back(std::move(race));
+        visit(a, b, distance, first->access->buffer, second->access->buffer);
       }
     }
   }
+}
+
+// All such pairs of tasks that have no order.
+inline std::vector<Race> find_races(const Plan& plan, const MemoryPlan* memory = nullptr) {
+  const HappensBefore order(plan, unrolled_micro_batches(plan));
+  std::set<std::tuple<int, int, int>> seen;
+  std::vector<Race> races;
+  for_each_shared_use(plan, memory, [&](int a, int b, int apart, int buffer, int other) {
+    if (order.ordered(a, b, apart) || !seen.emplace(a, b, apart).second) return;
+    Race race{a, b, apart, buffer, ""};
+    race.text = race_search::describe(plan, race, other);
+    races.push_back(std::move(race));
+  });
   return races;
 }
+
+// Whether find_races() would find any when the plan's tasks wait for others than they do now: which
+// tasks share memory is asked for once, not for every change of the waits.
+class RaceCheck {
+ public:
+  explicit RaceCheck(const Plan& plan) {
+    std::set<std::tuple<int, int, int>> pairs;
+    for_each_shared_use(plan, nullptr,
+                        [&](int a, int b, int apart, int, int) { pairs.emplace(a, b, apart); });
+    pairs_.assign(pairs.begin(), pairs.end());
+  }
+  [[nodiscard]] bool has_race(const Plan& plan) const {
+    const HappensBefore order(plan, unrolled_micro_batches(plan));
+    return !std::all_of(pairs_.begin(), pairs_.end(), [&](const auto& pair) {
+      const auto [a, b, apart] = pair;
+      return order.ordered(a, b, apart);
+    });
+  }
+
+ private:
+  std::vector<std::tuple<int, int, int>> pairs_;
+};
 
 }  // namespace tandem::test
