@@ -83,9 +83,9 @@ constexpr const char* jitter =
     "here it is '--data-option jitter=BRIGHTNESS,CONTRAST,SATURATION,HUE'";
 constexpr const char* size_of_run = "the run has its size of images";
 constexpr OptionHere options_here[] = {
-    {"--device", "--devices", "here it is '--devices cpu' or '--devices cuda:0'"},
-    {"--gpu", "--devices", "here it is '--devices cuda:0', 'cuda:0,1' or 'cuda:all'"},
-    {"--gpus", "--devices", "here it is '--devices cuda:0,1'"},
+    {"--device", "--devices", "here it is '--devices cpu' or '--devices gpu:0'"},
+    {"--gpu", "--devices", "here it is '--devices gpu:0', 'gpu:0,1' or 'gpu:all'"},
+    {"--gpus", "--devices", "here it is '--devices gpu:0,1'"},
     {"--pretrained", "--weights", "here it is '--weights'"},
     {"--checkpoint", "--weights", "here it is '--weights', or '--resume' to go on with a run"},
     {"--num-classes", "--adapt-classes",

@@ -14,7 +14,7 @@ namespace tandem::cli {
 // Names that options have in other programs, with values as here, and the option here.
 [[nodiscard]] const std::map<std::string, std::string>& options_of_other_programs();
 
-// What another option is here: "here it is '--devices cuda:0'"; "" for one that is not known, or
+// What another option is here: "here it is '--devices gpu:0'"; "" for one that is not known, or
 // whose counterpart the command has not. `name`: with two dashes, words parted by '-' or '_'.
 [[nodiscard]] std::string option_of_other_program(
     const std::string& name, const std::function<bool(const char* option)>& has_option);

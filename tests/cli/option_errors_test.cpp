@@ -88,7 +88,7 @@ TEST(OptionErrors, OptionsThatPeopleTypeAreThereOrHaveAHint) {
               AllOf(HasSubstr("as many classes as the data have"), HasSubstr("--adapt-classes")));
   EXPECT_THAT(refusal_of_options("--lerning-rate 1"), HasSubstr("did you mean '--learning-rate'?"));
   EXPECT_THAT(refusal_of_options("--img 0"), HasSubstr("--image-size: '0'"));
-  EXPECT_THAT(refusal_of_options("--gpus 2"), HasSubstr("here it is '--devices cuda:0,1'"));
+  EXPECT_THAT(refusal_of_options("--gpus 2"), HasSubstr("here it is '--devices gpu:0,1'"));
   EXPECT_THAT(refusal_of_options("--scheduler cosine"), HasSubstr("lr_policy=cosine"));
   EXPECT_THAT(refusal_of_options("--amp"), HasSubstr("here it is '--precision bfloat16'"));
   // A hint only for an option that the command has.
@@ -131,7 +131,7 @@ TEST(OptionErrors, CommandsOfOtherProgramsAreTranslated) {
               AllOf(HasSubstr("'data=flowers' (did you mean '--data flowers'?)"),
                     HasSubstr("'imgsz=64' (did you mean '--image-size 64'?)")));
   EXPECT_THAT(desk.refusal("train -solver a.prototxt -gpu 0"),
-              AllOf(HasSubstr("'-gpu' (here it is '--devices cuda:0'"), HasSubstr("'-solver'")));
+              AllOf(HasSubstr("'-gpu' (here it is '--devices gpu:0'"), HasSubstr("'-solver'")));
   EXPECT_THAT(desk.refusal("lr_find --data x"), HasSubstr("here it is 'train --find-lr'"));
   EXPECT_THAT(desk.refusal("export --run x --format onnx"),
               HasSubstr("the ending of the file says it: model.onnx"));

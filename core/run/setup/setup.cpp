@@ -368,15 +368,10 @@ PixelForm pixel_form(const std::string& pixels, const Dataset& dataset) {
   return pixels == "bytes" && dataset.has_bytes() ? PixelForm::bytes : PixelForm::floats;
 }
 
-// What says that the lists of the net are not used is not true of such a run.
 TrainSetup resolve_with_lists_of_net(Registry& registry, TrainOptions options,
                                      const Strategies& strategies) {
   const std::string note = take_lists_of_net(options);
   TrainSetup setup = resolve(registry, options, strategies);
-  std::erase_if(setup.messages, [](const std::string& line) {
-    return line.starts_with("net: image_data_param.source") ||
-           line.starts_with("net: image_data_param.root_folder");
-  });
   setup.messages.insert(setup.messages.begin(), note);
   return setup;
 }
