@@ -1,5 +1,6 @@
 #include "core/run/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "core/ranks/ranks.h"
 #include "core/report/run_page.h"
 #include "core/run/folder/first_state.h"
+#include "core/run/long_run.h"
 #include "core/run/plugin_trial.h"
 #include "core/run/setup/rank_setup.h"
 #include "core/run/setup/resume.h"
@@ -179,10 +181,17 @@ Checkpoint continue_in(const RunFolder& folder, TrainSetup& setup, Session& sess
 
 // Opens the session of the whole net, which needs the most memory, and has the record and `lines`
 // say what it has chosen; then that of the head's net, if the head learns alone at first.
+// `done`: the steps before, of a run that goes on.
 void open_session(Registry& registry, TrainSetup& setup, const SessionOptions& options,
-                  std::optional<Session>& session, std::vector<std::string>& lines) {
+                  int64_t done, std::optional<Session>& session, std::vector<std::string>& lines) {
   const KernelChoices known = setup.record.algorithms;
   session.emplace(registry, setup.net, options);
+  if (may_take_days(setup, *session)) {
+    const std::string text = long_run_text(setup, setup.record.options.steps - done, *session);
+    if (!text.empty()) setup.messages.push_back(text);
+    const SessionOptions same = session->options();
+    session.emplace(registry, setup.net, same);
+  }
   record_choices(setup.record, *session);
   // With one device nothing travels, and how the work is split has no effect. plan.txt has the
   // notes.
@@ -344,9 +353,9 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
                             : resolve(registry, options, strategies);
   recognize_data(setup);
   int64_t done = 0;
-  if (folder && !setup.record.head.empty()) {
+  if (folder) {
     require_checkpoint(*folder);
-    done = checkpoint_step(folder->path(), "last");
+    done = std::max<int64_t>(0, checkpoint_step(folder->path(), "last"));
   }
   begin_with_head(registry, done, setup);
   const TrainOptions& chosen = setup.record.options;
@@ -362,8 +371,8 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
       tell_work([&](const std::string& line) { observer.on_message(line); }, options.stop);
   std::optional<Session> session;
   std::vector<std::string> lines;
-  open_session(registry, setup, checked_options(registry, options, setup, ranks, guards), session,
-               lines);
+  open_session(registry, setup, checked_options(registry, options, setup, ranks, guards), done,
+               session, lines);
   std::optional<Checkpoint> checkpoint;
   std::optional<FolderUntilBegun> until_begun;
   if (folder) {
@@ -408,8 +417,8 @@ TrainResult train_as_other_rank(Registry& registry, const TrainOptions& options,
   PluginGuards guards;
   std::optional<Session> session;
   std::vector<std::string> unsaid;
-  open_session(registry, setup, checked_options(registry, options, setup, &ranks, guards), session,
-               unsaid);
+  open_session(registry, setup, checked_options(registry, options, setup, &ranks, guards), 0,
+               session, unsaid);
   FirstState first;
   share_first_state(ranks, first);
   if (!first.is_resumed) {

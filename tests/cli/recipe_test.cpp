@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -123,6 +124,18 @@ TEST(Models, AreListedWithWhatTheyCost) {
               AllOf(HasSubstr("squeezenet"), HasSubstr("--measure adds")));
 }
 
+TEST(LongRun, SaysBeforeItsFirstStepThatItTakesDays) {
+  const Desk desk;
+  const std::string train = "train --data synthetic --data-option size=40 --net tiny.prototxt ";
+  test::RunningProgram program(desk, train + "--steps 100000000000000 --snapshot 1 --out run");
+  ASSERT_TRUE(program.wait_for_file(desk / "run/last.safetensors"));
+  EXPECT_EQ(program.stop(SIGINT).code, 130);
+  EXPECT_THAT(
+      desk.read("run/log.txt"),
+      testing::ContainsRegex("the run will take about [^ ]+ days: 100000000000000 steps of"));
+  EXPECT_THAT(desk.tandem(train + "--steps 3 --out short").output, Not(HasSubstr("the run will")));
+}
+
 TEST(Patience, EndsARunThatNoLongerGetsBetter) {
   const Desk desk;
   desk.draw_two_classes("images");
@@ -150,6 +163,8 @@ TEST(Recipe, ARunsOwnNetHasTheBatchOfThatRun) {
   EXPECT_EQ(json::parse(desk.read("again/run.json")).at("options").at("batch"), 3);
   ASSERT_EQ(desk.tandem(train + "--net run/net.prototxt --batch 5 --out other").code, 0);
   EXPECT_EQ(json::parse(desk.read("other/run.json")).at("options").at("batch"), 5);
+  ASSERT_EQ(desk.tandem(train + "--weights run --out tuned").code, 0);
+  EXPECT_EQ(json::parse(desk.read("tuned/run.json")).at("options").at("batch"), 3);
 }
 
 TEST(LabelSmoothing, GivesTheSameWeightsOnTwoDevicesAndWhenResumed) {

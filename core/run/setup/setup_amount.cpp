@@ -77,7 +77,9 @@ void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& o
   require_amounts(options);
   const bool tunes = chosen.recipe == "finetune";
   const bool is_photos = (chosen.recipe == "photos" || tunes) && !options.resume;
-  const auto beside = chosen.batch == 0 ? record_beside(options.net) : std::nullopt;
+  const bool is_of_run = setup.published && setup.published->is_run && !setup.fits_images;
+  const std::filesystem::path net(is_of_run ? setup.published->net.string() : options.net);
+  const auto beside = chosen.batch == 0 ? record_beside(net) : std::nullopt;
   if (beside && beside->options.batch > 0) {
     chosen.batch = beside->options.batch;
     setup.note("batch {}, of the run in whose folder the net is (--batch)", chosen.batch);
