@@ -21,7 +21,7 @@ constexpr int64_t max_class = 1'000'000;
 constexpr double absent = -2;
 
 template <class... Parts>
-sdk::Refusal wrong(const ListFile& list, const ListEntry& entry, const Parts&... parts) {
+sdk::Refusal wrong_entry(const ListFile& list, const ListEntry& entry, const Parts&... parts) {
   return sdk::invalid(list.file, ":", entry.line, ": ", parts...);
 }
 
@@ -206,9 +206,10 @@ class FormFinder {
             double ignored = 0;
             return !is_missing(entry.labels[0]) && !read_number(entry.labels[0], &ignored);
           });
-      throw wrong(list_, *odd, title, " has '", beginning_of(odd->labels[0]),
-                  "' among numbers to predict: write a number or nothing; --task labels takes each "
-                  "as the name of a class");
+      throw wrong_entry(
+          list_, *odd, title, " has '", beginning_of(odd->labels[0]),
+          "' among numbers to predict: write a number or nothing; --task labels takes each "
+          "as the name of a class");
     }
     constexpr size_t few = 8;
     if (texts.size() <= few || 2 * texts.size() <= list_.entries.size()) return;
@@ -358,10 +359,10 @@ class FormFinder {
       return;
     }
     if (request_.missing != "skip") {
-      throw wrong(list_, *first, title_of(list_, column), " has no value ('", first->labels[column],
-                  "'; ", count, " of ", list_.entries.size(),
-                  " lines lack one): the data option missing=skip leaves such images out",
-                  form_.kind == Kind::numbers ? "" : ", and missing=zero takes it for 0");
+      throw wrong_entry(list_, *first, title_of(list_, column), " has no value ('",
+                        first->labels[column], "'; ", count, " of ", list_.entries.size(),
+                        " lines lack one): the data option missing=skip leaves such images out",
+                        form_.kind == Kind::numbers ? "" : ", and missing=zero takes it for 0");
     }
     std::erase_if(list_.entries, lacks);
     form_.notes.push_back(sdk::text(count, " lines of '", list_.file,
@@ -452,16 +453,17 @@ size_t column_of(const LabelForm& form, const ListFile& list, size_t i) {
 float label_value(const ListFile& list, const ListEntry& entry, size_t column) {
   const double value = binary_of(entry.labels[column]);
   if (value != absent) return value == 1 ? 1.0F : 0.0F;
-  throw wrong(list, entry, title_of(list, column), " has '", beginning_of(entry.labels[column]),
-              "'; a label is 0 or 1 (or -1 or 1, false or true, no or yes)");
+  throw wrong_entry(list, entry, title_of(list, column), " has '",
+                    beginning_of(entry.labels[column]),
+                    "'; a label is 0 or 1 (or -1 or 1, false or true, no or yes)");
 }
 
 void require_name(const ListFile& list, const ListEntry& entry, const std::string& name,
                   const char* what) {
-  if (name.empty()) throw wrong(list, entry, "names no class");
+  if (name.empty()) throw wrong_entry(list, entry, "names no class");
   if (name.size() > longest_class_name) {
-    throw wrong(list, entry, "names a ", what, " by ", name.size(), " bytes; a name has at most ",
-                longest_class_name);
+    throw wrong_entry(list, entry, "names a ", what, " by ", name.size(),
+                      " bytes; a name has at most ", longest_class_name);
   }
 }
 
@@ -469,14 +471,15 @@ std::string number_of_class(const ListFile& list, const ListEntry& entry) {
   const std::string& text = entry.labels[0];
   const bool is_digits = text.find_first_not_of("0123456789") == std::string::npos;
   if (!is_digits || text.size() > 18) {
-    throw wrong(list, entry, "the class '", beginning_of(text),
-                "' must be a number from 0 on (a list with class names is CSV: path,label; --task "
-                "regression takes numbers as values)");
+    throw wrong_entry(
+        list, entry, "the class '", beginning_of(text),
+        "' must be a number from 0 on (a list with class names is CSV: path,label; --task "
+        "regression takes numbers as values)");
   }
   const int64_t number = std::stoll(text);
   if (number > max_class) {
-    throw wrong(list, entry, "the class number ", number, " is absurd; at most ", max_class,
-                " (--task regression takes numbers as values)");
+    throw wrong_entry(list, entry, "the class number ", number, " is absurd; at most ", max_class,
+                      " (--task regression takes numbers as values)");
   }
   return std::to_string(number);
 }
@@ -511,15 +514,15 @@ std::string class_of(const LabelForm& form, const ListFile& list, const ListEntr
   for (size_t i = 0; i < form.names.size(); ++i) {
     if (label_value(list, entry, column_of(form, list, i)) == 0) continue;
     if (!name.empty()) {
-      throw wrong(list, entry, "has 1 in '", name, "' and '", form.names[i],
-                  "': one of the columns is the class (--task multilabel takes several)");
+      throw wrong_entry(list, entry, "has 1 in '", name, "' and '", form.names[i],
+                        "': one of the columns is the class (--task multilabel takes several)");
     }
     name = form.names[i];
   }
   if (name.empty()) {
-    throw wrong(list, entry,
-                "has no 1: one of the columns is the class (--task multilabel takes "
-                "none, too)");
+    throw wrong_entry(list, entry,
+                      "has no 1: one of the columns is the class (--task multilabel takes "
+                      "none, too)");
   }
   return name;
 }
@@ -531,8 +534,8 @@ std::vector<float> targets_of(const LabelForm& form, const ListFile& list, const
       require_name(list, entry, tag, "label");
       const auto found = std::find(form.names.begin(), form.names.end(), tag);
       if (found == form.names.end()) {
-        throw wrong(list, entry, "label '", tag, "' is unknown to training",
-                    did_you_mean(tag, form.names), "; known labels: ", list_of(form.names));
+        throw wrong_entry(list, entry, "label '", tag, "' is unknown to training",
+                          did_you_mean(tag, form.names), "; known labels: ", list_of(form.names));
       }
       values[static_cast<size_t>(found - form.names.begin())] = 1;
     }
@@ -548,8 +551,8 @@ std::vector<float> targets_of(const LabelForm& form, const ListFile& list, const
     const bool is_number = read_number(entry.labels[column], &number);
     values[i] = static_cast<float>(number);
     if (is_number && std::isfinite(values[i])) continue;
-    throw wrong(list, entry, title_of(list, column), " has '", beginning_of(entry.labels[column]),
-                "', which is no number");
+    throw wrong_entry(list, entry, title_of(list, column), " has '",
+                      beginning_of(entry.labels[column]), "', which is no number");
   }
   return values;
 }
