@@ -155,13 +155,20 @@ std::string between_bars(OnnxGraph& graph, const std::string& value, const Shape
                    {padded, graph.constant(name("of_bars"), {crop.c, 1, 1}, bars)});
 }
 
+// Of rows, as OpenCV makes an addition to a convolution's output a bias, for which it has to be one
+// for each channel.
 std::string shifted(OnnxGraph& graph, const std::string& value, const Shape& crop,
                     const PictureSteps& steps) {
   if (steps.shifts.empty()) return value;
   const auto name = &Resizing::name;
-  return graph.add(
-      "Add", name("less_mean_image"),
-      {value, graph.constant(name("mean_image"), {crop.c, crop.h, crop.w}, steps.shifts)});
+  const int64_t pixels = crop.c * crop.h * crop.w;
+  const std::string rows =
+      graph.add("Reshape", name("rows"), {value, graph.integers(name("rows_sides"), {-1, pixels})});
+  const std::string less =
+      graph.add("Add", name("less_mean_image"),
+                {rows, graph.constant(name("mean_image"), {pixels}, steps.shifts)});
+  return graph.add("Reshape", name("less_mean"),
+                   {less, graph.integers(name("image_sides"), {-1, crop.c, crop.h, crop.w})});
 }
 
 // Whole numbers of a graph that is being written, as tensors of height and width.
