@@ -365,7 +365,7 @@ class Parent {
     }
     if (!failure_.empty()) throw Error(failure_);
     if (ended_ || is_late_) return;
-    died(hangs ? fmt::format("it did not return within {} seconds", options_.patience)
+    died(hangs ? fmt::format("it did not return within {} seconds (--patience)", options_.patience)
          : WIFSIGNALED(status)
              ? fmt::format("it crashed: {}", ::strsignal(WTERMSIG(status)))
              : fmt::format("it ended the process with exit code {}", WEXITSTATUS(status)),

@@ -320,6 +320,10 @@ std::vector<std::string> Registry::backends_with(
 }
 
 const tandem_dataset_type& Registry::dataset(const std::string& name) {
+  const std::string prefix(kind_of<tandem_dataset_type>.prefix);  // of modules
+  load_deferred(prefix + name);
+  // A module may have data sets of other names than its own, as image_folder has image_list.
+  if (!datasets_.contains(name)) load_deferred_with(prefix);
   return find_deferred(datasets_, name);
 }
 

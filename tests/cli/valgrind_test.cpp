@@ -49,7 +49,7 @@ class Valgrind : public testing::Test {
         "-o acme_leaky.so",
         (desk_ / "").string(), TANDEM_C_COMPILER);
     EXPECT_EQ(std::system(build.c_str()), 0);
-    return desk_.tandem("plugin check ./acme_leaky.so --input 2x3x4x4",
+    return desk_.tandem("plugin check ./acme_leaky.so --input 2x3x4x4 --patience 600",
                         "valgrind --quiet --leak-check=full --show-leak-kinds=definite "
                         "--errors-for-leak-kinds=definite --keep-debuginfo=yes "
                         "--suppressions=known.supp");
