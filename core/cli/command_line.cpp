@@ -88,6 +88,7 @@ std::string missing_data_option(const CLI::App& app, const std::string& word) {
   const bool is_prototxt = word.ends_with(".prototxt"),
              is_solver = word.find("solver") != word.npos;
   const char* option = is_prototxt && is_solver ? "--solver" : is_prototxt ? "--net" : "--data";
+  if (!has_option(app, option)) return "";
   return fmt::format(" (did you mean '{} {}'?)", option, word);
 }
 

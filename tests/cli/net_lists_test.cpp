@@ -63,8 +63,7 @@ TEST_F(NetLists, AreTheDataWhereNoneAreGiven) {
       AllOf(HasSubstr("data: the lists that net 'lists_net.prototxt' names: "
                       "'lists/training.txt' to train, 'lists/valing.txt' to validate, paths "
                       "from 'pets/' (--data)"),
-            Not(HasSubstr("held out")),
-            Not(HasSubstr("root_folder is not used"))));
+            Not(HasSubstr("held out")), Not(HasSubstr("root_folder is not used"))));
   const auto record = nlohmann::json::parse(desk_.read("run/run.json"));
   EXPECT_EQ(record.at("training_samples"), 12) << "nothing is held out";
   EXPECT_THAT(desk_.tandem("test --run run").output, HasSubstr("4 images"));

@@ -155,8 +155,8 @@ std::string between_bars(OnnxGraph& graph, const std::string& value, const Shape
                    {padded, graph.constant(name("of_bars"), {crop.c, 1, 1}, bars)});
 }
 
-// Of rows: some programs make an addition to a convolution's output its bias, for which it has to be
-// one for each channel.
+// Of rows: some programs make an addition to a convolution's output its bias, for which it has to
+// be one for each channel.
 std::string shifted(OnnxGraph& graph, const std::string& value, const Shape& crop,
                     const PictureSteps& steps) {
   if (steps.shifts.empty()) return value;
