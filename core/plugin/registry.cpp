@@ -211,15 +211,20 @@ void Registry::refuse(const std::string& what) const {
 }
 
 std::string Registry::failures() const {
-  std::string text;
+  constexpr size_t named = 3;
+  std::vector<std::string> all;
   for (const ModuleReport& module : modules_) {
     if (module.shadowed) continue;
-    for (const std::string& reason : module.left_out) {
-      text += fmt::format("; not loaded: {}: {}", module.path.string(), reason);
+    std::vector<std::string> reasons = module.left_out;
+    if (!module.loaded) reasons.push_back(module.reason);
+    for (const std::string& reason : reasons) {
+      all.push_back(fmt::format("; not loaded: {}: {}", module.path.string(), reason));
     }
-    if (module.loaded) continue;
-    text += fmt::format("; not loaded: {}: {}", module.path.string(), module.reason);
   }
+  const size_t more = all.size() > named ? all.size() - named : 0;
+  all.resize(all.size() - more);
+  std::string text = fmt::format("{}", fmt::join(all, ""));
+  if (more > 0) text += fmt::format("; and {} more ('tandem plugins' lists them)", more);
   return text;
 }
 

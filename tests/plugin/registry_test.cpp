@@ -18,6 +18,7 @@ using test::plugin;
 using test::TempFolder;
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -53,6 +54,18 @@ TEST(Registry, AnUnknownLayerTypeIsReportedWithTheNearNameAndFailedModules) {
                 plugin("refuses").string() +
                 ": it cannot work on this machine: it needs an abacus with 12 rods, and found "
                 "none");
+}
+
+TEST(Registry, OfManyFailedModulesAFewAreNamedAndTheOthersCounted) {
+  const TempFolder folder;
+  Registry registry;
+  for (const char* name : {"a.so", "b.so", "c.so", "d.so", "e.so"}) {
+    std::filesystem::copy_file(plugin("refuses"), folder.path() / name);
+    registry.load(folder.path() / name);
+  }
+  const std::string message = message_of([&] { (void)registry.layer_type("test.Good"); });
+  EXPECT_THAT(message, AllOf(HasSubstr("c.so"), Not(HasSubstr("d.so")),
+                             EndsWith("; and 2 more ('tandem plugins' lists them)")));
 }
 
 TEST(Registry, AMissingKernelIsReportedWithTheDeviceKindsThereAre) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -130,6 +131,10 @@ int attempts_for(const Plan& plan, int most) {
   return std::min(static_cast<int>(simulated / (plan.tasks.size() + 1)), most);
 }
 
+double step_bound(const StrategyInputs& inputs, const Plan& plan) {
+  return bounds_of(*inputs.net, plan, *inputs.costs, inputs.link.bandwidth, inputs.topology).step();
+}
+
 class MixedSearch {
  public:
   MixedSearch(const StrategyInputs& inputs, std::vector<FcChain> chains, MixedOptions given)
@@ -160,7 +165,8 @@ class MixedSearch {
     const bool decides =
         given_.divide.empty() || given_.reduce.empty() || given_.bucket == 0 || given_.pieces == 0;
     if (!decides) return best_;
-    seconds_ = seconds_of(best_);
+    constexpr double unlimited = std::numeric_limits<double>::infinity();
+    seconds_ = seconds_of(best_, unlimited);
     if (given_.divide.empty()) find_sizes();
     if (given_.reduce.empty() && inputs_.devices == 2)
       try_other([](Choice& c) { c.reduce = "serial"; });
@@ -171,13 +177,16 @@ class MixedSearch {
   [[nodiscard]] double seconds() const { return seconds_; }
 
  private:
-  // Of a step in the order of the plan, and after a little list scheduling where that is quick.
-  double seconds_of(const Choice& choice) {
+  // Of a step in the order of the plan, and after a little list scheduling where that is quick. A
+  // step that takes `limit` or more by its bound is not simulated: then this bound.
+  double seconds_of(const Choice& choice, double limit) {
     const Plan plan = compose(inputs_, composition_of(choice));
+    const double bound = step_bound(inputs_, plan);
+    if (bound >= limit) return bound;
     const StepModel model(*inputs_.net, plan, *inputs_.costs, inputs_.link, inputs_.topology);
     const int attempts = attempts_for(plan, 2);
     simulated_ += plan.tasks.size() * size_t(attempts + 1);
-    return list_schedule(model, attempts).times.step_seconds;
+    return list_schedule(model, attempts, bound).times.step_seconds;
   }
   // So that the search takes a second or two, whatever the machine.
   [[nodiscard]] bool is_exhausted() const { return simulated_ > max_simulated; }
@@ -188,8 +197,8 @@ class MixedSearch {
     Choice other = best_;
     change(other);
     constexpr double better = 0.999;  // a tie goes to the simpler plan
-    const double seconds = seconds_of(other);
-    if (seconds >= better * seconds_) return false;
+    const double limit = better * seconds_, seconds = seconds_of(other, limit);
+    if (seconds >= limit) return false;
     best_ = std::move(other);
     seconds_ = seconds;
     return true;
@@ -297,9 +306,7 @@ Plan build_mixed(const StrategyInputs& inputs) {
   Plan plan = compose(inputs, search.composition_of(choice));
   if (inputs.devices > 1) {
     const StepModel model(*inputs.net, plan, *inputs.costs, inputs.link, inputs.topology);
-    const double bound =
-        bounds_of(*inputs.net, plan, *inputs.costs, inputs.link.bandwidth, inputs.topology).step();
-    reorder(plan, list_schedule(model, attempts_for(plan, 18), bound).order);
+    reorder(plan, list_schedule(model, attempts_for(plan, 18), step_bound(inputs, plan)).order);
   }
   options.divide = to_text(*inputs.net, choice.sizes);
   options.reduce = choice.reduce;
