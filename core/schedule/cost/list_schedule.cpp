@@ -105,8 +105,9 @@ class Dispatching {
   // A task of a micro-batch that waits for its streams alone.
   struct Ready {
     size_t micro_batch, node;
-    double need;
+    double need, patience;  // seconds
     const StepModel::TimedTask* task;
+    int first_stream;
     bool takes_links;
     bool operator<(const Ready& other) const {
       return std::tuple(micro_batch, -need, node) <
@@ -122,7 +123,13 @@ class Dispatching {
 
   void make_ready(size_t node) {
     const StepModel::TimedTask& task = model_.tasks()[node % count_];
-    const Ready ready{node / count_, node, needs_[node % count_], &task, task.takes_links()};
+    const Ready ready{node / count_,
+                      node,
+                      needs_[node % count_],
+                      patience_ * task.seconds,
+                      &task,
+                      task.streams[0],
+                      task.takes_links()};
     ready_.insert(std::upper_bound(ready_.begin(), ready_.end(), ready), ready);
   }
   // Its streams are free, and done with the micro-batches before.
@@ -132,12 +139,11 @@ class Dispatching {
       return stream.is_free && !stream.is_held && stream.micro_batch == ready.micro_batch;
     });
   }
-  // A copy whose other end will be free soon (within `patience` times its seconds) holds the end
-  // that is free now. Otherwise two pairs of devices whose copies end at different times would
-  // never change partners.
+  // A copy whose other end will be free soon (within its patience) holds the end that is free now.
+  // Otherwise two pairs of devices whose copies end at different times would never change partners.
   void hold_streams(const Ready& ready) {
     if (!ready.takes_links) return;
-    const double patient_until = now_ + patience_ * ready.task->seconds;
+    const double patient_until = now_ + ready.patience;
     for (const int index : ready.task->streams) {
       const Stream& stream = streams_[size_t(index)];
       if (stream.is_held || stream.micro_batch != ready.micro_batch) return;
@@ -145,17 +151,27 @@ class Dispatching {
     }
     for (const int index : ready.task->streams) streams_[size_t(index)].is_held = true;
   }
+  // Which neither begins nor holds streams now. Most tasks do, and this costs little to see.
+  [[nodiscard]] bool waits_for_first_stream(const Ready& ready) const {
+    const Stream& first = streams_[size_t(ready.first_stream)];
+    if (first.micro_batch != ready.micro_batch || first.is_held) return true;
+    return !first.is_free && (!ready.takes_links || first.until > now_ + ready.patience);
+  }
   void begin_what_can() {
     for (Stream& stream : streams_) stream.is_held = false;
     size_t kept = 0;
-    for (const Ready& ready : ready_) {
-      if (!has_streams(ready)) {
-        hold_streams(ready);
-      } else if (has_link(ready.node)) {
-        begin(ready.node);
-        continue;
+    for (size_t i = 0; i < ready_.size(); ++i) {
+      const Ready& ready = ready_[i];
+      if (!waits_for_first_stream(ready)) {
+        if (!has_streams(ready)) {
+          hold_streams(ready);
+        } else if (has_link(ready.node)) {
+          begin(ready.node);
+          continue;
+        }
       }
-      ready_[kept++] = ready;
+      if (kept != i) ready_[kept] = ready;
+      ++kept;
     }
     ready_.resize(kept);
   }
@@ -218,7 +234,7 @@ class Dispatching {
 
 }  // namespace
 
-OrderedStep list_schedule(const StepModel& model, int attempts, double bound) {
+OrderedStep list_schedule(const StepModel& model, int attempts, double bound, double wanted) {
   const DependencyLists followers = model.followers();
   const DependencyLists& before = model.before();
   OrderedStep best{model.given_order(), {}};
@@ -233,12 +249,14 @@ OrderedStep list_schedule(const StepModel& model, int attempts, double bound) {
   };
   constexpr double patiences[] = {0.5, 1, 2}, longer[] = {2, 1, 0, 0.5, 3, 5};
   constexpr double near = 1.005;  // of the bound: the rest is not worth a search
+  constexpr double far = 1.06;    // more than other attempts gain
   constexpr int refined = 2;      // times: needs found again, from a schedule made backwards
   for (const double copies : longer) {
     for (const double patience : patiences) {
       if (attempts <= 0 || best.times.step_seconds < near * bound) return best;
       std::vector<double> ends = attempt(needs(model, followers, given, copies), patience);
       --attempts;
+      if (best.times.step_seconds > far * wanted) return best;
       for (int i = 0; i < refined && attempts > 0; ++i, --attempts) {
         Dispatching backward(model, followers, before, ends, patience);
         backward.run();

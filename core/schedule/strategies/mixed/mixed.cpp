@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
@@ -147,6 +148,7 @@ class MixedSearch {
     std::string reduce = "ring";
     int64_t bucket = 0;
     int pieces = 2;
+    auto operator<=>(const Choice&) const = default;
   };
 
   [[nodiscard]] Composition composition_of(const Choice& choice) const {
@@ -167,6 +169,7 @@ class MixedSearch {
     if (!decides) return best_;
     constexpr double unlimited = std::numeric_limits<double>::infinity();
     seconds_ = seconds_of(best_, unlimited);
+    tried_.insert(best_);
     if (given_.divide.empty()) find_sizes();
     if (given_.reduce.empty() && inputs_.devices == 2)
       try_other([](Choice& c) { c.reduce = "serial"; });
@@ -186,7 +189,7 @@ class MixedSearch {
     const StepModel model(*inputs_.net, plan, *inputs_.costs, inputs_.link, inputs_.topology);
     const int attempts = attempts_for(plan, 2);
     simulated_ += plan.tasks.size() * size_t(attempts + 1);
-    return list_schedule(model, attempts, bound).times.step_seconds;
+    return list_schedule(model, attempts, bound, limit).times.step_seconds;
   }
   // So that the search takes a second or two, whatever the machine.
   [[nodiscard]] bool is_exhausted() const { return simulated_ > max_simulated; }
@@ -196,6 +199,7 @@ class MixedSearch {
     if (is_exhausted()) return false;
     Choice other = best_;
     change(other);
+    if (!tried_.insert(other).second) return false;
     constexpr double better = 0.999;  // a tie goes to the simpler plan
     const double limit = better * seconds_, seconds = seconds_of(other, limit);
     if (seconds >= limit) return false;
@@ -236,7 +240,6 @@ class MixedSearch {
       for (const int size : sizes_of(layer)) {
         if (received_floats(inputs_, layer, size) > whole) continue;
         if (worth.empty() || worth.back() != layer) worth.push_back(layer);
-        if (best_.sizes.contains(layer) && best_.sizes[layer] == size) continue;
         (void)try_other([&](Choice& choice) { choice.sizes[layer] = size; });
       }
       if (best_.sizes.contains(layer)) {
@@ -251,9 +254,7 @@ class MixedSearch {
           const auto both = [&](Choice& choice) {
             choice.sizes[worth[i]] = choice.sizes[worth[j]] = size;
           };
-          Choice other = best_;
-          both(other);
-          if (other.sizes != best_.sizes) (void)try_other(both);
+          (void)try_other(both);
         }
       }
     }
@@ -268,11 +269,12 @@ class MixedSearch {
     }
   }
 
-  static constexpr size_t max_simulated = 400000;  // tasks
+  static constexpr size_t max_simulated = 300000;  // tasks
   StrategyInputs inputs_;
   std::vector<FcChain> chains_;
   MixedOptions given_;
   Choice best_;
+  std::set<Choice> tried_;
   double seconds_ = 0;
   size_t simulated_ = 0;
 };
