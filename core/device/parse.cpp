@@ -53,9 +53,9 @@ Quantity read_quantity(const std::string& text, const std::vector<Unit>& units) 
   Quantity quantity;
   const char* last = text.data() + text.size();
   const auto [end, status] = std::from_chars(text.data(), last, quantity.number);
-  const auto found = std::find_if(units.begin(), units.end(), [&](const Unit& known) {
-    return std::string(end, last) == known.name;
-  });
+  const std::string name(end, last);
+  const auto found = std::find_if(units.begin(), units.end(),
+                                  [&](const Unit& known) { return name == known.name; });
   if (status == std::errc() && found != units.end()) quantity.unit = &*found;
   return quantity;
 }
