@@ -23,11 +23,12 @@ using Vector = hn::Vec<D>;
 constexpr int64_t lanes = HWY_MAX_BYTES / sizeof(float);
 
 // The sums of a product: as many as the vector registers hold, besides a line of b and a value of
-// a, since with few sums each waits for its last addition. The places of more than 8 rows would not
-// fit the other registers.
+// a, since with few sums each waits for its last addition. On aarch64 the values of all rows are in
+// vector registers, too. The places of more than 8 rows would not fit the other registers.
 constexpr int panel = 3;
+constexpr int sums_at_once = HWY_ARCH_ARM_A64 ? 18 : lanes == 16 ? 24 : 12;
 constexpr int row_block(int chunks) {
-  const int rows = (lanes == 16 ? 24 : 12) / chunks;
+  const int rows = sums_at_once / chunks;
   return rows < 8 ? rows : 8;
 }
 

@@ -2,6 +2,7 @@
 #include "layers/convolution/convolution.h"
 #include "layers/convolution/convolution_kernel.h"
 #include "layers/convolution/depthwise.h"
+#include "layers/convolution/own_convolution.h"
 #include "layers/convolution/pixel_convolution.h"
 #include "layers/convolution/tap_gradient.h"
 #include "layers/convolution/tile_gradient.h"
@@ -14,6 +15,7 @@ using namespace tandem::sdk;
 using tandem::layers::Convolution;
 using tandem::layers::ConvolutionKernel;
 using tandem::layers::DepthwiseConvolution;
+using OwnConvolution = tandem::layers::OwnConvolution<tandem::layers::ConvolutionSettings, false>;
 using tandem::layers::PixelConvolution;
 using tandem::layers::TapGradient;
 using tandem::layers::TileGradient;
@@ -31,11 +33,11 @@ struct Primitives {
   }
 };
 
-// Uses Winograd's algorithm if that is faster, else oneDNN's kernels. For weight gradients it uses
-// Tandem's kernels if they are faster. The choice depends on extents, not on measured time, so that
-// it is the same in every run. A fused ReLU, and the gradient of one before the layer, is a part of
-// Winograd's last step, and of our own depthwise kernels'. After other kernels it is a pass over
-// the result.
+// Uses Winograd's algorithm if that is faster, else oneDNN's kernels, or one of our own where
+// oneDNN has only reference code. For weight gradients it uses Tandem's kernels if they are faster.
+// The choice depends on extents, not on measured time, so that it is the same in every run. A fused
+// ReLU, and the gradient of one before the layer, is a part of Winograd's last step, and of our own
+// depthwise kernels'. After other kernels it is a pass over the result.
 class ConvolutionCpu : public Needs {
   using Direct = ConvolutionKernel<Primitives>;
 
@@ -53,12 +55,17 @@ class ConvolutionCpu : public Needs {
     depthwise_ = DepthwiseConvolution::make(binding);
     if (depthwise_ != nullptr) {
       static_cast<Needs&>(*this) = *depthwise_;
-      take_depthwise_passes(binding, call);
+      if (tandem::cpu::has_library_kernels()) take_depthwise_passes(binding, call);
       return;
     }
     pixels_ = PixelConvolution::make(binding, call);
     if (pixels_ != nullptr) {
       static_cast<Needs&>(*this) = *pixels_;
+      return;
+    }
+    own_ = OwnConvolution::make(binding, call);
+    if (own_ != nullptr) {
+      static_cast<Needs&>(*this) = *own_;
       return;
     }
     gradient_ = TapGradient::make(binding, call);
@@ -79,7 +86,8 @@ class ConvolutionCpu : public Needs {
   // Winograd's algorithm reads and writes vectors of channels. With plain NCHW it has to copy
   // both tensors a few times.
   static LayoutOptions layouts(const Binding& binding) {
-    LayoutOptions options = Direct::layouts(binding);
+    const bool own = tandem::cpu::has_own_kernels_only(binding.input(0).dtype);
+    LayoutOptions options = own ? OwnConvolution::layouts(binding) : Direct::layouts(binding);
     if (!WinogradConvolution::suits(binding)) {
       const bool by_pixels = PixelConvolution::suits(binding) && !is_depthwise(binding);
       return by_pixels ? PixelConvolution::layouts(binding) : options;
@@ -97,7 +105,9 @@ class ConvolutionCpu : public Needs {
   void forward(const Call& call, const Pass& pass) {
     if (winograd_ != nullptr) return winograd_->forward(call, pass);
     if (depthwise_ != nullptr && !taken_.forward) return depthwise_->forward(call, pass);
-    pixels_ != nullptr ? pixels_->forward(call, pass) : direct_->forward(call, pass);
+    pixels_ != nullptr ? pixels_->forward(call, pass)
+    : own_ != nullptr  ? own_->forward(call, pass)
+                       : direct_->forward(call, pass);
     if (!fuses_relu_) return;
     tandem::cpu::rectify(call.threads, output_.dtype, pass.raw.outputs[0], count(output_.shape));
   }
@@ -106,7 +116,9 @@ class ConvolutionCpu : public Needs {
     if (depthwise_ != nullptr && !taken_.backward_data) {
       return depthwise_->backward_data(call, pass);
     }
-    pixels_ != nullptr ? pixels_->backward_data(call, pass) : direct_->backward_data(call, pass);
+    pixels_ != nullptr ? pixels_->backward_data(call, pass)
+    : own_ != nullptr  ? own_->backward_data(call, pass)
+                       : direct_->backward_data(call, pass);
     if (!follows_relu_) return;
     tandem::cpu::pass_through_relu(call.threads, input_.dtype, pass.raw.inputs[0],
                                    pass.raw.input_gradients[0], count(input_.shape));
@@ -117,6 +129,7 @@ class ConvolutionCpu : public Needs {
       return depthwise_->backward_weights(call, pass);
     }
     if (pixels_ != nullptr) return pixels_->backward_weights(call, pass);
+    if (own_ != nullptr) return own_->backward_weights(call, pass);
     if (gradient_ != nullptr) return gradient_->run(call, pass);
     if (tiles_ != nullptr) return tiles_->run(call, pass);
     direct_->backward_weights(call, pass);
@@ -169,6 +182,7 @@ class ConvolutionCpu : public Needs {
   std::unique_ptr<WinogradConvolution> winograd_;
   std::unique_ptr<DepthwiseConvolution> depthwise_;
   std::unique_ptr<PixelConvolution> pixels_;
+  std::unique_ptr<OwnConvolution> own_;
   TakenPasses taken_;
   std::unique_ptr<Direct> direct_;  // with the taken passes only if there is depthwise_
   // In place of direct_'s, at most one of them.

@@ -33,9 +33,10 @@ bool PixelConvolution::suits(const sdk::Binding& binding) {
   // many channels, and for few outputs where few points of a kernel use an input value. With
   // AVX-512, too, oneDNN is as fast for groups of 8 channels.
   constexpr int64_t min_lanes = 8, enough_pixels = 49, max_of_group = 32, block = 8;
-  const bool can = in.dtype == TANDEM_FLOAT32 && pixel_products::kernels().lanes >= min_lanes &&
-                   kernel.h * kernel.w > 1 && out.h * out.w >= enough_pixels &&
-                   fits_planes(settings.window, in.shape, most);
+  const bool is_fast =
+      cpu::has_own_kernels_only(in.dtype) || pixel_products::kernels().lanes >= min_lanes;
+  const bool can = in.dtype == TANDEM_FLOAT32 && is_fast && kernel.h * kernel.w > 1 &&
+                   out.h * out.w >= enough_pixels && fits_planes(settings.window, in.shape, most);
   if (!can) return false;
   if (settings.group == 1) {
     return outputs < block && kernel.h * kernel.w >= 2 * stride.h * stride.w;

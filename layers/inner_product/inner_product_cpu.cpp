@@ -1,5 +1,6 @@
 // InnerProduct on the cpu: oneDNN's matrix product of the plain weights, which it packs as needed,
-// or a product of our own for input gradients where that is faster.
+// or products of our own: for input gradients where that is faster, and for all where oneDNN has
+// only reference code.
 #include "layers/inner_product/inner_product.h"
 
 #include <dnnl.hpp>
@@ -7,6 +8,7 @@
 
 #include "layers/inner_product/bfloat16_products.h"
 #include "layers/inner_product/input_gradient.h"
+#include "layers/inner_product/own_products.h"
 #include "layers/inner_product/transpose.h"
 
 namespace {
@@ -16,6 +18,7 @@ using namespace tandem::sdk;
 using tandem::layers::Bfloat16Products;
 using tandem::layers::InnerProduct;
 using tandem::layers::InputGradient;
+using tandem::layers::OwnProducts;
 
 // A row-major matrix, or columns of one whose rows lie `stride` floats apart.
 struct Matrix {
@@ -54,6 +57,10 @@ class InnerProductCpu : public Needs {
       rounded_.emplace(extents, binding);
       scratch_bytes = rounded_->scratch_bytes();
       algorithm = rounded_->algorithm();
+    } else if (has_own_kernels_only(TANDEM_FLOAT32)) {
+      own_.emplace(extents, call.threads);
+      scratch_bytes = own_->scratch_bytes();
+      algorithm = own_->name();
     } else if (binding.has(TANDEM_WANTS_BACKWARD_DATA)) {
       take_input_gradient(InputGradient::make(extents, call.threads));
     }
@@ -67,6 +74,11 @@ class InnerProductCpu : public Needs {
       return rounded_->forward(
           pass.scratch<std::byte>(), pass.input<bfloat16>(0).data(), pass.weight(0) + first_input_,
           bias_ ? pass.weight(1).data() : nullptr, pass.output<bfloat16>(0).data() + first_output_);
+    }
+    if (own_) {
+      return own_->forward(call.threads, pass.input(0), pass.weight(0) + first_input_,
+                           bias_ && !adds_ ? pass.weight(1).data() : nullptr,
+                           pass.output(0) + first_output_, pass.scratch());
     }
     float* x = pass.scratch();
     float* product = x + rows_ * inputs_;
@@ -89,6 +101,11 @@ class InnerProductCpu : public Needs {
                                   pass.weight(0) + first_input_, pass.input_gradient(0),
                                   pass.scratch());
     }
+    if (own_) {
+      return own_->backward_data(call.threads, pass.output_gradient(0) + first_output_,
+                                 pass.weight(0) + first_input_, pass.input_gradient(0),
+                                 pass.scratch());
+    }
     if (rounded_) {
       return rounded_->backward_data(
           pass.scratch<std::byte>(), pass.output_gradient<bfloat16>(0).data() + first_output_,
@@ -99,7 +116,7 @@ class InnerProductCpu : public Needs {
              rows_, inputs_, outputs_, 0.0F);
   }
 
-  void backward_weights(const Call&, const Pass& pass) {
+  void backward_weights(const Call& call, const Pass& pass) {
     if (rounded_) {
       const bfloat16* dy = pass.output_gradient<bfloat16>(0).data() + first_output_;
       rounded_->backward_weights(pass.scratch<std::byte>(), pass.input<bfloat16>(0).data(), dy,
@@ -107,9 +124,14 @@ class InnerProductCpu : public Needs {
       return backward_bias(pass, dy);
     }
     const float* dy = pass.output_gradient(0) + first_output_;
-    multiply({dy, output_stride_, true}, {pass.input(0), inputs_},
-             pass.weight_gradient(0) + first_input_, weight_stride_, outputs_, inputs_, rows_,
-             pass.accumulate() ? 1.0F : 0.0F);
+    float* gradient = pass.weight_gradient(0) + first_input_;
+    if (own_) {
+      own_->backward_weights(call.threads, pass.input(0), dy, pass.accumulate(), gradient,
+                             pass.scratch());
+    } else {
+      multiply({dy, output_stride_, true}, {pass.input(0), inputs_}, gradient, weight_stride_,
+               outputs_, inputs_, rows_, pass.accumulate() ? 1.0F : 0.0F);
+    }
     backward_bias(pass, dy);
   }
 
@@ -135,6 +157,7 @@ class InnerProductCpu : public Needs {
   int64_t first_input_, first_output_;
   bool bias_, adds_;
   std::optional<Bfloat16Products> rounded_;
+  std::optional<OwnProducts> own_;                 // in place of oneDNN's, for float32
   std::unique_ptr<InputGradient> input_gradient_;  // in place of oneDNN's
 };
 

@@ -42,7 +42,8 @@ const std::string& kernel_library() {
   static const std::string text = [] {
     const dnnl_version_t* version = dnnl_version();
     return sdk::text("oneDNN ", version->major, ".", version->minor, ".", version->patch, " with ",
-                     instructions(), "; ", bfloat16_text());
+                     instructions(), has_library_kernels() ? "" : ", own kernels for float32", "; ",
+                     bfloat16_text());
   }();
   return text;
 }

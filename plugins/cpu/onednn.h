@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,27 @@ inline bool announces_amx_without_tiles() {
 inline bool may_use(dnnl::cpu_isa wanted) {
   const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
+}
+
+// Whether oneDNN has fast kernels for this CPU's architecture. For others it has reference code,
+// which takes many times as long, or with Arm's library kernels of the forward pass alone.
+// TANDEM_CPU_KERNELS=own in the environment asks for what such a CPU computes with.
+inline bool has_library_kernels() {
+#if defined(__x86_64__)
+  static const bool has = [] {
+    const char* kernels = std::getenv("TANDEM_CPU_KERNELS");
+    return kernels == nullptr || std::string_view(kernels) != "own";
+  }();
+  return has;
+#else
+  return false;
+#endif
+}
+
+// Whether layers compute in the dtype by Tandem's own kernels alone: those of every shape are for
+// float32.
+inline bool has_own_kernels_only(int32_t dtype) {
+  return dtype == TANDEM_FLOAT32 && !has_library_kernels();
 }
 
 // The blocked layout of the widest direct kernels for the dtype. For bfloat16 it is that of AVX-512
