@@ -1,7 +1,9 @@
 // Pooling on the cpu: maxima by vectors of channels, everything else by oneDNN, with a correction
 // where Caffe differs: a window that extends beyond the padding, because extents are rounded up,
-// averages over fewer elements.
+// averages over fewer elements. Where oneDNN has only reference code, by plain loops.
 #include "layers/pooling/pooling.h"
+
+#include "layers/pooling/plain_pooling.h"
 #include "layers/pooling/vector_max_pooling.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/fused_relu.h"
@@ -16,6 +18,7 @@ using namespace tandem::cpu;
 using dnnl::memory;
 using dnnl::pooling_backward;
 using dnnl::pooling_forward;
+using tandem::layers::PlainPooling;
 using tandem::layers::Pooling;
 using tandem::layers::PoolingSettings;
 using tandem::layers::VectorMaxPooling;
@@ -58,6 +61,11 @@ class PoolingCpu : public Needs {
       static_cast<Needs&>(*this) = static_cast<const Needs&>(*vectors_);
       return;
     }
+    plain_ = PlainPooling::make(binding);
+    if (plain_ != nullptr) {
+      static_cast<Needs&>(*this) = *plain_;
+      return;
+    }
     const Shape& in = binding.input(0).shape;
     const Shape& out = binding.output(0).shape;
     const auto& w = settings_.window;
@@ -74,6 +82,7 @@ class PoolingCpu : public Needs {
 
   void forward(const Call& call, const Pass& pass) {
     if (vectors_ != nullptr) return vectors_->forward(call, pass);
+    if (plain_ != nullptr) return plain_->forward(call, pass);
     forward_.run(pass.scratch<std::byte>(), {{DNNL_ARG_SRC, pass.raw.inputs[0]},
                                              {DNNL_ARG_DST, pass.raw.outputs[0]},
                                              {DNNL_ARG_WORKSPACE, pass.saved()}});
@@ -86,6 +95,7 @@ class PoolingCpu : public Needs {
 
   void backward_data(const Call& call, const Pass& pass) {
     if (vectors_ != nullptr) return vectors_->backward_data(call, pass);
+    if (plain_ != nullptr) return plain_->backward_data(call, pass);
     auto* scratch = pass.scratch<std::byte>();
     const void* gradient = pass.raw.output_gradients[0];
     if (sticks_out()) {
@@ -119,6 +129,7 @@ class PoolingCpu : public Needs {
   void pass_nan_of(const T* x, T* y) const;
 
   std::unique_ptr<VectorMaxPooling> vectors_;
+  std::unique_ptr<PlainPooling> plain_;
   dnnl::engine engine_ = cpu_engine();
   PoolingSettings settings_;
   tandem_tensor input_, output_;
