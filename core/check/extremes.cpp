@@ -181,11 +181,8 @@ Outcome gradients_at(Trial& run, const Extreme& extreme) {
     }
   }
   if (!run.wants_weights()) return kept();
-  std::vector<PlainTensor> gradients = run.backward_weights(run.factors());
+  const std::vector<PlainTensor> gradients = run.backward_weights(run.factors());
   const std::vector<tandem_weight> declared = run.declared_weights();
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    if (declared[i].kind != TANDEM_TRAINED) gradients[i] = {};
-  }
   const auto place = not_finite(gradients);
   if (!place) return kept();
   return judged(by_slopes(run, run.setup().weights[place->tensor].values[place->index]),

@@ -74,8 +74,9 @@ std::pair<std::vector<PlainTensor>, std::vector<PlainTensor>> LayerRun::backward
   run_backward_statistics(gradients, {});
   const std::vector<GuardedMemory> results = make(inputs_of_binding_), weights = make(plain);
   const Addresses addresses = input_gradient_pointers(results, gradients);
-  run(kernel_.backward, false, {output_pointers(gradients), addresses, pointers(weights)});
-  return {read_input_gradients(addresses), read(weights, plain)};
+  const Addresses of_weights = weight_gradient_pointers(weights);
+  run(kernel_.backward, false, {output_pointers(gradients), addresses, of_weights});
+  return {read_input_gradients(addresses), read_weight_gradients(of_weights)};
 }
 
 LayerRun::Addresses LayerRun::input_gradient_pointers(
@@ -116,9 +117,32 @@ std::vector<PlainTensor> LayerRun::backward_weights(
   const std::vector<GuardedMemory> gradients = write(output_gradients, outputs_of_binding_);
   run_backward_statistics(gradients, others);
   const std::vector<GuardedMemory> results = start.empty() ? make(plain) : write(start, plain);
-  run(kernel_.backward_weights, false, {output_pointers(gradients), {}, pointers(results)},
+  const Addresses addresses = weight_gradient_pointers(results);
+  run(kernel_.backward_weights, false, {output_pointers(gradients), {}, addresses},
       start.empty() ? 0 : TANDEM_ACCUMULATE);
-  return read(results, plain);
+  return read_weight_gradients(addresses);
+}
+
+// A host has no memory for the gradient of a state.
+LayerRun::Addresses LayerRun::weight_gradient_pointers(
+    const std::vector<GuardedMemory>& memory) const {
+  Addresses addresses = pointers(memory);
+  const std::vector<tandem_weight> declared = declared_weights();
+  for (size_t i = 0; i < declared.size(); ++i) {
+    if (declared[i].kind != TANDEM_TRAINED) addresses[i] = nullptr;
+  }
+  return addresses;
+}
+
+std::vector<PlainTensor> LayerRun::read_weight_gradients(const Addresses& addresses) const {
+  const std::vector<tandem_tensor> plain = weights_of_binding();
+  std::vector<PlainTensor> gradients(addresses.size());
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const tandem_tensor& t = plain[i];
+    if (addresses[i] == nullptr) continue;
+    gradients[i] = read_in_layout(t.shape, t.layout, addresses[i], t.dtype);
+  }
+  return gradients;
 }
 
 std::vector<GuardedMemory> LayerRun::make(const std::vector<tandem_tensor>& tensors) const {
@@ -133,6 +157,7 @@ std::vector<GuardedMemory> LayerRun::write(const std::vector<PlainTensor>& value
                                            const std::vector<tandem_tensor>& tensors) const {
   std::vector<GuardedMemory> result = make(tensors);
   for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].values.empty()) continue;  // the gradient of a state
     write_in_layout(values[i], tensors[i].layout, result[i].data(), tensors[i].dtype);
   }
   return result;

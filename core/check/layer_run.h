@@ -64,8 +64,8 @@ class LayerRun : public LayerBinding {
   std::pair<std::vector<PlainTensor>, std::vector<PlainTensor>> backward(
       const std::vector<PlainTensor>& output_gradients);
 
-  // After forward(). With `start`, the gradients are added to it. With statistics: as in
-  // backward_data().
+  // After forward(). With `start`, the gradients are added to it. A state has none, and it is
+  // returned empty. With statistics: as in backward_data().
   std::vector<PlainTensor> backward_weights(const std::vector<PlainTensor>& output_gradients,
                                             const std::vector<PlainTensor>& start = {},
                                             const OtherParts& others = {});
@@ -94,6 +94,8 @@ class LayerRun : public LayerBinding {
       const std::vector<GuardedMemory>& memory,
       const std::vector<GuardedMemory>& output_gradients) const;
   [[nodiscard]] std::vector<PlainTensor> read_input_gradients(const Addresses& addresses) const;
+  [[nodiscard]] Addresses weight_gradient_pointers(const std::vector<GuardedMemory>& memory) const;
+  [[nodiscard]] std::vector<PlainTensor> read_weight_gradients(const Addresses& addresses) const;
 
   void run_statistics(tandem_pass_function function, const Addresses& output_gradients,
                       int64_t floats);

@@ -42,12 +42,7 @@ Results Trial::all_passes(const std::vector<PlainTensor>& factors) {
   results.weights = weights_after();
   if (setup_.phase != TANDEM_TRAIN) return results;
   if (wants_data()) results.input_gradients = backward_data(factors);
-  if (!wants_weights()) return results;
-  results.weight_gradients = backward_weights(factors);
-  const std::vector<tandem_weight> declared = declared_weights();
-  for (size_t i = 0; i < declared.size(); ++i) {
-    if (declared[i].kind != TANDEM_TRAINED) results.weight_gradients[i] = {};
-  }
+  if (wants_weights()) results.weight_gradients = backward_weights(factors);
   return results;
 }
 

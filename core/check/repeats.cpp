@@ -16,12 +16,7 @@ Results in_another_order(const Subject& subject, const Case& one, const Results&
   run.forward();
   results.outputs = run.forward();
   if (one.setup.phase != TANDEM_TRAIN) return results;
-  if (run.wants_weights()) {
-    results.weight_gradients = run.backward_weights(run.factors());
-    for (size_t i = 0; i < results.weight_gradients.size(); ++i) {
-      if (usual.weight_gradients[i].values.empty()) results.weight_gradients[i] = {};
-    }
-  }
+  if (run.wants_weights()) results.weight_gradients = run.backward_weights(run.factors());
   if (run.wants_data()) results.input_gradients = run.backward_data(run.factors());
   return results;
 }

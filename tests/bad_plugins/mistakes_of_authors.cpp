@@ -23,6 +23,7 @@ enum class Blunder {
   LosesRows,
   ClipsGradient,
   CachesFirstShape,
+  WritesStateGradient,
   RightCurve,
   SlopeOfOutput,
   RightPool,
@@ -49,6 +50,7 @@ constexpr const char* blunder_names[] = {
     "mistake.LosesRows",
     "mistake.ClipsGradient",
     "mistake.CachesFirstShape",
+    "mistake.WritesStateGradient",
     "mistake.RightCurve",
     "mistake.SlopeOfOutput",
     "mistake.RightPool",
@@ -79,8 +81,12 @@ template <Blunder b>
 struct SlopeType : AuthorsType<b> {
   std::vector<Weight> weights(const Query& query) const override {
     const Shape of_channel{query.input(0).c, 1, 1, 1};
-    return {{.name = "slope", .shape = of_channel, .initial = 0.25},
-            {.name = "bias", .shape = of_channel}};
+    std::vector<Weight> all{{.name = "slope", .shape = of_channel, .initial = 0.25},
+                            {.name = "bias", .shape = of_channel}};
+    if (b == Blunder::WritesStateGradient) {
+      all.push_back({.name = "steps", .shape = {1, 1, 1, 1}, .kind = TANDEM_STATE});
+    }
+    return all;
   }
 };
 
@@ -126,6 +132,7 @@ class SlopeCpu {
       of_bias =
           (adds && b != Blunder::OverwritesBias ? of_bias : 0) + biases[static_cast<size_t>(c)];
     }
+    if constexpr (b == Blunder::WritesStateGradient) pass.weight_gradient(2)[0] = 0;
   }
   void backward(const Call& call, const Pass& pass) const
       requires(b == Blunder::WrongInOneCall || b == Blunder::RightSlope) {

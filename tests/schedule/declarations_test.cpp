@@ -146,7 +146,12 @@ class Declarations {
     if (work.pass == LayerPass::backward_data) {
       for (const Region& gradient : use.input_gradients) writes(gradient);
     } else {
-      for (const Region& gradient : use.weight_gradients) writes(gradient);
+      for (size_t i = 0; i < use.weight_gradients.size(); ++i) {
+        const WeightArray& weight = net_.weight(layer.weights[i]);
+        EXPECT_EQ(use.weight_gradients[i].buffer >= 0, weight.kind == TANDEM_TRAINED)
+            << weight.name << ": of each trained weight, and of no state (docs/reference/abi.md)";
+        writes(use.weight_gradients[i]);
+      }
     }
   }
 
@@ -183,6 +188,12 @@ TEST(Declarations, HoldEverythingThatTheWorkOfATaskTouches) {
         std::pair(normalised_net(8), normalised_net(8, TANDEM_TEST))}) {
     for (const bool bytes : {false, true}) check_declarations(training, testing, bytes);
   }
+}
+
+TEST(Declarations, HoldForFrozenWeights) {
+  Net training = normalised_net(8), testing = normalised_net(8, TANDEM_TEST);
+  for (size_t i = 0; i < training.weights.size(); i += 2) training.weights[i].rate_multiplier = 0;
+  check_declarations(training, testing, false);
 }
 
 TEST(Declarations, HoldTheNormsThatAnUpdateReads) {
