@@ -15,12 +15,12 @@ bool is_file(const std::string& name) {
   return path_status(name).is_file();
 }
 
-// A field of a CSV line, quoted where needed, also by programs that divide it at other marks.
+// A field of a CSV line, quoted unless no reader could take it for anything else than its text.
 std::string field(const std::string& name) {
   const std::string text = safe_cell(name);
-  const bool plain = text.find_first_of(",;\"") == std::string::npos && !text.empty() &&
-                     text.front() != ' ' && text.back() != ' ';
-  if (plain) return text;
+  constexpr const char* plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + "\"";
@@ -100,7 +100,7 @@ bool holds_out_nothing(const std::map<std::string, std::string>& parameters) {
 
 std::string split_list(const Dataset& training, const Dataset& validation) {
   if (!is_file(training.sample_name(0)) || !is_file(validation.sample_name(0))) return "";
-  std::string text = "path,label,split\n";
+  std::string text = "path,class_name,split\n";
   if (training.task() != TANDEM_TASK_CLASSES) {
     text = "path,split";
     for (const std::string& name : training.class_names()) text += "," + field(name);

@@ -24,9 +24,10 @@ struct NamedSplit {
 // samples.
 [[nodiscard]] bool holds_out_nothing(const std::map<std::string, std::string>& parameters);
 
-// Every sample of the two with its absolute path, as CSV of path,label,split, which the data set
-// image_list reads. "" if the samples are not files of their own, or are in a folder whose path
-// has a line break: a list has one path on each line.
+// Every sample of the two with its absolute path, as CSV of path,class_name,split, which the data
+// set image_list reads; a class_name is one class, whatever its text looks like. "" if the samples
+// are not files of their own, or are in a folder whose path has a line break: a list has one path
+// on each line.
 [[nodiscard]] std::string split_list(const Dataset& training, const Dataset& validation);
 
 }  // namespace tandem

@@ -285,7 +285,7 @@ std::vector<std::string> FolderReader::notes() const {
   return lines;
 }
 
-std::vector<std::string> read_images(const fs::path& folder) {
+ClassFolder read_images(const fs::path& folder) {
   Layout layout;
   layout.root = folder;
   std::vector<ClassFolder> found(1);
@@ -293,7 +293,7 @@ std::vector<std::string> read_images(const fs::path& folder) {
   FolderReader reader(layout);
   reader.walk(folder.string(), prefix, 0, found[0]);
   reader.follow_links(prefix, found);
-  return found[0].files;
+  return std::move(found[0]);
 }
 
 std::string text_of(const std::map<std::string, int64_t>& other_files) {

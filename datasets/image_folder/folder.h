@@ -53,11 +53,11 @@ class FolderReader {
   std::vector<std::pair<size_t, std::string>> links_;   // of classes, not followed yet
   int64_t beside_ = 0;                                  // images beside class folders
 
-  friend std::vector<std::string> read_images(const std::filesystem::path& folder);
+  friend ClassFolder read_images(const std::filesystem::path& folder);
 };
 
-// Every image below `folder`, as paths below it, in natural order.
-[[nodiscard]] std::vector<std::string> read_images(const std::filesystem::path& folder);
+// Every image below `folder`, as of one class without a name.
+[[nodiscard]] ClassFolder read_images(const std::filesystem::path& folder);
 
 struct Entries {
   std::vector<std::string> folders;  // names in natural order, without litter and Tandem's output

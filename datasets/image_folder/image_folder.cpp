@@ -9,6 +9,7 @@
 
 #include "datasets/image_folder/class_check.h"
 #include "datasets/image_folder/folder.h"
+#include "datasets/image_folder/name_prefix.h"
 #include "datasets/picture/classes.h"
 #include "datasets/picture/names.h"
 
@@ -93,14 +94,18 @@ class Lister {
     for (const std::string& name : options_.class_names) add_class(name);
     if (!listing_.class_names.empty()) return;
     require_train();
-    for (const std::string& folder : folders_.class_folders(layout_.train))
-      add_class(as_utf8(folder));
+    if (options_.by_names) {
+      for (const ClassFolder& one : classes_of_names(layout_.train)) add_class(one.name);
+    } else {
+      for (const std::string& folder : folders_.class_folders(layout_.train))
+        add_class(as_utf8(folder));
+    }
     check_class_count();
   }
 
   std::vector<ClassFolder> read_training_classes() {
     std::vector<ClassFolder> classes = read_tree(layout_.train);
-    if (!options_.classes_only) require_classes(classes);
+    if (!options_.classes_only && !options_.by_names) require_classes(classes);
     for (const std::string& name : options_.class_names) add_class(name);
     if (listing_.class_names.empty()) {
       for (const ClassFolder& one : classes) {
@@ -126,9 +131,10 @@ class Lister {
     return classes;
   }
 
-  // The class folders of a tree with at least one image.
+  // The classes of a tree with at least one image.
   std::vector<ClassFolder> read_tree(const fs::path& tree) {
-    std::vector<ClassFolder> classes = folders_.read_classes(tree);
+    std::vector<ClassFolder> classes =
+        options_.by_names ? classes_of_names(tree) : folders_.read_classes(tree);
     const std::string where = inside(tree, "");
     if (classes.empty()) {
       if (read_entries(tree).images > 0) throw no_classes(tree);
@@ -147,11 +153,15 @@ class Lister {
   }
 
   [[nodiscard]] sdk::Refusal no_classes(const fs::path& tree) const {
-    const std::string list = list_beside(tree);
+    const std::string list = list_beside(tree), advice = advice_on_names(tree);
     return sdk::invalid(
         inside(tree, ""), "holds ", read_entries(tree).images, " images but no class folders; ",
         expected_layout,
-        list.empty() ? ", or a list of the images and their classes (CSV: path,label)" : list);
+        list.empty() ? ", or a list of the images and their classes (CSV: path,label)" : list,
+        advice.empty() ? sdk::text("; for names that begin with their classes (cat.0.jpg, "
+                                   "dog.12.jpg), give ",
+                                   prefix_option)
+                       : advice);
   }
 
   // Where pictures are in one folder, their classes often are in a list beside it or in it.
@@ -179,7 +189,8 @@ class Lister {
         picture::path_status(only).is_folder() && read_entries(only).folders.size() > 1;
     throw sdk::invalid(
         "there is one class only, '", names[0], "'; a classifier needs at least two",
-        wrapper ? sdk::text(" (did you mean '", only.string(), "'?)") : list_beside(layout_.train));
+        wrapper ? sdk::text(" (did you mean '", only.string(), "'?)") : list_beside(layout_.train),
+        wrapper || options_.by_names ? "" : advice_on_names(layout_.train));
   }
 
   void check_known(const fs::path& tree, const std::vector<ClassFolder>& classes) const {
@@ -281,7 +292,7 @@ Listing list_paths(const ListingOptions& options) {
       listing.images.push_back({path, 0, {}});
       continue;
     }
-    const std::vector<std::string> files = read_images(path);
+    const std::vector<std::string> files = read_images(path).files;
     if (files.empty()) throw sdk::invalid("folder '", path, "' holds no images");
     for (const std::string& file : files)
       listing.images.push_back({(fs::path(path) / file).string(), 0, {}});
@@ -295,6 +306,7 @@ Listing list_paths(const ListingOptions& options) {
 ImageFolder::ImageFolder(const tandem_dataset_request& request, const sdk::Attributes& attributes) {
   ListingOptions options = listing_options(request, attributes);
   options.classes_only = attributes.text("layout") == "classes";
+  options.by_names = attributes.text("layout") == "prefix";
   begin(request, attributes,
         options.split == "predict" ? list_paths(options) : Lister(options).list());
 }
@@ -303,9 +315,10 @@ std::vector<sdk::Parameter> ImageFolder::parameters() {
   constexpr const char* block = "image_folder_param";
   std::vector<sdk::Parameter> parameters = parameters_of(block);
   parameters.push_back(sdk::word(block, "layout")
-                           .one_of("auto|classes")
+                           .one_of("auto|classes|prefix")
                            .by_default("auto")
-                           .help("classes: every folder is a class, whatever its name"));
+                           .help("classes: every folder is a class, whatever its name; prefix: the "
+                                 "name of each image begins with its class, as cat.0.jpg"));
   return parameters;
 }
 

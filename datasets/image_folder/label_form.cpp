@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
+#include "datasets/image_folder/label_texts.h"
 #include "datasets/picture/names.h"
 #include "plugins/sdk.h"
 
@@ -18,7 +18,6 @@ using picture::lower_case;
 using Kind = LabelForm::Kind;
 
 constexpr int64_t max_class = 1'000'000;
-constexpr double absent = -2;
 
 template <class... Parts>
 sdk::Refusal wrong_entry(const ListFile& list, const ListEntry& entry, const Parts&... parts) {
@@ -30,79 +29,6 @@ std::string title_of(const ListFile& list, size_t column) {
   if (!list.columns[column].empty()) return sdk::text("column '", list.columns[column], "'");
   if (list.columns.size() == 1) return "the label";
   return sdk::text("value ", column + 1, " of the line");
-}
-
-bool is_missing(const std::string& text) {
-  static constexpr std::string_view words[] = {"", "nan", "na", "n/a", "null", "none", "?"};
-  return std::find(std::begin(words), std::end(words), lower_case(text)) != std::end(words);
-}
-
-// 0 or 1; -1 as CelebA writes 0; else `absent`.
-double binary_of(const std::string& text) {
-  static const std::map<std::string, double> words{
-      {"0", 0},     {"1", 1},     {"0.0", 0},  {"1.0", 1}, {"-1", -1},
-      {"-1.0", -1}, {"false", 0}, {"true", 1}, {"no", 0},  {"yes", 1},
-      {"n", 0},     {"y", 1},     {"f", 0},    {"t", 1},   {"+1", 1}};
-  const auto found = words.find(lower_case(text));
-  return found == words.end() ? absent : found->second;
-}
-
-// What the texts of one column have in common.
-struct Survey {
-  bool is_binary = true, is_number = true, is_whole = true;
-  bool is_count = true;  // whole numbers from 0 on, perhaps written as 3.0
-  bool has_negative = false, has_zero = false, has_minus_one = false;
-  int64_t missing = 0, fractions = 0;  // numbers with a decimal point
-  std::set<std::string> distinct;
-
-  void add(const std::string& text) {
-    if (is_missing(text)) {
-      ++missing;
-      return;
-    }
-    distinct.insert(text);
-    const double binary = binary_of(text);
-    is_binary = is_binary && binary != absent;
-    has_zero = has_zero || binary == 0;
-    has_minus_one = has_minus_one || binary == -1;
-    double value = 0;
-    const bool is_one = read_number(text, &value);
-    const bool is_fraction = text.find_first_of(".eE") != std::string::npos;
-    fractions += is_one && is_fraction ? 1 : 0;
-    is_number = is_number && is_one;
-    is_whole = is_whole && is_one && value == std::floor(value) && !is_fraction;
-    is_count = is_count && is_one && value == std::floor(value) && value >= 0;
-    has_negative = has_negative || value < 0;
-  }
-  // Of 0 and 1, or of -1 and 1.
-  [[nodiscard]] bool has_two_values() const { return is_binary && !(has_zero && has_minus_one); }
-};
-
-// Words that are tags of their own in several values: fewer of them than values.
-std::vector<std::string> split_at(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  if (separator == '\0') {
-    if (!text.empty()) parts.push_back(text);
-    return parts;
-  }
-  std::string inner = text;
-  if (separator == '[') {
-    inner = text.substr(1, text.size() - 2);
-    std::erase_if(inner, [](char c) { return c == '\'' || c == '"'; });
-    separator = ',';
-  }
-  for (size_t at = 0; at <= inner.size();) {
-    const size_t end = std::min(inner.find(separator, at), inner.size());
-    std::string part = inner.substr(at, end - at);
-    const size_t begin = part.find_first_not_of(' ');
-    part = begin == std::string::npos ? ""
-                                      : part.substr(begin, part.find_last_not_of(' ') - begin + 1);
-    if (!part.empty() && std::find(parts.begin(), parts.end(), part) == parts.end()) {
-      parts.push_back(part);
-    }
-    at = end + 1;
-  }
-  return parts;
 }
 
 class FormFinder {
@@ -148,7 +74,7 @@ class FormFinder {
   void find_of_one_column() {
     const Survey& only = surveys_[0];
     const std::string title = title_of(list_, 0);
-    if (is_task("labels")) return;
+    if (is_task("labels") || (is_task("auto") && is_name_of_class())) return;
     if (is_task("regression")) {
       form_.kind = Kind::numbers;
     } else if (is_task("multilabel")) {
@@ -171,6 +97,10 @@ class FormFinder {
     }
   }
 
+  // As in the lists of splits that runs keep: "1.5", "a;b" and "[c]" are names like any others.
+  [[nodiscard]] bool is_name_of_class() const {
+    return lower_case(list_.columns[0]) == "class_name";
+  }
   [[nodiscard]] bool is_called_class() const {
     static constexpr std::string_view of_classes[] = {"label", "class", "category", "target", "id",
                                                       "type",  "code",  "species",  "breed"};
@@ -452,7 +382,7 @@ size_t column_of(const LabelForm& form, const ListFile& list, size_t i) {
 
 float label_value(const ListFile& list, const ListEntry& entry, size_t column) {
   const double value = binary_of(entry.labels[column]);
-  if (value != absent) return value == 1 ? 1.0F : 0.0F;
+  if (value != not_binary) return value == 1 ? 1.0F : 0.0F;
   throw wrong_entry(list, entry, title_of(list, column), " has '",
                     beginning_of(entry.labels[column]),
                     "'; a label is 0 or 1 (or -1 or 1, false or true, no or yes)");

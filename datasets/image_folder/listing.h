@@ -19,6 +19,7 @@ struct ListingOptions {
   picture::HeldOut held_out;
   uint64_t seed = 1;
   bool classes_only = false;  // all folders are classes, whatever their names
+  bool by_names = false;      // the images of a split are in one folder, named by their classes
 };
 
 struct Image {

@@ -173,7 +173,7 @@ TEST(TrainingData, KeepsADrawnSplitThatCanBeUsedAgain) {
   EXPECT_EQ(first.code, 0) << first.errors;
   EXPECT_THAT(first.output, HasSubstr("the split is kept: --data one/split.csv"));
   const std::string list = desk.read("one/split.csv");
-  EXPECT_THAT(list, StartsWith("path,label,split\n"));
+  EXPECT_THAT(list, StartsWith("path,class_name,split\n"));
   EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), 21);
   const Outcome again = desk.tandem(train + "one/split.csv --out two --seed 9");
   EXPECT_EQ(again.code, 0) << again.errors;

@@ -41,7 +41,42 @@ TEST(ImageFolder, AFolderWithoutImagesIsReportedWithTheExpectedLayout) {
 TEST(ImageFolder, ImagesWithoutClassFoldersAreRefused) {
   const TempFolder folder;
   fill_class(folder, ".", 3);
-  EXPECT_THAT(refusal(folder), HasSubstr("holds 3 images but no class folders"));
+  EXPECT_THAT(refusal(folder), AllOf(HasSubstr("holds 3 images but no class folders"),
+                                     HasSubstr("for names that begin with their classes "
+                                               "(cat.0.jpg, dog.12.jpg), give --data-option "
+                                               "layout=prefix")));
+}
+
+TEST(ImageFolder, ImagesWhoseNamesBeginWithTheirClassesAreRefusedWithTheOptionThatReadsThem) {
+  const TempFolder folder;
+  const std::string png = test::encoded(".png", test::gradient(20, 16));
+  for (const char* name :
+       {"cat.0", "cat.1", "cat.2", "dog.0", "dog.1", "red car (1)", "red car (2)"}) {
+    (void)folder.write(std::string("train/") + name + ".png", png);
+  }
+  (void)folder.write("train/readme.txt", "x");
+  EXPECT_THAT(refusal(folder), HasSubstr("their names begin with cat, dog, red car: if these are "
+                                         "the classes, give --data-option layout=prefix"));
+  DatasetOptions options = image_options(folder.string());
+  options.parameters["layout"] = "prefix";
+  const Dataset train = open_images(options);
+  EXPECT_THAT(train.class_names(), testing::ElementsAre("cat", "dog", "red car"));
+  EXPECT_THAT(train.notes(), HasSubstr("1 file has a name of no image"));
+  options.split = "val";
+  options.class_names = train.class_names();
+  const Dataset val = open_images(options);
+  EXPECT_EQ(train.size() + val.size(), 7);
+  for (int64_t i = 0; i < val.size(); ++i) {
+    const std::string name = val.sample_name(i);
+    EXPECT_EQ(val.label(i), name.find("cat.") != name.npos   ? 0
+                            : name.find("dog.") != name.npos ? 1
+                                                             : 2)
+        << name;
+  }
+  (void)folder.write("train/none.png", png);
+  options.split = "train";
+  EXPECT_THAT(refusal(options), HasSubstr("layout=prefix: the name of 1 of 8 images is no class "
+                                          "with a number behind it, as cat.0.jpg is: "));
 }
 
 TEST(ImageFolder, ImagesDirectlyInTrainAreNotTwoClassesCalledTrainAndVal) {

@@ -304,6 +304,42 @@ TEST(ImageList, ASplitOfAFolderWrittenAsAListIsTheSame) {
   EXPECT_EQ(names(open_images(list_options(list, "val"))), names(val));
 }
 
+// Each set alone would be read as labels in one column, numbers, quotes around fields, or the like.
+TEST(ImageList, ASplitKeepsClassNamesOfAnyCharacters) {
+  const std::vector<std::vector<std::string>> sets{{"a;b", "b;c"},
+                                                   {"a|b", "b|c"},
+                                                   {"x, y", "y, z"},
+                                                   {"[c]", "[d]"},
+                                                   {"'e'", "'f'"},
+                                                   {"\"g\"", "h \"i\""},
+                                                   {"a,'b',c", "d,'e',f"},
+                                                   {"1.5", "2.5"},
+                                                   {"$5", "$6"},
+                                                   {"-1", "0", "1"},
+                                                   {"nan", "none"},
+                                                   {"=1+1", "@x", "'=2"},
+                                                   {" before", "behind ", "\u00a0both\u00a0"},
+                                                   {"#1", "# 2"},
+                                                   {"tab\tx", "\u202eleft", "\x1b[31mred"},
+                                                   {"\\u{9}", "back\\slash"},
+                                                   {"train", "path", "label"}};
+  for (const std::vector<std::string>& set : sets) {
+    const TempFolder folder;
+    for (const std::string& name : set) test::fill_class(folder, "images/" + name, 5);
+    DatasetOptions options = image_options((folder / "images").string());
+    options.parameters["layout"] = "classes";
+    const Dataset train = open_images(options);
+    options.split = "val";
+    const Dataset val = open_images(options);
+    const auto list = folder.write("split.csv", split_list(train, val));
+    const Dataset again = open_images(list_options(list));
+    EXPECT_EQ(again.class_names(), train.class_names());
+    EXPECT_EQ(names(again), names(train));
+    EXPECT_EQ(names(open_images(list_options(list, "val"))), names(val));
+    for (int64_t i = 0; i < again.size(); ++i) EXPECT_EQ(again.label(i), train.label(i)) << set[0];
+  }
+}
+
 // A list of some of them would be another split.
 TEST(ImageList, ASplitInAFolderWithALineBreakInItsPathIsNotWritten) {
   const TempFolder folder;

@@ -256,15 +256,17 @@ TEST(LabelColumns, AreFoundByNameInOtherLists) {
 }
 
 TEST(LabelColumns, OfASplitThatIsWrittenAreReadAgain) {
-  Drawn drawn("all.csv", "path,a,b\n", {",1,0", ",1,1", ",0,0"});
-  drawn.with("val_fraction", "0.2");
-  const Dataset train = drawn.open();
-  drawn.options.split = "val";
-  const auto list = drawn.folder.write("split.csv", split_list(train, drawn.open()));
-  const Dataset again = open_images(image_options(list.string()));
-  EXPECT_EQ(again.size(), 8);
-  EXPECT_EQ(again.class_names(), train.class_names());
-  for (int64_t i = 0; i < again.size(); ++i) EXPECT_EQ(values_of(again, i), values_of(train, i));
+  for (const char* headings : {"a,b", "a;b,'c'", "\"x, y\",\"\"\"z\"\"\"", "=1+1,#2"}) {
+    Drawn drawn("all.csv", fmt::format("path,{}\n", headings), {",1,0", ",1,1", ",0,0"});
+    drawn.with("val_fraction", "0.2");
+    const Dataset train = drawn.open();
+    drawn.options.split = "val";
+    const auto list = drawn.folder.write("split.csv", split_list(train, drawn.open()));
+    const Dataset again = open_images(image_options(list.string()));
+    EXPECT_EQ(again.size(), 8);
+    EXPECT_EQ(again.class_names(), train.class_names());
+    for (int64_t i = 0; i < again.size(); ++i) EXPECT_EQ(values_of(again, i), values_of(train, i));
+  }
 }
 
 TEST(LabelColumns, MayBeDividedBySemicolonsOrTabs) {

@@ -1,0 +1,36 @@
+// What the texts in a column of labels look like: missing, 0 and 1, numbers, names with marks
+// between them.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tandem::image_folder {
+
+// As an empty field, "NaN" or "?".
+[[nodiscard]] bool is_missing(const std::string& text);
+
+constexpr double not_binary = -2;
+// 0 or 1; -1 as CelebA writes 0; else `not_binary`.
+[[nodiscard]] double binary_of(const std::string& text);
+
+// What the texts of one column have in common.
+struct Survey {
+  bool is_binary = true, is_number = true, is_whole = true;
+  bool is_count = true;  // whole numbers from 0 on, perhaps written as 3.0
+  bool has_negative = false, has_zero = false, has_minus_one = false;
+  int64_t missing = 0, fractions = 0;  // numbers with a decimal point
+  std::set<std::string> distinct;
+
+  void add(const std::string& text);
+  // Of 0 and 1, or of -1 and 1.
+  [[nodiscard]] bool has_two_values() const { return is_binary && !(has_zero && has_minus_one); }
+};
+
+// The names in a text, each once. Separator '[': they are a list as Python writes it; '\0': the
+// text is one name.
+[[nodiscard]] std::vector<std::string> split_at(const std::string& text, char separator);
+
+}  // namespace tandem::image_folder
