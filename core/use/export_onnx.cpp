@@ -16,6 +16,7 @@
 #include "core/run/folder/checkpoint.h"
 #include "core/run/setup/setup_data.h"
 #include "core/session/net_runner.h"
+#include "core/use/export_weights.h"
 #include "core/use/loaded_run.h"
 #include "core/use/verify_onnx.h"
 
@@ -260,9 +261,7 @@ std::string folding_text(size_t folded) {
 }  // namespace
 
 ExportResult export_onnx(const ExportOptions& options) {
-  if (path_status(options.file).exists()) {
-    throw error("'{}' exists already: choose another name for the model", options.file.string());
-  }
+  require_target(options.file, options.overwrite);
   Registry registry = Registry::with_defaults();
   LoadedRun run(registry, options.run, default_kind, options.weights);
   const OnnxOptions wanted = onnx_options(options, run.record);

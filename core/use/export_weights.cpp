@@ -25,13 +25,9 @@ std::string ending_of(const fs::path& path) {
   return ending;
 }
 
-}  // namespace
-
-void write_weights(const fs::path& path, const Net& net, const std::vector<float>& values) {
-  if (path_status(path).exists()) {
-    throw error("'{}' exists already: choose another name for the weights", path.string());
-  }
-  const std::string ending = ending_of(path);
+// In the format of the ending.
+void write_as(const std::string& ending, const fs::path& path, const Net& net,
+              const std::vector<float>& values) {
   if (ending == ".caffemodel") {
     write_caffemodel(path, net, values);
   } else if (ending == ".safetensors") {
@@ -47,6 +43,32 @@ void write_weights(const fs::path& path, const Net& net, const std::vector<float
   }
 }
 
+}  // namespace
+
+void require_target(const fs::path& file, bool overwrites) {
+  const PathStatus status = path_status(file);
+  if (!status.exists()) return;
+  if (!overwrites) {
+    throw error("'{}' exists already: choose another name, or replace it with --overwrite",
+                file.string());
+  }
+  if (!status.is_file()) {
+    throw error("'{}' is no regular file: --overwrite replaces nothing else", file.string());
+  }
+  const fs::path folder = absolute_path(file).parent_path();
+  if (ending_of(file) == ".safetensors" && RunFolder::holds_run(folder)) {
+    throw error(
+        "'{}' is a checkpoint of the run in that folder, which --overwrite leaves as it is: "
+        "choose another name",
+        file.string());
+  }
+}
+
+void write_weights(const fs::path& path, const Net& net, const std::vector<float>& values) {
+  require_target(path, false);
+  write_as(ending_of(path), path, net, values);
+}
+
 ExportResult export_run(const ExportOptions& options) {
   if (options.onnx || ending_of(options.file) == ".onnx") return export_onnx(options);
   if (options.softmax || options.fold_batch_norm || options.picture_height > 0 ||
@@ -56,6 +78,7 @@ ExportResult export_run(const ExportOptions& options) {
         "--opset are for ONNX files (.onnx)",
         options.file.string());
   }
+  require_target(options.file, options.overwrite);
   const RunFolder folder = RunFolder::open(options.run);
   const std::string name = checkpoint_name(options.run, options.weights);
   const Registry registry = Registry::with_defaults();
@@ -63,7 +86,10 @@ ExportResult export_run(const ExportOptions& options) {
   const Net net = build_net(folder.net(), registry,
                             {TANDEM_TRAIN, 1, folder.record().data, /*device_kind=*/""});
   const Checkpoint checkpoint = read_checkpoint(options.run, name, net, false);
-  write_weights(options.file, net, checkpoint.weights);
+  const bool replaces = path_status(options.file).exists();
+  const fs::path written = replaces ? pending_file(options.file) : options.file;
+  write_as(ending_of(options.file), written, net, checkpoint.weights);
+  if (replaces) replace_file(written, options.file);
   return {name, {}};
 }
 

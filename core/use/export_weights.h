@@ -1,4 +1,4 @@
-// A net's weights as one file.
+// A net's weights as one file, and what a file may be that is written in place of another.
 #pragma once
 
 #include <filesystem>
@@ -7,6 +7,10 @@
 #include "core/model/net/net.h"
 
 namespace tandem {
+
+// Error for a file that is there, unless it is one that may be overwritten: a regular file, and no
+// checkpoint of a run.
+void require_target(const std::filesystem::path& file, bool overwrites);
 
 // Writes the format of the file's ending, .caffemodel or .safetensors. Throws Error for another
 // ending, for a file that exists, and if it cannot be written.

@@ -93,15 +93,16 @@ struct ExportOptions {
   std::string verify;  // "onnxruntime": also compares scores with those of Python's ONNX Runtime
   bool dynamic_size = false;  // it takes such pictures of any size
   int64_t opset = 0;          // 13 to 21; 0: 13, or 18 with dynamic_size
+  bool overwrite = false;     // a file of that name, once the new one is whole
 };
 struct ExportResult {
   std::string weights;             // which: "best" or "last"
   std::vector<std::string> lines;  // what was done, for the user
 };
 // Writes a run's weights in the format of the file's ending, .caffemodel or .safetensors, or its
-// net with them, .onnx. Throws Error for a file that exists, for a layer that has no form in ONNX,
-// for a net whose scores are not finite, and for a model that, read again, gives other scores; it
-// then leaves no file.
+// net with them, .onnx. Throws Error for a file that exists, without overwrite, for a layer that
+// has no form in ONNX, for a net whose scores are not finite, and for a model that, read again,
+// gives other scores; it then leaves no file.
 ExportResult export_run(const ExportOptions& options);
 
 struct FetchOptions {

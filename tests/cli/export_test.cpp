@@ -125,6 +125,34 @@ TEST_F(Export, RefusesOptionsThatFitNoFile) {
   EXPECT_EQ(desk_.read("net.onnx"), "mine");
 }
 
+TEST_F(Export, ReplacesAFileOnlyWhereThatIsAskedFor) {
+  train("tiny.prototxt");
+  const std::string file_names[] = {"net.onnx", "w.safetensors", "w.caffemodel"};
+  for (const std::string& name : file_names) {
+    desk_.write(name, "mine");
+    EXPECT_THAT(desk_.refusal("export --run run " + name),
+                AllOf(HasSubstr("'" + name + "' exists already"), HasSubstr("--overwrite")));
+    EXPECT_EQ(desk_.read(name), "mine");
+    const Outcome outcome = desk_.tandem("export --run run --overwrite " + name);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_GT(desk_.read(name).size(), 1000U);
+    EXPECT_FALSE(fs::exists(desk_ / (name + ".new")));
+  }
+  EXPECT_EQ(desk_.tandem("test --run run").code, 0);
+  // What a model cannot hold leaves the file that is there.
+  desk_.write("net.onnx", "mine");
+  EXPECT_THAT(desk_.refusal("export --run run --overwrite --dynamic-size --opset 13 net.onnx"),
+              HasSubstr("opset"));
+  EXPECT_EQ(desk_.read("net.onnx"), "mine");
+  const std::string weights = desk_.read("run/last.safetensors");
+  EXPECT_THAT(desk_.refusal("export --run run --overwrite run/last.safetensors"),
+              HasSubstr("is a checkpoint of the run in that folder"));
+  EXPECT_EQ(desk_.read("run/last.safetensors"), weights);
+  desk_.make_folder("folder.onnx");
+  EXPECT_THAT(desk_.refusal("export --run run --overwrite folder.onnx"),
+              HasSubstr("no regular file"));
+}
+
 // A picture of noise, which shows every difference in resizing.
 void draw_noise(const Desk& desk, const std::string& file, int width, int height) {
   std::string text = fmt::format("P6\n{} {}\n255\n", width, height);

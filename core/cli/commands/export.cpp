@@ -52,6 +52,7 @@ void add_export(CommandLine& line) {
       run_option(o.run),
       {"file FILE", &o.file, "FILE.onnx, FILE.caffemodel or FILE.safetensors"},
       weights_option(o.weights),
+      {"--overwrite", &o.overwrite, "Replace a file of that name, once the new one is whole"},
   });
   command.group("ONNX");
   command.add({
