@@ -184,6 +184,33 @@ TEST_F(Fetch, WeightsOfTheModelInTheCacheAreFineTunedUnlessItIsTrainedFromScratc
               Not(HasSubstr("cache")));
 }
 
+// Pictures of 8x8 pixels, for which the least size is 24.
+TEST_F(Fetch, WeightsOfTheCacheLeaveSmallImagesAsTheyAreWhereTheirOwnSizeCostsMuch) {
+  files_["config.json"] = test::replaced(config_text, "[3, 8, 8]", "[3, 96, 96]");
+  listed_["siblings"][1]["size"] = files_["config.json"].size();
+  desk_.draw_two_classes("images");
+  ASSERT_EQ(tandem("fetch acme/line").code, 0);
+  const std::string train = "train --data images --model line --steps 1 --out ";
+  const auto size_of = [&](const std::string& run) {
+    return nlohmann::json::parse(desk_.read(run + "/run.json")).at("data_shape").dump();
+  };
+  const Outcome cached = tandem(train + "cached");
+  ASSERT_EQ(cached.code, 0) << cached.errors;
+  EXPECT_THAT(cached.output,
+              HasSubstr("image size 24, by the images: at the 96 of the weights each would take 16 "
+                        "times as many operations (--image-size 96)"));
+  EXPECT_THAT(cached.output, HasSubstr("resized to 24"));
+  const Outcome named = tandem(train + "named --weights acme/line");
+  ASSERT_EQ(named.code, 0) << named.errors;
+  EXPECT_THAT(named.output,
+              HasSubstr("image size 96, at which the weights were trained: 16 times the operations "
+                        "of 24, the size of the images (--image-size)"));
+  const Outcome large = tandem(train + "large --image-size 96");
+  ASSERT_EQ(large.code, 0) << large.errors;
+  EXPECT_NE(size_of("cached"), size_of("large"));
+  EXPECT_EQ(size_of("named"), size_of("large"));
+}
+
 TEST_F(Fetch, WeightsOfTheCacheAreLeftAloneWhereTheyDoNotFitOrAreGone) {
   // Digits of one channel: four of 8x8 pixels, of two classes.
   const auto big_endian = [](const std::vector<int>& values) {

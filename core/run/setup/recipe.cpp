@@ -11,6 +11,8 @@
 #include "core/base/text/strings.h"
 #include "core/model/adapted/adapted.h"
 #include "core/model/file/batch_norm.h"
+#include "core/model/net/net_report.h"
+#include "core/model/passes/build_net.h"
 #include "core/run/setup/setup_data.h"
 
 namespace tandem {
@@ -29,6 +31,53 @@ int64_t size_for(int64_t shorter_side) {
   if (shorter_side <= small_image) return std::max(min_size, shorter_side);
   const auto fitting = static_cast<int64_t>(static_cast<double>(shorter_side) * 227 / 256);
   return std::clamp<int64_t>(fitting / step * step, small_image, usual_image);
+}
+
+// The operations of a training step for one image.
+double step_flops(const Registry& registry, const NetDefinition& net) {
+  Shape image = net.input_shape();
+  image.n = 1;
+  double sum = 0;
+  for (const LayerSummary& row :
+       summarize(build_net(net, registry, {TANDEM_TRAIN, 1, image, /*device_kind=*/""}))) {
+    sum += row.forward_flops + row.backward_flops;
+  }
+  return sum;
+}
+
+// How many times as many operations an image takes at the net's size as at another one; 1 for a net
+// that has no other size.
+double times_of_size(const Registry& registry, const NetDefinition& net, int64_t size) {
+  try {
+    return step_flops(registry, net) / step_flops(registry, with_image_size(net, size));
+  } catch (const Error&) {
+    return 1;
+  }
+}
+
+// Small images are made as large as those of the weights, which costs. Where it costs much and the
+// weights are those that were in the cache, not the user's choice, the images keep their size.
+void choose_size_of_weights(Registry& registry, const TrainOptions& options,
+                            const ImageSizes& sizes, TrainSetup& setup) {
+  constexpr double much = 10, worth_telling = 2;
+  PublishedWeights& weights = *setup.published;
+  const int64_t size = setup.net.input_shape().h, own = size_for(sizes.shorter_side);
+  const double times = own < size ? times_of_size(registry, setup.net, own) : 1;
+  const bool is_chosen = options.solver_fields.contains("weights") || weights.onnx != nullptr;
+  if (times > much && sizes.shorter_side <= small_image && !is_chosen) {
+    setup.net = with_image_size(setup.net, own);
+    weights.crop_side = weights.resized_side = 1;  // nothing is cut off so small images
+    setup.note(
+        "image size {}, by the images: at the {} of the weights each would take {:.0f} times as "
+        "many operations (--image-size {})",
+        own, size, times, size);
+    return;
+  }
+  setup.note(
+      "image size {}, at which the weights were trained{} (--image-size)", size,
+      times < worth_telling
+          ? ""
+          : fmt::format(": {:.0f} times the operations of {}, the size of the images", times, own));
 }
 
 }  // namespace
@@ -119,8 +168,7 @@ void choose_image_size(Registry& registry, const TrainOptions& options, TrainSet
     setup.note("image size {}, for images whose shorter side is {} at the median (--image-size)",
                size, sizes.shorter_side);
   } else if (options.image_size == 0 && !setup.published->is_run) {
-    setup.note("image size {}, at which the weights were trained (--image-size)",
-               setup.net.input_shape().h);
+    choose_size_of_weights(registry, options, sizes, setup);
   }
   const Shape images = setup.net.input_shape();
   const int64_t size = std::max(images.h, images.w);
