@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/model/file/text_format.h"
 #include "core/report/page/page.h"
 #include "core/report/run_page.h"
 #include "core/run/folder/progress.h"
@@ -125,18 +126,31 @@ json fold_rows(const std::vector<ComparedRun>& runs) {
 }
 
 // What says nothing of how a run trains, or follows from other options: how often it prints, the
-// name in its net file, the shape of its images.
-constexpr std::array internal{"display", "net_name", "data_shape"};
+// name in its net file, the shape of its images; what the solver's fields say, too.
+constexpr std::array internal{"display",         "net_name", "data_shape",          "snapshot",
+                              "chosen_strategy", "rate",     "machine.link_latency"};
+// Of the solver's file: what options say, too, and where files are.
+constexpr std::array said_elsewhere{"net",           "max_iter", "display",         "test_iter",
+                                    "test_interval", "snapshot", "snapshot_prefix", "random_seed"};
 
-// Parameters of the data set that nobody gave follow from the image size and the augmentation.
+bool is_among_names(const auto& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Parameters of the data set that nobody gave follow from the image size and the augmentation;
+// options of a strategy that nobody gave, from the devices.
 bool is_internal(const std::string& name, const std::vector<ComparedRun>& runs) {
-  constexpr std::string_view of_data = "data_parameters.";
-  if (!name.starts_with(of_data)) {
-    return std::find(internal.begin(), internal.end(), name) != internal.end();
-  }
-  return std::none_of(runs.begin(), runs.end(), [&](const ComparedRun& run) {
-    return run.record.options.data_parameters.contains(name.substr(of_data.size()));
-  });
+  const auto is_given = [&](std::string_view prefix, const auto& given) {
+    return !name.starts_with(prefix) ||
+           std::any_of(runs.begin(), runs.end(), [&](const ComparedRun& run) {
+             return given(run.record).contains(name.substr(prefix.size()));
+           });
+  };
+  return is_among_names(internal, name) ||
+         !is_given("data_parameters.",
+                   [](const RunRecord& record) { return record.options.data_parameters; }) ||
+         !is_given("strategy_options.",
+                   [](const RunRecord& record) { return record.given_options; });
 }
 
 // The options of which not all runs have the same value: a row for each, with its name and a column
@@ -151,6 +165,11 @@ json different_options(const std::vector<ComparedRun>& runs) {
       mine[name] = value;
       names.insert(name);
     }
+    for (const auto& [name, value] : run.solver) {
+      if (is_among_names(said_elsewhere, name)) continue;
+      mine["solver: " + name] = value;
+      names.insert("solver: " + name);
+    }
   }
   json rows = json::array();
   for (const std::string& name : names) {
@@ -162,6 +181,15 @@ json different_options(const std::vector<ComparedRun>& runs) {
     rows.push_back(row);
   }
   return rows;
+}
+
+std::map<std::string, std::string> fields_of(const SolverDefinition& solver) {
+  std::map<std::string, std::string> fields;
+  for (const Field& field : parse_text_format(write_solver(solver), "solver").fields) {
+    std::string& text = fields[field.name];
+    text += (text.empty() ? "" : ",") + field.text;
+  }
+  return fields;
 }
 
 }  // namespace
@@ -178,7 +206,9 @@ ComparedRun read_compared_run(const std::filesystem::path& path) {
         "out",
         run.name);
   }
-  run.epochs_per_step = epochs_per_step(run.record, folder.solver());
+  const SolverDefinition solver = folder.solver();
+  run.epochs_per_step = epochs_per_step(run.record, solver);
+  run.solver = fields_of(solver);
   run.metrics = read_metrics(folder.metrics_file());
   return run;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct ComparedRun {
   RunRecord record;
   double epochs_per_step = 0;
   std::vector<MetricRow> metrics;
+  std::map<std::string, std::string> solver = {};  // its fields, as its file has them
 };
 
 // Error if the folder holds no run.

@@ -340,6 +340,10 @@ TEST(ComparedRuns, AreOnOnePage) {
   two.record.options.batch = 77;
   two.record.data_parameters = {{"resize", "40"}, {"mirror", "true"}};
   two.record.options.data_parameters = {{"mirror", "true"}};
+  two.record.options.strategy_options = {{"buckets", int64_t{4}}, {"split", std::string("fc1")}};
+  two.record.given_options = {"buckets"};
+  one.solver = {{"type", "SGD"}, {"max_iter", "10"}, {"base_lr", "0.1"}};
+  two.solver = {{"type", "Adam"}, {"max_iter", "20"}, {"base_lr", "0.1"}};
   for (MetricRow& metric : two.metrics) metric.top1 /= 2;
   const json data = page_data(compare_page({one, two}));
   EXPECT_EQ(data.at("runs").at(0).at("name"), "runs/one");
@@ -350,7 +354,9 @@ TEST(ComparedRuns, AreOnOnePage) {
   // Only what differs, and was given.
   EXPECT_EQ(data.at("options"),
             json::array({{"batch", std::to_string(a.record.options.batch), "77"},
-                         {"data_parameters.mirror", "", "true"}}));
+                         {"data_parameters.mirror", "", "true"},
+                         {"solver: type", "SGD", "Adam"},
+                         {"strategy_options.buckets", "", "4"}}));
   EXPECT_THAT(compare_text({one, two}), AllOf(HasSubstr("runs/two"), HasSubstr("25.00 %")));
 }
 
@@ -442,6 +448,40 @@ TEST_F(PageScript, ShowsComparedRunsAndATestOfOtherData) {
   test.judged = "test of 'phone'";
   EXPECT_THAT(text_of(page_with_test(test, run_page(a))),
               AllOf(HasSubstr("Test of other images"), HasSubstr("Of the test of 'phone'")));
+}
+
+// Losses [epoch, value] of two runs in their page.
+TEST_F(PageScript, SaysWhichLossesAreBeyondAnAxisAndTakesALogarithmicOneForLinesFarApart) {
+  const RunFigures a = figures(3);
+  ComparedRun one{"runs/one", a.record, a.epochs_per_step, {}};
+  ComparedRun two = one;
+  two.name = "runs/two";
+  const auto with_losses = [](ComparedRun run, const std::vector<double>& losses) {
+    run.metrics.clear();
+    for (size_t i = 0; i < losses.size(); ++i) {
+      MetricRow row;
+      row.split = "val";
+      row.step = static_cast<int64_t>(10 * (i + 1));
+      row.loss = losses[i];
+      run.metrics.push_back(row);
+    }
+    return run;
+  };
+  const std::vector<double> usual{2, 1.9, 1.8, 1.7, 1.6, 1.5, 1.4, 1.3, 1.2, 1.1, 1};
+  std::vector<double> begins_high = usual;
+  begins_high[0] = 512;
+  const auto shown = [&](const std::vector<double>& first, const std::vector<double>& second) {
+    return text_of(compare_page({with_losses(one, first), with_losses(two, second)}));
+  };
+  EXPECT_THAT(shown(usual, usual),
+              AllOf(HasSubstr("Validation loss\n"), Not(HasSubstr("upper edge"))));
+  EXPECT_THAT(shown(usual, begins_high),
+              AllOf(HasSubstr("Validation loss\n"),
+                    HasSubstr("At the upper edge: 1 of 22 points, up to 512.")));
+  EXPECT_THAT(shown(usual, std::vector<double>(11, 4000)),
+              AllOf(HasSubstr("Validation loss (logarithmic)\n"), Not(HasSubstr("upper edge"))));
+  // Few points of one run beside many of another are not those beyond the axis.
+  EXPECT_THAT(shown(std::vector<double>(300, 0.5), {3, 2.5}), Not(HasSubstr("upper edge")));
 }
 
 TEST(DrawnFindings, AreAMatrixWithNamesAndSheetsOfSamples) {

@@ -102,22 +102,55 @@ function roundAxis(low, high) {
           step};
 }
 
-// The first losses may be far above all others, which would then be one flat line.
-function upperEnd(values) {
-  values.sort((a, b) => a - b);
-  const most = values.at(-1), usual = values[Math.floor((values.length - 1) * 9 / 10)];
-  return usual > 0 && most > 3 * usual ? 1.5 * usual : most;
+// From one power of ten to another.
+function logAxis(low, high) {
+  const first = Math.floor(Math.log10(low) + 1e-9);
+  const last = Math.max(first + 1, Math.ceil(Math.log10(high) - 1e-9));
+  return {low: 10 ** first, high: 10 ** last, isLog: true};
 }
 
-const shareOf = (axis, value) =>
-    Math.min(1, Math.max(0, (value - axis.low) / (axis.high - axis.low)));
+// The first losses of a line may be far above its others, which would then be one flat line.
+function upperEnd({points}) {
+  const values = points.map(point => point[1]).sort((a, b) => a - b);
+  const most = values.at(-1), usual = values[Math.floor((values.length - 1) * 3 / 4)];
+  return usual > 0 && most > 10 * usual ? 3 * usual : most;
+}
+
+// Lines that lie far apart need a logarithmic axis, or all but one would be flat.
+function valueAxis(lines, shares, fromZero) {
+  let [least, most] = extremes(lines.flatMap(line => line.points.map(point => point[1])));
+  if (!shares) {
+    const [nearest, farthest] = extremes(lines.map(upperEnd));
+    const isApart = nearest > 0 && farthest > 20 * nearest && least > 1e-5 * farthest;
+    if (isApart && !fromZero) return logAxis(least, most);
+    most = farthest;
+  }
+  if (least > 0 && (fromZero || least < most / 2)) least = 0;
+  return roundAxis(least, most);
+}
+
+function marksOf({low, high, step, isLog}) {
+  const factor = isLog ? 10 ** Math.ceil(Math.log10(high / low) / 6) : 1;
+  const place = i => isLog ? low * factor ** i : low + i * step;
+  const marks = [];
+  while (place(marks.length) <= high + (isLog ? 1e-9 * high : step / 2)) {
+    marks.push(place(marks.length));
+  }
+  return marks;
+}
+
+const placeOf = ({isLog}, value) => isLog ? Math.log10(value) : value;
+const shareOf = (axis, value) => {
+  const [low, high] = [placeOf(axis, axis.low), placeOf(axis, axis.high)];
+  return Math.min(1, Math.max(0, (placeOf(axis, value) - low) / (high - low)));
+};
 const acrossOf = (axis, value) => frame.left + (frame.right - frame.left) * shareOf(axis, value);
 const heightOf = (axis, value) => frame.bottom - (frame.bottom - frame.top) * shareOf(axis, value);
 
 function drawAxes(x, y, numberText) {
   const marks = [];
-  for (let i = 0; y.low + i * y.step <= y.high + y.step / 2; ++i) {
-    const value = y.low + i * y.step, at = heightOf(y, value);
+  for (const value of marksOf(y)) {
+    const at = heightOf(y, value);
     marks.push(
         el('line', {class: 'grid', x1: frame.left, x2: frame.right, y1: at, y2: at}),
         el('text', {x: frame.left - 6, y: at + 4, 'text-anchor': 'end'}, numberText(value)));
@@ -153,20 +186,21 @@ function chart({title, shares, fromZero, lines}) {
   const [first, last] = extremes(points.map(point => point[0]));
   const x = roundAxis(Math.min(0, first), last);
   if (last > x.low) x.high = last;  // no room after the last point
-  let [least, most] = extremes(ys);
-  if (!shares) most = upperEnd(ys);
-  if (least > 0 && (fromZero || least < most / 2)) least = 0;
-  const y = roundAxis(least, most);
+  const y = valueAxis(lines, shares, fromZero);
+  const above = ys.filter(value => value > y.high * (1 + 1e-9));
   const key = lines.map(line => {
     const faint = line.faint ? ';opacity:.4' : '';
     return el('span', null, el('i', {style: `background:var(--s${line.color % 8})${faint}`}),
               line.name);
   });
-  return el('figure', null, el('figcaption', null, title),
+  return el('figure', null, el('figcaption', null, y.isLog ? `${title} (logarithmic)` : title),
             el('svg', {viewBox: `0 0 ${frame.width} ${frame.height}`, role: 'img',
                        'aria-label': title},
                drawAxes(x, y, numberText), lines.flatMap(line => drawLine(line, x, y, numberText))),
-            el('div', {class: 'key'}, key));
+            el('div', {class: 'key'}, key),
+            softNote(above.length == 0 ? '' :
+                `At the upper edge: ${above.length} of ${ys.length} points, up to ` +
+                `${numberText(extremes(above)[1])}.`));
 }
 
 // Of charts [title, shares, lines, fromZero] with lines [name, points, color, faint, dotted] those
