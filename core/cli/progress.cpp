@@ -57,10 +57,9 @@ std::string evaluation_text(const Evaluation& e) {
 
 // What mpirun starts writes to a terminal of its own, from which mpirun copies to its output, which
 // may be a file.
-Progress::Progress(int64_t display)
+Progress::Progress()
     : terminal_(isatty(STDOUT_FILENO) != 0 && std::getenv("TANDEM_PLAIN") == nullptr &&
-                launched_ranks() == 1),
-      display_(std::max<int64_t>(1, display)) {}
+                launched_ranks() == 1) {}
 
 void Progress::clear() {
   if (drawn_) say("\r\033[K");
@@ -86,7 +85,7 @@ void Progress::on_step(const StepReport& r) {
   if (!terminal_) {
     const bool is_first = last_draw_ == std::chrono::steady_clock::time_point{};
     const bool is_overdue = now - last_draw_ >= max_silence;
-    if (!is_first && !is_overdue && r.step % display_ != 0 && r.step != r.steps) return;
+    if (!is_first && !is_overdue && !r.is_shown) return;
     last_draw_ = now;
     say("{}\n", numbers);
     std::fflush(stdout);
@@ -114,7 +113,9 @@ void Progress::on_evaluation(const Evaluation& e) {
   clear();
   const std::vector<std::string> metrics = metric_texts(e);
   if (!metrics.empty()) {
-    accuracy_ = " val " + (e.has_accuracy ? fmt::format("{:.2f} %", 100 * e.top1) : metrics[0]);
+    accuracy_ =
+        fmt::format(" val {} (step {})",
+                    e.has_accuracy ? fmt::format("{:.1f} %", 100 * e.top1) : metrics[0], e.step);
   }
   if (e.ends_epoch) return;
   say("validation after step {}: {}{}\n", e.step, evaluation_text(e),

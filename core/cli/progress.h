@@ -11,9 +11,9 @@ namespace tandem::cli {
 
 class Progress : public Observer {
  public:
-  // `display`: steps between lines, without a terminal. The first step has a line, too, and slow
-  // steps have one every ten seconds.
-  explicit Progress(int64_t display);
+  // Without a terminal there is a line for each step that is_shown, for the first one that it gets,
+  // and every ten seconds where steps are slow.
+  Progress();
 
   void on_message(const std::string& line) override;
   void on_step(const StepReport& report) override;
@@ -25,10 +25,9 @@ class Progress : public Observer {
  private:
   void clear();
   bool terminal_;
-  int64_t display_;
   bool drawn_ = false;
   std::chrono::steady_clock::time_point last_draw_{};
-  std::string accuracy_;  // of the last evaluation
+  std::string accuracy_;  // of the last evaluation, with its step
 };
 
 // Exit code of a command that was asked to stop and has printed what it had.

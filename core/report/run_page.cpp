@@ -221,7 +221,13 @@ std::string run_page(const RunFigures& run, const std::string& before) {
   json data = page_of(run);
   const json old = page_data(before);
   data["tests"] = old.contains("tests") ? old["tests"] : json::array();
+  if (!run.findings && old.contains("findings")) data["findings"] = old["findings"];
   return run_html(run, data);
+}
+
+bool has_findings(const std::string& page) {
+  const json data = page_data(page);
+  return data.contains("findings") && !data["findings"].is_null();
 }
 
 std::string page_with_test(RunFigures run, const std::string& before) {

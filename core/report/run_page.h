@@ -31,7 +31,8 @@ struct RunFigures {
   double epochs_per_step = 0;
   std::vector<MetricRow> metrics;
   std::vector<std::pair<double, double>> planned_rates;  // of the whole run: epoch and rate
-  // Of the last evaluation; absent for a net without class scores, and before the first one.
+  // Of the best evaluation, or as `judged` says; absent for a net without class scores, and before
+  // the first one.
   std::optional<Findings> findings;
   std::string judged;         // "validation after step 120"
   std::string judged_note;    // what the data set says of the samples
@@ -48,8 +49,10 @@ struct RunFigures {
 // Where this share of so many seconds was spent waiting for data; "" if it is hardly any.
 [[nodiscard]] std::string advice_on_waiting(double share, double seconds);
 
-// `before`: the page that is replaced, "" if there is none; its tests of other data are kept.
+// `before`: the page that is replaced, "" if there is none; its tests of other data are kept, and
+// its findings where the figures have none.
 [[nodiscard]] std::string run_page(const RunFigures& run, const std::string& before = "");
+[[nodiscard]] bool has_findings(const std::string& page);
 // The page `before` with the figures' findings as a test of other data, in place of an earlier test
 // of the same data; without a page before, a new one.
 [[nodiscard]] std::string page_with_test(RunFigures run, const std::string& before);

@@ -56,6 +56,19 @@ double RunReport::seconds() const {
   return std::chrono::duration<double>(Clock::now() - begin_).count();
 }
 
+std::string RunReport::page_before() const {
+  const std::filesystem::path file = folder_.path() / report_file;
+  return path_status(file).is_file() ? read_text_file(file) : "";
+}
+
+bool RunReport::has_page_with_findings() const {
+  try {
+    return has_findings(page_before());
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 void RunReport::judge(Findings findings, const std::string& judged,
                       const std::vector<BadSample>& bad, const std::string& note) {
   if (findings.samples > 0) {
@@ -66,18 +79,11 @@ void RunReport::judge(Findings findings, const std::string& judged,
   validation_bad_ = bad;
 }
 
-bool RunReport::write(const std::vector<float>& weights, const std::vector<BadSample>& training_bad,
+bool RunReport::write(const GetWeights& weights, const std::vector<BadSample>& training_bad,
                       ReportMoment moment) {
   const double begin = seconds();
   const bool has_time = spent_ <= max_share_of_time * begin;
   if (moment == ReportMoment::during && is_written_ && !has_time) return false;
-  // A resumed run has no findings before its first evaluation; the page it left has.
-  const bool awaits_findings = !findings_ && setup_.validation_data != nullptr;
-  std::error_code code;
-  if (moment < ReportMoment::end && awaits_findings && !is_written_ &&
-      std::filesystem::exists(folder_.path() / report_file, code)) {
-    return false;
-  }
   bool is_written = false;
   try {
     if (!data_) {
@@ -95,11 +101,10 @@ bool RunReport::write(const std::vector<float>& weights, const std::vector<BadSa
     if (moment != ReportMoment::other_data) {
       drawn_ = drawn_findings(run, moment != ReportMoment::during);
     }
-    const std::filesystem::path file = folder_.path() / report_file;
-    const std::string before = path_status(file).is_file() ? read_text_file(file) : "";
-    write_text_file(file, moment == ReportMoment::other_data
-                              ? page_with_test(std::move(run), before)
-                              : run_page(run, before));
+    const std::string before = page_before();
+    write_text_file(folder_.path() / report_file, moment == ReportMoment::other_data
+                                                      ? page_with_test(std::move(run), before)
+                                                      : run_page(run, before));
     is_written_ = is_written = true;
   } catch (const std::exception& failure) {
     if (!std::exchange(has_failed_, true)) {
@@ -143,7 +148,7 @@ RunFigures RunReport::figures(const std::vector<BadSample>& training_bad) const 
 }
 
 // Reads the samples that the findings name once more, as the net reads them.
-void RunReport::add_pictures(RunFigures& run, const std::vector<float>& weights, bool with_maps) {
+void RunReport::add_pictures(RunFigures& run, const GetWeights& weights, bool with_maps) {
   const Dataset* data = setup_.validation_data.get();
   if (!run.findings || data == nullptr) return;
   const Shape shape = data->shape();
@@ -172,9 +177,9 @@ void RunReport::add_pictures(RunFigures& run, const std::vector<float>& weights,
 
 // `samples`: of the mistakes, then of the doubts.
 void RunReport::add_maps(RunFigures& run, const std::vector<std::vector<float>>& samples,
-                         const std::vector<float>& weights) {
+                         const GetWeights& weights) {
   try {
-    ClassMapper mapper(registry_, setup_.net, setup_.record.data, weights, false);
+    ClassMapper mapper(registry_, setup_.net, setup_.record.data, weights(), false);
     size_t at = 0;
     for (auto* pictures : {&run.mistakes, &run.doubts}) {
       for (JudgedPicture& one : *pictures) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,18 +23,22 @@ enum class ReportMoment { during, stopped, end, other_data };
 
 class RunReport {
  public:
+  using GetWeights = std::function<std::vector<float>()>;
+
   // Everything referred to outlives it. The setup may lack its training data; its validation data
   // are those that are judged, of the split `judged_split`.
   RunReport(Registry& registry, const TrainSetup& setup, const RunFolder& folder,
             Observer& observer, std::string judged_split = "val");
 
+  // Whether the page that is there has some, which the next page keeps unless it gets others.
+  [[nodiscard]] bool has_page_with_findings() const;
   // What an evaluation has found, for the next page. `bad`: its damaged samples. `note`: what the
   // data set says of the samples.
   void judge(Findings findings, const std::string& judged, const std::vector<BadSample>& bad,
              const std::string& note = "");
-  // `weights`: those that the findings are of. `training_bad`: damaged samples.
-  // Whether the page was written.
-  bool write(const std::vector<float>& weights, const std::vector<BadSample>& training_bad,
+  // `weights`: asked for those that the findings are of, where these are mapped. `training_bad`:
+  // damaged samples. Whether the page was written.
+  bool write(const GetWeights& weights, const std::vector<BadSample>& training_bad,
              ReportMoment moment);
   // Of the page written last: what its findings are as pictures, for the step.
   [[nodiscard]] std::vector<PictureReport> pictures(int64_t step) const;
@@ -42,9 +47,10 @@ class RunReport {
   using Clock = std::chrono::steady_clock;
   [[nodiscard]] double seconds() const;
   [[nodiscard]] RunFigures figures(const std::vector<BadSample>& training_bad) const;
-  void add_pictures(RunFigures& run, const std::vector<float>& weights, bool with_maps);
+  [[nodiscard]] std::string page_before() const;  // "": there is none
+  void add_pictures(RunFigures& run, const GetWeights& weights, bool with_maps);
   void add_maps(RunFigures& run, const std::vector<std::vector<float>>& samples,
-                const std::vector<float>& weights);
+                const GetWeights& weights);
 
   Registry& registry_;
   const TrainSetup& setup_;

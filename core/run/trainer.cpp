@@ -383,7 +383,7 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
     write_first_files(setup, *folder);
   }
   const int64_t first_step = checkpoint ? checkpoint->step : 0;
-  Recorder recorder(*folder, observer, setup.record.task, chosen.display, first_step,
+  Recorder recorder(*folder, observer, setup.record.task, first_step,
                     first_step * chosen.batch * setup.solver.micro_batches_per_step /
                         setup.record.training_samples);
   write_text_file(folder->plan_file(), to_text(session->training().whole_plan()));

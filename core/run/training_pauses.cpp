@@ -92,10 +92,10 @@ void TrainingRun::write_report(const Checkpoint& checkpoint) {
                               : stopping() ? ReportMoment::stopped
                                            : ReportMoment::during;
   const bool is_written =
-      report_->write(keeps_average() ? averaged(checkpoint).weights : checkpoint.weights,
-                     loader_->bad_samples(), moment);
-  if (!is_written) return;
-  for (const PictureReport& picture : report_->pictures(checkpoint.step)) {
+      report_->write([&] { return judged_weights(checkpoint); }, loader_->bad_samples(), moment);
+  const bool is_drawn = judged_step_ != checkpoint.step && moment == ReportMoment::during;
+  if (!is_written || is_drawn) return;
+  for (const PictureReport& picture : report_->pictures(judged_step_)) {
     recorder_.on_picture(picture);
   }
 }
@@ -138,9 +138,36 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   if (report_ && !stopping()) {
     Findings findings = collector->take();
     findings.figures = now.figures;
-    report_->judge(std::move(findings), fmt::format("validation after step {}", done), now.bad);
+    judge(std::move(findings), now);
   }
   return now;
+}
+
+// The page shows what the best weights find, which are kept for use. For a resumed run these
+// findings are in the page that it left; where that is gone, others are shown until there are
+// better weights.
+void TrainingRun::judge(Findings findings, const Evaluation& now) {
+  const bool best = now.step > 0 && is_best(now);
+  if (!best && (judges_best_ || (has_best_ && report_->has_page_with_findings()))) return;
+  judges_best_ = best;
+  judged_step_ = now.step;
+  std::string judged = fmt::format("validation after step {}", now.step);
+  if (best) {
+    judged += ", whose weights are the best so far";
+  } else if (has_best_) {
+    judged += fmt::format(
+        " (not of the best weights, which are those of step {}; 'tandem test' "
+        "shows what they find)",
+        result_.best.step);
+  }
+  report_->judge(std::move(findings), judged, now.bad);
+}
+
+std::vector<float> TrainingRun::judged_weights(const Checkpoint& last) const {
+  if (judges_best_ && judged_step_ != last.step) {
+    return read_checkpoint(folder_->path(), "best", phase_.net, false).weights;
+  }
+  return keeps_average() ? averaged(last).weights : last.weights;
 }
 
 Checkpoint TrainingRun::averaged(const Checkpoint& checkpoint) const {
@@ -165,6 +192,15 @@ void TrainingRun::set_weights_of_all(std::vector<float> weights) {
   session_.set_weights(weights);
 }
 
+bool TrainingRun::is_best(const Evaluation& now) const {
+  const Evaluation& old = result_.best;
+  // Without a result the last weights are kept as the best.
+  const bool better = now.has_score
+                          ? now.score > old.score || (now.score == old.score && now.loss < old.loss)
+                          : !now.has_loss || now.loss < old.loss;
+  return std::isfinite(now.loss) && (!has_best_ || better);
+}
+
 // Returns whether the evaluation is the best so far. A stopped evaluation gives no result and stays
 // due.
 bool TrainingRun::run_test(const Checkpoint& checkpoint) {
@@ -174,13 +210,8 @@ bool TrainingRun::run_test(const Checkpoint& checkpoint) {
   if (keeps_average()) set_weights_of_all(checkpoint.weights);
   if (stopping()) return false;
   test_due_ = false;
-  const Evaluation& old = result_.best;
-  // Without a result the last weights are kept as the best.
-  const bool better = now.has_score
-                          ? now.score > old.score || (now.score == old.score && now.loss < old.loss)
-                          : !now.has_loss || now.loss < old.loss;
   now.ends_epoch = done == chosen_.steps || progress_.ends_epoch(done);
-  now.best = std::isfinite(now.loss) && (!has_best_ || better);
+  now.best = is_best(now);
   tests_without_better_ = now.best ? 0 : tests_without_better_ + 1;
   result_.last = now;
   if (now.best) {

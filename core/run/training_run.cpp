@@ -1,5 +1,6 @@
 #include "core/run/training_run.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/base/error.h"
@@ -277,6 +278,8 @@ void TrainingRun::report(const Pending& done, double loss) {
   StepReport report = progress_.add_step(done.step + 1, loss, done.rate);
   report.waited_seconds = waited_seconds();
   report.skipped = skipped_;
+  report.is_shown = report.step == 1 || report.step % std::max<int64_t>(1, chosen_.display) == 0 ||
+                    report.step == report.steps;
   result_.images_per_second = progress_.images_per_second();
   recorder_.on_step(report);
 }

@@ -94,10 +94,14 @@ class TrainingRun {
   void first_test();
   [[nodiscard]] bool lost_patience() const;
   [[nodiscard]] bool run_test(const Checkpoint& checkpoint);
+  [[nodiscard]] bool is_best(const Evaluation& now) const;
   [[nodiscard]] bool keeps_average() const { return chosen_.average_decay > 0; }
   // With the average of the weights in their place, as it is evaluated and kept.
   [[nodiscard]] Checkpoint averaged(const Checkpoint& checkpoint) const;
   [[nodiscard]] Evaluation evaluated(int64_t done);
+  void judge(Findings findings, const Evaluation& now);
+  // Those that the report's findings are of.
+  [[nodiscard]] std::vector<float> judged_weights(const Checkpoint& last) const;
   [[nodiscard]] Checkpoint checkpoint_of(int64_t done) const;
   void save(Checkpoint& checkpoint, bool best);
   void save_average(const Checkpoint& checkpoint) const;
@@ -114,6 +118,8 @@ class TrainingRun {
   Observer& recorder_;
   Phase& phase_;
   std::optional<RunReport> report_;          // on rank 0
+  int64_t judged_step_ = -1;                 // that its findings are of
+  bool judges_best_ = false;                 // whether they are of the best weights
   const Communicator* ranks_;                // null: one process
   std::optional<BatchAgreement> agreement_;  // of several ranks
   const int64_t micro_batches_;              // of one step

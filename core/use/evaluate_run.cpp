@@ -79,7 +79,7 @@ bool write_report(LoadedRun& run, const TestOptions& options, bool is_validation
                bad, note);
   const std::vector<BadSample> training_bad =
       setup.training_data ? left_out_of(*setup.training_data, run) : std::vector<BadSample>();
-  return report.write(run.session->weights(), training_bad,
+  return report.write([&] { return run.session->weights(); }, training_bad,
                       is_validation ? ReportMoment::end : ReportMoment::other_data);
 }
 

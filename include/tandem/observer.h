@@ -25,6 +25,7 @@ struct StepReport {
   double seconds_left = 0;       // -1: not known yet
   double waited_seconds = 0;     // for data, since the run began
   int64_t skipped = 0;           // damaged samples of this step
+  bool is_shown = false;         // the first step, the last, or one of every TrainOptions::display
 };
 
 // Of one label or number of a run that learns several labels or numbers. NaN: there is none.
@@ -81,9 +82,9 @@ struct EpochReport {
   Evaluation validation;
 };
 
-// What the last evaluation has found, drawn: the confusion matrix, mistakes. The bytes of a PNG.
+// What the best evaluation has found, drawn: the confusion matrix, mistakes. The bytes of a PNG.
 struct PictureReport {
-  int64_t step = 0;
+  int64_t step = 0;  // of the evaluation
   std::string name;  // "confusion matrix"
   int64_t width = 0, height = 0;
   std::string png;

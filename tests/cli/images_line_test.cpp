@@ -112,6 +112,10 @@ TEST_F(ImagesLine, TellsThatAMeanFileIsTakenFromEachPixel) {
             "about 15,35,55 (b,g,r), scale 1");
   EXPECT_EQ(found.parameters.at("mean"), "15,35,55");
   EXPECT_EQ(found.parameters.at("mean_image"), "mean_image.binaryproto");
+  for (const char* elsewhere : {"C:\\caffe\\new\\mean.binaryproto", "/home/x/mean.binaryproto"}) {
+    const std::string layer = test::replaced(layer_with_mean(), "mean.binaryproto", elsewhere);
+    EXPECT_EQ(train(layer).line, found.line) << elsewhere;
+  }
   const Told given = train(layer_with_mean(), "--data-option mean=1,2,3");
   EXPECT_THAT(given.line, HasSubstr("mean 1,2,3 (b,g,r)"));
   EXPECT_THAT(given.log, Not(HasSubstr("mean_file")));

@@ -71,6 +71,23 @@ TEST_F(NetLists, AreTheDataWhereNoneAreGiven) {
   EXPECT_EQ(resumed.code, 0) << resumed.errors;
 }
 
+TEST_F(NetLists, OfAnotherMachineAreFoundByTheirNamesBesideTheNet) {
+  write_net("root_folder: 'pets/'", "root_folder: 'pets/'");
+  std::string net = desk_.read("lists_net.prototxt");
+  net = test::replaced(net, "lists/training.txt", "C:\\nets\\training.txt");
+  desk_.write("moved/net.prototxt", test::replaced(net, "lists/valing.txt", "/nets/valing.txt"));
+  for (const char* list : {"training.txt", "valing.txt"}) {
+    desk_.write(std::string("moved/") + list, desk_.read(std::string("lists/") + list));
+  }
+  desk_.write("solver.prototxt",
+              "net: 'D:\\old\\net.prototxt' base_lr: 0.001 lr_policy: 'fixed' max_iter: 2\n");
+  fs::rename(desk_ / "solver.prototxt", desk_ / "moved/solver.prototxt");
+  const Outcome outcome = desk_.tandem("train --solver moved/solver.prototxt --out run");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("moved/training.txt' to train, "),
+                                    HasSubstr("moved/valing.txt' to validate")));
+}
+
 TEST_F(NetLists, AreNotReadWhereDataAreGiven) {
   const Outcome outcome = desk_.tandem("train --solver solver.prototxt --data pets --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;

@@ -85,6 +85,41 @@ TEST(Report, OfAResumedRunKeepsItsFindingsUntilTheNextEvaluation) {
   EXPECT_TRUE(page_data(desk.read("run/report.html")).at("findings").is_object());
 }
 
+// A rate of 0 leaves the weights as they are, so that no evaluation is better than the first one.
+TEST(Report, ShowsWhatTheBestWeightsFindAndNotTheLast) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  const std::string train = "train --net tiny.prototxt --data images --lr 0 --seed 3 ";
+  const auto judged = [&] {
+    const json findings = page_data(desk.read("run/report.html")).at("findings");
+    return findings.at("judged").get<std::string>();
+  };
+  ASSERT_EQ(desk.tandem(train + "--epochs 9 --patience 2 --out run").code, 0);
+  EXPECT_EQ(judged(), "validation after step 3, whose weights are the best so far");
+  // A resumed run keeps them, and where the page is gone says of which weights others are.
+  ASSERT_EQ(desk.tandem("train --resume --out run --patience 5 --epochs 9").code, 0);
+  EXPECT_EQ(judged(), "validation after step 3, whose weights are the best so far");
+  std::filesystem::remove(desk / "run/report.html");
+  ASSERT_EQ(desk.tandem("train --resume --out run --patience 8 --epochs 9").code, 0);
+  EXPECT_THAT(judged(), HasSubstr("(not of the best weights, which are those of step 3; 'tandem "
+                                  "test' shows what they find)"));
+}
+
+TEST(Report, HasTheHitsOfTheWeightsThatPredictTakes) {
+  const Desk desk;
+  desk.draw_two_classes("images");
+  ASSERT_EQ(desk.tandem("train --net tiny.prototxt --data images --lr 0.3 --seed 3 --epochs 12 "
+                        "--out run")
+                .code,
+            0);
+  const auto right = [&] {
+    return page_data(desk.read("run/report.html")).at("findings").at("right").get<int64_t>();
+  };
+  const int64_t trained = right();
+  ASSERT_EQ(desk.tandem("test --run run").code, 0);
+  EXPECT_EQ(trained, right());
+}
+
 TEST(Report, IsWholeAfterAKill) {
   const Desk desk;
   desk.draw_two_classes("images");

@@ -105,6 +105,16 @@ TEST(TextFormat, ATextThatIsNotClosedIsAnErrorWhereItBegins) {
               testing::StartsWith("net.prototxt:1:8: unknown escape"));
 }
 
+TEST(TextFormat, APathOfWindowsHasItsBackslashes) {
+  const auto text_of = [](const std::string& text) {
+    return parse_text_format("a: " + text, "net.prototxt").fields.at(0).text;
+  };
+  EXPECT_EQ(text_of(R"("C:\new\mean.binaryproto")"), R"(C:\new\mean.binaryproto)");
+  EXPECT_EQ(text_of(R"('d:\x\y')"), R"(d:\x\y)");
+  EXPECT_EQ(text_of(R"("C:\\new\\train.txt")"), R"(C:\new\train.txt)");
+  EXPECT_EQ(text_of(R"("one:\n")"), "one:\n");
+}
+
 TEST(TextFormat, RefusesTextsWithAZeroByte) {
   EXPECT_EQ(failure_of_text(std::string("a: \"b\0c\"", 8)),
             "net.prototxt:1:4: this text has a zero byte");

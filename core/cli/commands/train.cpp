@@ -35,7 +35,7 @@ double seconds_of(const std::string& text) {
 }
 
 int run_find_rate(const TrainOptions& options) {
-  Progress progress(options.display > 0 ? options.display : 20);
+  Progress progress;
   const RateCurve curve = find_rate(options, progress);
   progress.finish();
   say("suggested: --lr {:.2g}. The mean loss of three runs was lowest at {:.2g}; {}\n",
@@ -48,7 +48,7 @@ int run_find_rate(const TrainOptions& options) {
 }
 
 int run_folds(const TrainOptions& options, int64_t folds) {
-  Progress progress(options.display > 0 ? options.display : 20);
+  Progress progress;
   const FoldsResult result = train_folds(options, folds, progress);
   progress.finish();
   if (result.stopped) {
@@ -121,7 +121,7 @@ int run_search(TrainArguments& arguments, const Command& command) {
   search_options.base = arguments.options;
   if (!arguments.time.empty()) search_options.seconds = seconds_of(arguments.time);
   search_options.base.stop = stop_between_steps();
-  Progress progress(20);
+  Progress progress;
   const SearchResult result = search(search_options, progress);
   progress.finish();
   print_names("{}", result.text);
@@ -141,7 +141,7 @@ int run_train(TrainArguments& arguments, const Command& command) {
   options.stop = stop_between_steps();
   if (arguments.finds_rate) return run_find_rate(options);
   if (command.given("--kfold")) return run_folds(options, arguments.folds);
-  Progress progress(options.display > 0 ? options.display : 20);
+  Progress progress;
   TrainResult result;
   try {
     result = train(options, progress);

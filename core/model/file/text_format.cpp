@@ -131,18 +131,26 @@ class Lexer {
   void read_string() {
     token_.kind = TokenKind::string;
     const char quotation = advance();
+    bool is_path = false;
     while (here() != quotation || at_end()) {
       if (at_end() || here() == '\n') {
         throw error("{}: this text is not closed: expected {} before the end of the line",
                     to_string(token_.location), byte_name(quotation));
       }
       const char c = advance();
-      token_.text += c == '\\' ? read_escape() : c;
+      is_path = is_path || (c == '\\' && begins_path(token_.text) && here() != '\\');
+      token_.text += c == '\\' && !is_path ? read_escape() : c;
       if (token_.text.back() == '\0') {  // would end a name for plugins, which are written in C
         throw error("{}: this text has a zero byte", to_string(token_.location));
       }
     }
     advance();
+  }
+
+  // "C:" and one backslash: a path of Windows, in which no backslash is an escape.
+  static bool begins_path(std::string_view text) {
+    const char drive = text.empty() ? '\0' : characters::lower(text[0]);
+    return text.size() == 2 && drive >= 'a' && drive <= 'z' && text[1] == ':';
   }
 
   char read_escape() {

@@ -72,13 +72,12 @@ OutputFile open_metrics(const std::filesystem::path& path, int64_t task, int64_t
 
 }  // namespace
 
-Recorder::Recorder(const RunFolder& folder, Observer& next, int64_t task, int64_t display,
-                   int64_t resumed_step, int64_t epoch)
+Recorder::Recorder(const RunFolder& folder, Observer& next, int64_t task, int64_t resumed_step,
+                   int64_t epoch)
     : next_(next),
       metrics_(open_metrics(folder.metrics_file(), task, resumed_step, next)),
       log_(folder.log_file(), {}, OutputMode::append),
       events_(folder.path(), resumed_step),
-      display_(display > 0 ? display : 1),
       epoch_(epoch) {}
 
 void Recorder::line(OutputFile& file, const std::string& text) {
@@ -103,7 +102,7 @@ void Recorder::on_message(const std::string& text) {
 void Recorder::on_step(const StepReport& r) {
   const bool ends_epoch = r.epoch != epoch_;
   epoch_ = r.epoch;
-  if (r.step == 1 || r.step % display_ == 0 || r.step == r.steps || ends_epoch) {
+  if (r.is_shown || ends_epoch) {
     line(metrics_, fmt::format("{},{},train,{:.6g},,,{:.6g},{:.1f},{:.3f},,", r.step, r.epoch,
                                r.loss, r.rate, r.images_per_second, r.waited_seconds));
     log(fmt::format("step {}/{}, epoch {}: training loss {:.6g}, learning rate {:.6g}", r.step,

@@ -50,11 +50,11 @@ class Recorder : public Observer {
  public:
   // `task`: TANDEM_TASK_CLASSES, ... `resumed_step`: lines of later steps, written before the run
   // was interrupted, are removed; 0: a new run. `epoch`: the epochs that end before the first step.
-  Recorder(const RunFolder& folder, Observer& next, int64_t task, int64_t display,
-           int64_t resumed_step, int64_t epoch);
+  Recorder(const RunFolder& folder, Observer& next, int64_t task, int64_t resumed_step,
+           int64_t epoch);
 
   void on_message(const std::string& line) override;
-  // Every report goes on; every display-th is written, and the last of an epoch.
+  // Every report goes on; those that are shown are written, and the last of an epoch.
   void on_step(const StepReport& report) override;
   void on_evaluation(const Evaluation& evaluation) override;
   void on_epoch(const EpochReport& report) override;
@@ -66,7 +66,7 @@ class Recorder : public Observer {
   Observer& next_;
   OutputFile metrics_, log_;
   EventFile events_;
-  int64_t display_, epoch_;
+  int64_t epoch_;
   bool has_said_lost_ = false;
 };
 

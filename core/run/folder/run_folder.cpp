@@ -11,8 +11,9 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/base/text/strings.h"
 #include "core/model/file/text_format.h"
-#include "plugins/cells.h"
+#include "plugins/class_names.h"
 
 namespace tandem {
 namespace {
@@ -54,6 +55,20 @@ bool changes_net(const RunRecord& record) {
   return !o.freeze.empty() || o.freeze_batch_norm || o.head_rate.value_or(1) != 1 ||
          o.layer_decay != 1 || o.mixup != 0 || o.cutmix != 0 || o.label_smoothing != 0 ||
          !record.class_weights.empty();
+}
+
+// A name on each line, or a list of JSON where lines would be read as something else: as comments,
+// names with numbers, quotes.
+std::string classes_text(const std::vector<std::string>& names) {
+  std::string lines, list;
+  for (const std::string& name : names) {
+    const std::string cell = safe_cell(name);
+    lines += cell + "\n";
+    list += list.empty() ? "[\"" : ",\n \"";
+    for (const char c : cell) list += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+    list += '"';
+  }
+  return read_class_names(lines).names == names ? lines : list + "]\n";
 }
 
 void require_no_run(const fs::path& path) {
@@ -182,10 +197,10 @@ fs::path RunFolder::free_name(const std::string& net) {
 void RunFolder::write(const RunRecord& record, const NetDefinition& net,
                       const SolverDefinition& solver) const {
   write_text_file(net_file(), write_net(net));
-  write_text_file(solver_file(path_), write_solver(solver));
-  std::string classes;
-  for (const std::string& name : record.class_names) classes += safe_cell(name) + "\n";
-  write_text_file(path_ / "classes.txt", classes);
+  write_text_file(
+      solver_file(path_),
+      fmt::format("net: {}\n{}", quote(net_file().filename().string()), write_solver(solver)));
+  write_text_file(path_ / "classes.txt", classes_text(record.class_names));
   RunRecord kept = record;
   if (const auto mean = kept.data_parameters.find("mean_image");
       mean != kept.data_parameters.end()) {

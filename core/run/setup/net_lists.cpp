@@ -9,6 +9,7 @@
 #include "core/model/file/fields.h"
 #include "core/model/file/old_forms.h"
 #include "core/model/file/text_format.h"
+#include "core/run/setup/setup_data.h"
 #include "core/run/setup/setup_solver.h"
 
 namespace tandem {
@@ -53,9 +54,13 @@ NetData data_of(const fs::path& net) {
   return data;
 }
 
-// As Caffe from the current folder, else from that of the net. "" if it is in neither.
+// As Caffe from the current folder, else from that of the net, where also a list is found whose
+// path is of another machine. "" if it is in neither.
 std::string found(const std::string& file, const fs::path& net) {
-  for (const fs::path& path : {fs::path(file), net.parent_path() / file}) {
+  const fs::path folder = net.parent_path();
+  const bool is_whole = fs::path(file).is_absolute() || (file.size() > 2 && file[1] == ':');
+  for (const fs::path& path :
+       {fs::path(file), folder / file, folder / (is_whole ? last_name(file) : file)}) {
     if (!file.empty() && path_status(path).is_file()) return path.string();
   }
   return "";

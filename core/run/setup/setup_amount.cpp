@@ -78,7 +78,7 @@ void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& o
   const bool tunes = chosen.recipe == "finetune";
   const bool is_photos = (chosen.recipe == "photos" || tunes) && !options.resume;
   const bool is_of_run = setup.published && setup.published->is_run && !setup.fits_images;
-  const std::filesystem::path net(is_of_run ? setup.published->net.string() : options.net);
+  const std::filesystem::path net(is_of_run ? setup.published->net.string() : chosen.net);
   const auto beside = chosen.batch == 0 ? record_beside(net) : std::nullopt;
   if (beside && beside->options.batch > 0) {
     chosen.batch = beside->options.batch;

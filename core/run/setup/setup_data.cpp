@@ -103,14 +103,17 @@ std::string use_by_pixel(int64_t height, int64_t width, TransformDefinition& tra
 
 }  // namespace
 
+std::string last_name(const std::string& path) {
+  return path.substr(path.find_last_of("/\\") + 1);
+}
+
 std::string read_mean_file(const NetDefinition& net, bool by_pixel,
                            TransformDefinition& transform) {
   if (transform.mean_file.empty() || !transform.mean_values.empty()) return "";
   // As Caffe, from where it was started; else from the net's folder, also where the path is of
   // another machine or the folder a run's.
   const fs::path folder = fs::path(net.file).parent_path(), written = transform.mean_file;
-  const std::string& text = transform.mean_file;
-  const std::string name = text.substr(text.find_last_of("/\\") + 1);
+  const std::string name = last_name(transform.mean_file);
   fs::path file;
   const fs::path of_run = folder / "mean_image.binaryproto";
   for (const fs::path& one : {written, folder / written, folder / name, of_run}) {

@@ -27,6 +27,9 @@ namespace tandem {
 [[nodiscard]] std::string leave_out_undeclared(Registry& registry, const std::string& source,
                                                RunRecord& record);
 
+// The last name of a path as a net or a solver has it, perhaps of Windows: C:\nets\net.prototxt.
+[[nodiscard]] std::string last_name(const std::string& path);
+
 // Finds the transform's mean_file: its path, its size, which images are resized to unless the
 // transform has another one, and as mean_values the mean of each channel. Says what is done; "" if
 // there is none, or it does not exist. `by_pixel`: whether the data set takes a mean away from each

@@ -12,6 +12,7 @@
 #include "core/model/adapted/models.h"
 #include "core/model/file/net_phases.h"
 #include "core/run/setup/recipe.h"
+#include "core/run/setup/setup_data.h"
 #include "core/run/weights/hub.h"
 
 namespace tandem {
@@ -34,7 +35,7 @@ fs::path file_of_solver(const SolverDefinition& solver, const std::string& writt
       candidates.push_back(above.parent_path() / written);
     }
   }
-  candidates.push_back(folder / fs::path(written).filename());
+  candidates.push_back(folder / last_name(written));
   for (const fs::path& candidate : candidates) {
     if (path_status(candidate).is_file()) return candidate;
   }
@@ -50,6 +51,13 @@ std::map<std::string, std::string> changes_of(const TrainOptions& options) {
   return changes;
 }
 
+// The folder of the run that wrote the solver, whose net it names; "": no run did.
+fs::path run_of(const SolverDefinition& solver) {
+  if (solver.file.empty() || fs::path(solver.file).filename() != "solver.prototxt") return "";
+  const fs::path folder = absolute_path(solver.file).parent_path();
+  return RunFolder::holds_run(folder) ? folder : "";
+}
+
 bool names_net(const SolverDefinition& solver) {
   return solver.net_definition || !solver.net.empty() || !solver.train_net.empty();
 }
@@ -60,7 +68,10 @@ NetDefinition net_of_solver(const SolverDefinition& solver, std::string* file) {
     *file = solver.file;
     return *solver.net_definition;
   }
+  const fs::path run = run_of(solver);
   const auto find = [&](const std::string& written) {
+    // Another file of that name may be here.
+    if (!run.empty() && path_status(run / written).is_file()) return run / written;
     return file_of_solver(solver, written, "net", "name it with --net");
   };
   const fs::path path = find(solver.net.empty() ? solver.train_net : solver.net);
@@ -117,8 +128,10 @@ void find_published_weights(Registry& registry, const TrainOptions& options, Tra
       has_weights || is_onnx ? fs::path() : cached_weights(registry, options, setup);
   if (!has_weights && !is_onnx && cached.empty()) return;
   const std::string source = has_weights ? given->second : is_onnx ? options.net : cached.string();
-  // A file beside a config.json is only weights where the solver has the net.
-  const bool has_net = options.net.empty() && names_net(setup.solver);
+  // A file beside a config.json is only weights where the solver has the net. That of a run gives
+  // way to the net of the weights.
+  const bool has_net =
+      options.net.empty() && names_net(setup.solver) && run_of(setup.solver).empty();
   if (has_net && path_status(source).is_file()) return;
   setup.published =
       find_published(source, is_onnx || !cached.empty() ? "" : options.net, options.download);
@@ -168,7 +181,8 @@ void read_net_of_run(const TrainOptions& options, TrainSetup& setup, std::string
   } else if (options.net.empty() && names_net(setup.solver)) {
     setup.net = net_of_solver(setup.solver, &chosen.net);
     note_other_place(setup);
-    *is_model = false;
+    if (!run_of(setup.solver).empty()) *model = model_of_net(setup.net.name);
+    *is_model = !model->empty();
   } else {
     chosen.net = options.net;
     if (options.net.empty()) {
