@@ -1,116 +1,54 @@
+// Compiled once for each of Highway's targets (plugins/cpu/highway.h).
 #include "bench/peak.h"
 
-#include <cpuid.h>
-#include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "bench/peak_bfloat16.h"
+#include "plugins/cpu/highway.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "bench/peak.cpp"
+#include <hwy/foreach_target.h>
+// After the targets.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tandem::bench::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The first sums are read, and the last ones written, between the two times: the compiler may move
+// what only calculates.
+double float32_rate() {
+  const hn::ScalableTag<float> lanes;
+  hn::Vec<decltype(lanes)> sums[chains];
+  const auto a = hn::Set(lanes, 0.999F), b = hn::Set(lanes, 0.001F);
+  const Clock::time_point begin = Clock::now();
+  for (auto& sum : sums) sum = hn::Set(lanes, sink);
+  for (int64_t i = 0; i < rounds; ++i) {
+    for (auto& sum : sums) sum = hn::MulAdd(sum, a, b);
+  }
+  for (const auto& sum : sums) sink = hn::GetLane(sum);
+  const double seconds = seconds_since(begin);
+  return 2.0 * double(hn::Lanes(lanes)) * chains * rounds / seconds;
+}
+
+}  // namespace
+}  // namespace tandem::bench::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 
 #include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <cstdlib>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 namespace tandem::bench {
-
 namespace {
 
-using Clock = std::chrono::steady_clock;
+HWY_EXPORT(float32_rate);
 
-constexpr int chains = 12;  // this number of sums hides an instruction's latency
-constexpr int64_t rounds = 4'000'000;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-// The sums are used, so that the compiler keeps them.
-volatile float sink;
-
-__attribute__((target("avx2,fma"))) double avx2_rate() {
-  __m256 sums[chains];
-  for (__m256& sum : sums) sum = _mm256_set1_ps(1.0F);
-  const __m256 a = _mm256_set1_ps(0.999F), b = _mm256_set1_ps(0.001F);
-  const Clock::time_point begin = Clock::now();
-  for (int64_t i = 0; i < rounds; ++i) {
-    for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, a, b);
-  }
-  const double seconds = seconds_since(begin);
-  for (const __m256& sum : sums) sink = _mm256_cvtss_f32(sum);
-  return 2.0 * 8 * chains * rounds / seconds;
-}
-
-__attribute__((target("avx512f"))) double avx512_rate() {
-  __m512 sums[chains];
-  for (__m512& sum : sums) sum = _mm512_set1_ps(1.0F);
-  const __m512 a = _mm512_set1_ps(0.999F), b = _mm512_set1_ps(0.001F);
-  const Clock::time_point begin = Clock::now();
-  for (int64_t i = 0; i < rounds; ++i) {
-    for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, a, b);
-  }
-  const double seconds = seconds_since(begin);
-  for (const __m512& sum : sums) sink = _mm512_cvtss_f32(sum);
-  return 2.0 * 16 * chains * rounds / seconds;
-}
-
-// Each lane adds two products.
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) double bfloat16_rate() {
-  __m512 sums[chains];
-  for (__m512& sum : sums) sum = _mm512_set1_ps(1.0F);
-  const auto a = (__m512bh)_mm512_set1_epi16(0x3f80), b = (__m512bh)_mm512_set1_epi16(0x3a00);
-  const Clock::time_point begin = Clock::now();
-  for (int64_t i = 0; i < rounds; ++i) {
-    for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, a, b);
-  }
-  const double seconds = seconds_since(begin);
-  for (const __m512& sum : sums) sink = _mm512_cvtss_f32(sum);
-  return 4.0 * 16 * chains * rounds / seconds;
-}
-
-struct alignas(64) TileConfiguration {
-  uint8_t palette = 1, rest[15] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t row_count[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-// Products of tiles (AMX), of four sums in turns.
-__attribute__((target("amx-tile,amx-bf16"))) double tile_rate() {
-  static const TileConfiguration configuration;
-  _tile_loadconfig(&configuration);
-  const Clock::time_point begin = Clock::now();
-  constexpr int64_t tile_rounds = rounds / 16;
-  for (int64_t i = 0; i < tile_rounds; ++i) {
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
-  }
-  const double seconds = seconds_since(begin);
-  _tile_release();
-  return 2.0 * 16 * 16 * 32 * 4 * tile_rounds / seconds;
-}
-
-std::string_view cap() {
-  const char* name = std::getenv("ONEDNN_MAX_CPU_ISA");
-  return name == nullptr ? "" : name;
-}
-
-// Whether the environment caps the kernels below AVX-512.
-bool excludes_avx512() {
-  return cap().starts_with("SSE") || cap() == "AVX" || cap().starts_with("AVX2");
-}
-
-// Whether there are tiles: the CPU has them and their palette, and Linux gives them.
-bool has_tiles() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  constexpr unsigned tiles = 1U << 24 | 1U << 22;
-  if (cap().starts_with("AVX512") && cap().find("AMX") == std::string_view::npos) return false;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & tiles) != tiles) return false;
-  if (__get_cpuid_count(0x1d, 0, &a, &b, &c, &d) == 0 || a == 0) return false;
-  constexpr int request_permission = 0x1023, tile_data = 18;
-  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+double best_float32_rate() {
+  return HWY_DYNAMIC_DISPATCH(float32_rate)();
 }
 
 double best_of_team(int threads, double (*rate)()) {
@@ -130,16 +68,10 @@ double best_of_team(int threads, double (*rate)()) {
 }  // namespace
 
 Peak measure_peak(int threads) {
+  cpu::cap_highway();
   Peak peak;
-  const bool wide = !excludes_avx512();
-  if (wide && __builtin_cpu_supports("avx512f")) {
-    peak.float32 = best_of_team(threads, &avx512_rate);
-  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    peak.float32 = best_of_team(threads, &avx2_rate);
-  }
-  if (wide && __builtin_cpu_supports("avx512bf16")) {
-    peak.bfloat16 = best_of_team(threads, has_tiles() ? &tile_rate : &bfloat16_rate);
-  }
+  peak.float32 = best_of_team(threads, &best_float32_rate);
+  if (const auto rate = bfloat16_rate()) peak.bfloat16 = best_of_team(threads, rate);
   return peak;
 }
 
@@ -174,3 +106,5 @@ double measure_bandwidth(int threads) {
 }
 
 }  // namespace tandem::bench
+
+#endif

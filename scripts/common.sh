@@ -110,6 +110,7 @@ install_packages() {
 # What a build needs that cannot be installed here, or was installed some other way.
 require_tools() {
   local compiler=${CXX:-c++} version
+  if is_cross; then compiler=$(sed -n 's/^set(CMAKE_CXX_COMPILER \(.*\))/\1/p' "$root/cmake/$TANDEM_ARCHITECTURE.cmake"); fi
   command -v "${compiler%% *}" >/dev/null || fail "no C++ compiler: '$compiler' was not found (Debian: apt-get install g++)"
   command -v cmake >/dev/null || fail "no cmake (Debian: apt-get install cmake)"
   command -v ninja >/dev/null || fail "no ninja (Debian: apt-get install ninja-build)"

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "plugins/cpu/arm_cores.h"
 #include "plugins/cpu/control_groups.h"
 #include "plugins/processors.h"
 
@@ -33,14 +34,22 @@ double clock_hertz() {
   return megahertz > 0 ? megahertz * 1e6 : 2.5e9;
 }
 
+ArmProcessor arm_processor() {
+  std::ifstream stream("/proc/cpuinfo");
+  return read_arm_processor(stream);
+}
+
 // Two vector units with fused multiply-add, as in most cores since 2015.
 double flops_per_cycle() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) return 64;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
   if (__builtin_cpu_supports("avx")) return 16;
-#endif
   return 8;
+#else
+  const double known = arm_processor().flops_per_cycle;
+  return known > 0 ? known : 16;
+#endif
 }
 
 }  // namespace
@@ -79,6 +88,7 @@ tandem_device_info describe(int32_t threads) {
   tandem_device_info info{};
   info.struct_size = sizeof info;
   std::string name = processor_entry("model name");
+  if (name.empty()) name = arm_processor().name;
   if (name.empty()) name = "unknown processor";
   std::strncpy(info.name, name.c_str(), sizeof info.name - 1);
   const MemoryState memory = memory_state();

@@ -6,6 +6,25 @@ namespace tandem::cpu {
 
 namespace {
 
+#if defined(__aarch64__)
+// What a convolution of oneDNN is computed by, which depends on how oneDNN was built.
+std::string instructions() {
+  const auto any = [](const dnnl::memory::dims& extents) {
+    return dnnl::memory::desc(extents, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+  };
+  const auto descriptor = describe<dnnl::convolution_forward>(
+      Making{cpu_engine()}, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
+      any({1, 32, 8, 8}), any({32, 32, 3, 3}), any({1, 32, 8, 8}), dnnl::memory::dims{1, 1},
+      dnnl::memory::dims{1, 1}, dnnl::memory::dims{1, 1});
+  const std::string name = descriptor.impl_info_str();
+  const bool is_compiled = name.find("sve") != std::string::npos;
+  const bool is_library = name.find("acl") != std::string::npos;
+  return std::string(is_library    ? "Arm Compute Library"
+                     : is_compiled ? "SVE"
+                                   : "reference code") +
+         ", own kernels with NEON";
+}
+#else
 // The instructions that oneDNN may use.
 const char* instructions() {
 #if defined(__x86_64__)
@@ -17,6 +36,7 @@ const char* instructions() {
 #endif
   return "portable code";
 }
+#endif
 
 // Intel's vectors multiply half as many bfloat16 as float32 in the same time, AMD's twice as many
 // (docs/reports/benchmark.md).

@@ -1,4 +1,5 @@
 // Files that are not what they seem: pipes, links, disks that fail.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 
 const std::string train_tiny = "train --net tiny.prototxt --lr 0.01 --batch 4 --data ";
 // A program that waits for a pipe is killed, which is no refusal.
-const std::string in_time = "timeout -s KILL 30";
+const std::string in_time = fmt::format("timeout -s KILL {}", 30 * test::patience);
 
 void make_pipe(const fs::path& path) {
   fs::remove(path);

@@ -142,7 +142,7 @@ RunningProgram::~RunningProgram() {
 template <class Condition>
 bool RunningProgram::wait_until(const Condition& condition) {
   constexpr auto pause = std::chrono::milliseconds(5);
-  constexpr int max_pauses = 12000;
+  const int max_pauses = 12000 * patience;
   for (int i = 0; i < max_pauses; ++i) {
     siginfo_t info{};
     const bool ended =

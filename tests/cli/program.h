@@ -7,15 +7,16 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/emulation.h"
 #include "tests/support/temp_folder.h"
 
 namespace tandem::test {
 
-// How many times as long a program may take: sanitizers slow it down.
+// How many times as long a program may take: sanitizers and emulators slow it down.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int patience = 5;
 #else
-constexpr int patience = 1;
+inline const int patience = is_emulated() ? 20 : 1;
 #endif
 
 struct Outcome {

@@ -67,6 +67,25 @@ TEST_F(Resume, ALengthThatChangesTheRateIsSaid) {
   EXPECT_THAT(resumed("fixed", " --steps 8"), Not(HasSubstr("learning rate:")));
 }
 
+TEST_F(Resume, AnotherArchitectureOfTheProcessorIsSaidOnce) {
+  const auto resumed = [&](const std::string& more) {
+    const Outcome outcome = desk_.tandem("train --resume --out run --steps " + more);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    return outcome.output;
+  };
+  expect_success(train_to("run", 4));
+  EXPECT_THAT(resumed("6"), Not(HasSubstr("processor")));
+  std::string record = desk_.read("run/run.json");
+  const std::string key = "\"architecture\": \"";
+  const size_t begin = record.find(key) + key.size();
+  const std::string own = record.substr(begin, record.find('"', begin) - begin);
+  desk_.write("run/run.json", record.replace(begin, own.size(), "riscv64"));
+  EXPECT_THAT(resumed("8"),
+              HasSubstr("the run was trained on riscv64 so far, and this processor is " + own +
+                        ": the last bits of its numbers may differ"));
+  EXPECT_THAT(resumed("10"), Not(HasSubstr("processor")));
+}
+
 TEST_F(Resume, AfterCtrlCContinuesFromTheSavedStep) {
   expect_success(train_to("whole", 60));
   RunningProgram program(desk_, train_to("stopped", 60) + slowly);

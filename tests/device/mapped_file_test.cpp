@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/device/mapped_file.h"
+#include "tests/support/emulation.h"
 
 namespace tandem {
 namespace {
@@ -75,6 +76,7 @@ TEST(MappedFile, IsInTheFolderThatIsNamed) {
 }
 
 TEST(MappedFile, IsInTheMemoryOfTheNumaNodeThatIsNamed) {
+  TANDEM_SKIP_IF_EMULATED("qemu-user has no mbind");
   if (!std::filesystem::exists("/sys/devices/system/node/node0")) {
     GTEST_SKIP() << "the kernel has no NUMA nodes";
   }

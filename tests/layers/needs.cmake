@@ -27,6 +27,10 @@ if(flags MATCHES avx512)
   list(APPEND less AVX2)
   set(less_than_all AVX512_CORE AVX512_CORE_BF16)  # bfloat16 without and with instructions for it, and without AMX
 endif()
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(less "")
+  set(less_than_all "")
+endif()
 function(test_layers_with instructions)
   list(JOIN ARGN : filter)
   tandem_shared_test(LayersWith${instructions} test_layers FILTER ${filter} PROPERTIES LABELS layers

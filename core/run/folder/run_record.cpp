@@ -236,6 +236,7 @@ std::string to_json(const RunRecord& record) {
   tree["data_shape"] = {record.data.c, record.data.h, record.data.w};
   tree["choices"] = {{"strategy", record.strategy}, {"algorithms", record.algorithms}};
   tree["layer_types"] = record.layer_types;
+  tree["architecture"] = record.architecture;
   if (!record.dataset.empty()) tree["dataset"] = record.dataset;
   if (!record.first_weights.empty()) tree["first_weights"] = record.first_weights;
   if (!record.head.empty()) tree["head"] = record.head;
@@ -279,6 +280,10 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     if (fields.find("dataset") != nullptr) record.dataset = fields.get<std::string>("dataset");
     if (fields.find("first_weights") != nullptr) {
       record.first_weights = fields.get<std::string>("first_weights");
+    }
+    record.architecture = "x86-64";  // of versions that recorded none
+    if (fields.find("architecture") != nullptr) {
+      record.architecture = fields.get<std::string>("architecture");
     }
     if (fields.find("head") != nullptr) record.head = fields.get<std::vector<std::string>>("head");
     return record;

@@ -18,6 +18,15 @@
 
 namespace tandem {
 
+// The architecture of processors that this program is built for.
+#if defined(__x86_64__)
+inline constexpr const char* own_architecture = "x86-64";
+#elif defined(__aarch64__)
+inline constexpr const char* own_architecture = "aarch64";
+#else
+inline constexpr const char* own_architecture = "another architecture";
+#endif
+
 struct RunRecord {
   TrainOptions options;    // nothing in them is "" or 0 any more, except epochs
   MachineOptions machine;  // of options.machine, and what was found of the links
@@ -42,6 +51,7 @@ struct RunRecord {
   std::set<std::string> layer_types;  // that the net is built of; empty: not known
   std::string first_weights;          // files that the run began with; "": random weights
   std::vector<std::string> head;      // the layers that learn alone at first; empty: all learn
+  std::string architecture = own_architecture;  // of the processor that computed the last steps
 };
 
 // Whether `tandem import` made the run: it has weights, but no data and no steps.

@@ -179,6 +179,17 @@ void choose_precision(TrainSetup& setup, const TrainOptions& options) {
   chosen.loss_scale = options.loss_scale;
 }
 
+// Kernels of other processors add in another order.
+void note_architecture(TrainSetup& setup) {
+  std::string& trained_on = setup.record.architecture;
+  if (trained_on == own_architecture) return;
+  setup.note(
+      "note: the run was trained on {} so far, and this processor is {}: the last bits of its "
+      "numbers may differ from here on",
+      trained_on, own_architecture);
+  trained_on = own_architecture;
+}
+
 }  // namespace
 
 TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, const RunFolder& folder,
@@ -208,6 +219,7 @@ TrainSetup resolve_resumed(Registry& registry, const TrainOptions& options, cons
     const std::string note = leave_out_undeclared(registry, options.data, setup.record);
     if (!note.empty()) setup.messages.push_back(note);
   }
+  note_architecture(setup);
   choose_precision(setup, options);
   choose_machine(setup.record.machine, options, other_devices, same_devices);
   setup.finds_links = other_devices;
