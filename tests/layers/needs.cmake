@@ -43,6 +43,15 @@ endforeach()
 foreach(instructions ${less_than_all})
   test_layers_with(${instructions} WinogradBfloat16.* *SixteenBit* *FoldedInputs* *FusedRelu* *FusedSum*)
 endforeach()
+# What a CPU computes with for which oneDNN has only reference code: with the widest vectors, and with four floats as NEON's.
+set(own OwnKernels.* Convolution.* Deconvolution.* PixelConvolution.* MatMul.* InnerProduct.* Softmax.* Pooling.*
+  Gradients.* Nan.* Bits.* WeightGradients.* FusedRelu* */FusedRelu*)
+list(JOIN own : own)
+foreach(cap "" ONEDNN_MAX_CPU_ISA=SSE41)
+  string(REPLACE ONEDNN_MAX_CPU_ISA= On suffix "${cap}")
+  tandem_shared_test(LayersWithOwnKernels${suffix} test_layers FILTER ${own} PROPERTIES LABELS layers
+    ENVIRONMENT ${environment} TANDEM_CPU_KERNELS=own ${cap})
+endforeach()
 if(TANDEM_HAS_CUDA)
   target_compile_definitions(test_layers PRIVATE TANDEM_HAS_CUDA)
   test_layers_on(LayersOnCuda TANDEM_TEST_KERNELS=cuda)

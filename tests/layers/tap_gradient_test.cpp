@@ -132,8 +132,12 @@ TEST(DilatedConvolution, HasWeightGradientsByProductsOfTapsOnACpu) {
   const LayerSetup blocks_of_16 =
       tap_setup({{2, 32, 20, 20}, 32, 3, 1, 2, 2, 1, TANDEM_NCHW16C, TANDEM_NCHW16C});
   if (!kernels_run_on_a_cpu()) GTEST_SKIP() << "for kernels of a cpu";
-  if (LayerRun(tap_setup({{1, 8, 8, 8}, 8, 3})).algorithm().find("sse41") != std::string::npos) {
+  const std::string algorithm = LayerRun(tap_setup({{1, 8, 8, 8}, 8, 3})).algorithm();
+  if (algorithm.find("sse41") != std::string::npos) {
     GTEST_SKIP() << "with this instruction set, oneDNN's kernels are used";
+  }
+  if (algorithm.find("vectors of channels") != std::string::npos) {
+    GTEST_SKIP() << "without oneDNN's kernels, one kernel of our own computes all passes";
   }
   EXPECT_NE(takes_taps(blocks_of_8), takes_taps(blocks_of_16));
   for (const TapCase& c : {in_nhwc({{2, 12, 24, 22}, 48, 5, 2, 4, 2}),
