@@ -79,6 +79,8 @@ constexpr const char* run =
     "here it is '--run FOLDER', the run folder of the training; 'tandem import' makes one of a "
     "file "
     "of weights";
+constexpr const char* channels =
+    "the net's input says it: one of one channel sees gray, one of three sees color";
 constexpr const char* jitter =
     "here it is '--data-option jitter=BRIGHTNESS,CONTRAST,SATURATION,HUE'";
 constexpr const char* size_of_run = "the run has its size of images";
@@ -104,6 +106,14 @@ constexpr OptionHere options_here[] = {
     {"--accumulate", "--solver-option", "here it is '--solver-option iter_size=N'"},
     {"--iter-size", "--solver-option", "here it is '--solver-option iter_size=N'"},
     {"--val-split", "--data-option", "here it is '--data-option val_fraction=X'"},
+    {"--test-size", "--data-option", "here it is '--data-option val_fraction=X'"},
+    {"--hflip", "--data-option", "here it is '--data-option mirror=true'"},
+    {"--sched", "--solver-option", cosine},
+    {"--lr-scheduler", "--solver-option", cosine},
+    {"--random-erase", "--data-option", "here it is '--data-option erase=SHARE'"},
+    {"--crop-pct", "--data-option", "here it is '--data-option resize=SIDE', of the shorter side"},
+    {"--in-chans", "--data-option", channels},
+    {"--grayscale", "--data-option", channels},
     {"--validation-split", "--data-option", "here it is '--data-option val_fraction=X'"},
     {"--valid-pct", "--data-option", "here it is '--data-option val_fraction=X'"},
     {"--size", "--image-size", "here it is '--image-size N'"},

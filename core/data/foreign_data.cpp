@@ -38,6 +38,7 @@ struct Form {
   const char* conversion;
 };
 constexpr std::array forms{
+    Form{"a table of a spreadsheet program", ""sv, 0, ".xlsx", "save it as CSV, and give that"},
     Form{"an HDF5 file", "\x89HDF\r\n\x1a\n"sv, 0, "", to_folders},
     Form{"a Parquet file, as Hugging Face has them", "PAR1"sv, 0, "", to_folders},
     Form{"an Arrow file, as Hugging Face has them", "ARROW1"sv, 0, "", to_folders},

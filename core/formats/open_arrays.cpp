@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/formats/foreign_weights.h"
 #include "core/formats/json_text.h"
 #include "core/formats/safetensors.h"
 #include "core/formats/torch_file.h"
@@ -83,6 +84,8 @@ std::unique_ptr<ArrayReader> reader_of(const fs::path& path) {
 }  // namespace
 
 std::unique_ptr<ArrayReader> open_arrays(const fs::path& path) {
+  const std::string foreign = foreign_weights(path);
+  if (!foreign.empty()) throw error("'{}' cannot be used: {}", path.string(), foreign);
   std::unique_ptr<ArrayReader> reader = reader_of(path);
   if (reader == nullptr) return nullptr;
   for (const std::string_view prefix : {"module.", "_orig_mod.", "module."}) {

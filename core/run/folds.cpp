@@ -42,6 +42,12 @@ void require_folds(const TrainOptions& options, int64_t folds) {
     throw error("--kfold {}: is for one process; train each fold with --data-option fold=1/{} ...",
                 folds, folds);
   }
+  if (options.resume && RunFolder::holds_run(options.out)) {
+    throw error(
+        "--kfold {}: '{}' is the folder of one run, not of a cross-validation, so that there are "
+        "no folds to go on with: leave --kfold or --resume out",
+        folds, options.out.string());
+  }
   Registry registry = Registry::with_defaults();
   if (options.data.empty()) return;
   const DeclaredParameters declared = declared_parameters(registry, options.data);

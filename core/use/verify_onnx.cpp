@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -163,7 +164,7 @@ std::vector<float> scores_of(Registry& registry, const NetDefinition& net,
 std::string compare_as_net(Registry& registry, const fs::path& file, const ScoredRows& expected) {
   std::vector<float> scores;
   try {
-    const OnnxImport onnx = import_onnx(file, {1, 1, 1});
+    const OnnxImport onnx = import_onnx(file, std::array<double, 3>{1, 1, 1});
     NetOptions plain;
     plain.data = onnx.net.input_shape();
     plain.device_kind = "";

@@ -106,6 +106,25 @@ TEST_F(NetLists, ThatAreNotThereAreNamed) {
               HasSubstr("have two root_folder, 'pets/' and 'other/'"));
 }
 
+TEST_F(NetLists, AListToValidateThatIsNotThereIsRefusedUnlessAnotherIsNamed) {
+  fs::rename(desk_ / "lists/valing.txt", desk_ / "lists/other.txt");
+  EXPECT_THAT(desk_.refusal("train --solver=solver.prototxt --out run"),
+              AllOf(HasSubstr("names the list 'lists/valing.txt' to validate"),
+                    HasSubstr("--data-option val=FILE")));
+  const Outcome outcome =
+      desk_.tandem("train --solver=solver.prototxt --out run --data-option val=lists/other.txt");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+}
+
+TEST_F(NetLists, ASolverWithoutARateSaysWhichIsTaken) {
+  desk_.write("solver.prototxt",
+              "net: 'lists_net.prototxt' lr_policy: 'fixed' max_iter: 1 test_interval: 0\n");
+  EXPECT_THAT(desk_.tandem("train --solver=solver.prototxt --out run").output,
+              HasSubstr("solver 'solver.prototxt' has no base_lr: 0.01 is taken (--lr)"));
+  EXPECT_THAT(desk_.tandem("train --solver=solver.prototxt --lr 0.001 --out second").output,
+              Not(HasSubstr("has no base_lr")));
+}
+
 TEST_F(NetLists, ADatabaseIsRefusedByItsName) {
   std::string net = desk_.read("tiny.prototxt");
   net = test::replaced(net, "data_param {", "data_param { source: 'train_lmdb'");

@@ -257,6 +257,12 @@ TEST_F(SeveralLabels, FoldsThatCannotBeAreRefusedBeforeTheFirstIsTrained) {
               HasSubstr("give one of them"));
 }
 
+TEST_F(SeveralLabels, ARunIsNoCrossValidationToGoOnWith) {
+  ASSERT_EQ(train("labels", "--steps 1").code, 0);
+  EXPECT_THAT(train("labels", "--kfold 3 --resume").errors,
+              HasSubstr("is the folder of one run, not of a cross-validation"));
+}
+
 TEST_F(SeveralLabels, TenViewsGiveTheMeanOfTheirScores) {
   desk_.draw_two_classes("images");
   ASSERT_EQ(desk_.tandem("train --net tiny.prototxt --data images --steps 2 --out run").code, 0);

@@ -8,7 +8,7 @@ namespace tandem::fuzz {
 void onnx(std::string_view bytes) {
   const std::filesystem::path path = file_of("a.onnx", bytes);
   OnnxImport read;
-  if (!accepts([&] { read = import_onnx(path, {1, 1, 1}); })) return;
+  if (!accepts([&] { read = import_onnx(path, std::array<double, 3>{1, 1, 1}); })) return;
   for (const auto& [name, array] : read.arrays.arrays) {
     int64_t count = 1;
     for (const int64_t size : array.shape) count *= size;

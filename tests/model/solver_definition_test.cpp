@@ -53,6 +53,21 @@ TEST(SolverDefinition, NotesFieldsWithoutAnEffect) {
                                                      "chosen with --devices \\(.*:2:1\\)"));
 }
 
+TEST(SolverDefinition, NotesASecondTestIterAndNoLength) {
+  const SolverDefinition solver = read("base_lr: 1 max_iter: 0\ntest_iter: 5 test_iter: 7");
+  EXPECT_EQ(solver.test_steps, 5);
+  EXPECT_TRUE(solver.has_rate);
+  ASSERT_EQ(solver.notes.size(), 2u);
+  EXPECT_THAT(solver.notes[0], HasSubstr("only the first test_iter counts (5)"));
+  EXPECT_THAT(solver.notes[1], HasSubstr("max_iter 0 is no length"));
+  EXPECT_FALSE(read("momentum: 0.9").has_rate);
+}
+
+TEST(SolverDefinition, ANetIsNamedAsOne) {
+  EXPECT_THAT(failure_of_solver("name: 'a' layer { name: 'b' type: 'ReLU' }"),
+              HasSubstr("is a net, not a solver: give it to --net"));
+}
+
 TEST(SolverDefinition, NotesFieldsOfAnotherTypeOrPolicy) {
   const SolverDefinition solver =
       read("type: 'SGD' lr_policy: 'fixed' momentum2: 0.9 delta: 1\ngamma: 0.1 stepvalue: 5");

@@ -143,6 +143,13 @@ TEST(TextFormat, AFileThatCannotBeReadIsNamed) {
 }
 
 // Every input must give a tree or an Error; anything else would end the test program.
+TEST(TextFormat, FilesOfOtherProgramsAreNamed) {
+  EXPECT_THAT(message_of([] { (void)parse_text_format("[net]\nbatch=8", "a.cfg"); }),
+              testing::HasSubstr("a.cfg:1:1: this is a file of Darknet"));
+  EXPECT_THAT(message_of([] { (void)parse_text_format("{\"config\": 1}", "a.json"); }),
+              testing::HasSubstr("a.json:1:1: this is JSON"));
+}
+
 TEST(TextFormat, SurvivesRandomDamage) {
   const std::string text =
       "name: \"AlexNet\" # a comment\nlayer { name: 'conv1' type: \"Conv\\101\" x: [1, 2.5e-3]\n"

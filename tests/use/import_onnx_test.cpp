@@ -323,6 +323,27 @@ TEST(OnnxFiles, ImagesOfBytesAreGivenAsTheyAre) {
   EXPECT_FALSE(onnx.arrays.arrays.contains("std.weight"));
 }
 
+TEST(OnnxFiles, ThatPrepareImagesThemselvesAreGivenPlainPixels) {
+  const TempFolder folder;
+  const auto onnx_of = [&](const std::string& subtracts, float mean, float divisor) {
+    const std::string graph = image("x") + floats("m", {mean}) + floats("d", {divisor}) +
+                              node(subtracts, {"x", "m"}, "a") + node("Div", {"a", "d"}, "b") +
+                              node("Flatten", {"b"}, "y") + output("y");
+    return import_onnx(folder.write("a.onnx", model(graph)), std::nullopt);
+  };
+  const OnnxImport shares = onnx_of("Sub", 0.485F, 0.229F);
+  EXPECT_EQ(shares.largest_pixel, 1);
+  EXPECT_FALSE(shares.arrays.arrays.contains("std.weight"));
+  EXPECT_THAT(shares.notes.at(0), HasSubstr("nothing else is taken from pixels of 0 to 1"));
+  EXPECT_EQ(onnx_of("Sub", 127.5F, 127.5F).largest_pixel, 255);
+  EXPECT_EQ(onnx_of("Sub", 0, 255).largest_pixel, 255);
+  // A mean that no pixel has: the usual preparation, and a line.
+  const OnnxImport unknown = onnx_of("Add", 3, 1);
+  EXPECT_EQ(unknown.largest_pixel, 0);
+  EXPECT_TRUE(unknown.arrays.arrays.contains("std.weight"));
+  EXPECT_THAT(unknown.notes.at(0), HasSubstr("--data-option scale=X"));
+}
+
 TEST(OnnxFiles, AWeightOfTwoNodesIsSaidToBeCopied) {
   const auto notes = [](const std::string& second) {
     const std::string values(9 * sizeof(float), '\0');

@@ -1,6 +1,7 @@
 // Operators of elements: functions, and sums, products and others of two values.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -23,7 +24,8 @@ void power(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, double scale, d
   if (shift != 0) fields.emplace_back("shift", text_of(shift));
   const bool prepares = m.is_prepared(x.top);
   apply(m, node, x, "Power", "power_param", fields);
-  if (prepares) m.set_prepared(x.top);
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  if (prepares) m.set_prepared(x.top, exponent == 1 ? scale : unknown, shift);
 }
 
 void with_power(OnnxMapper& m, const OnnxNode& node, double scale, double shift, double exponent) {
@@ -174,7 +176,9 @@ void with_values(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, const Onn
   m.weight(layer, is_product ? "weight" : "bias", shape, moved(values, dims, factors), is_own, 0);
   at.value.top = layer.find("top")->text;
   x = std::move(at.value);
-  if (prepares) m.set_prepared(x.top);
+  if (prepares) {
+    m.set_prepared(x.top, is_product ? values.at(0) : 1, is_product ? 0 : values.at(0));
+  }
 }
 
 // The values of a constant with a function applied.

@@ -347,6 +347,14 @@ void OnnxMapper::silence_unread() {
   for (const std::string& top : unread) layer.add("bottom", top, true);
 }
 
+double OnnxMapper::largest_pixel() const {
+  constexpr double most_of_shares = 2, least_of_bytes = 16, factor_of_bytes = 1.0 / 64;
+  const double mean = -shift_ / factor_;  // the pixel that becomes zero
+  if (mean >= least_of_bytes && mean < 255) return 255;
+  if (mean > 0 && mean < most_of_shares) return 1;
+  return mean == 0 && factor_ > 0 && factor_ <= factor_of_bytes ? 255 : 0;
+}
+
 void OnnxMapper::note_shared_weights() {
   std::map<std::string, int> uses;
   for (const OnnxNode& node : file_.nodes) {
@@ -370,7 +378,7 @@ void OnnxMapper::note_shared_weights() {
 OnnxNetValue OnnxMapper::map(OnnxNetValue input, const std::string& output) {
   names_ = {"data", "label", "accuracy", "accuracy_top5", "loss", "unused"};
   if (input.top != "data") names_.insert({"input", "std"});
-  set_prepared(input.top);
+  set_prepared(input.top, 1, 0);
   values_[file_.inputs.front().name] = std::move(input);
   mark_needed(output);
   for (const OnnxNode& node : file_.nodes) {

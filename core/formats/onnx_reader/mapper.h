@@ -86,7 +86,15 @@ class OnnxMapper {
   // images, as dividing by deviations does, and are not trained.
   [[nodiscard]] bool is_prepared(const std::string& top) const { return prepared_.contains(top); }
   [[nodiscard]] bool prepares() const { return prepared_.size() > 1; }
-  void set_prepared(const std::string& top) { prepared_.insert(top); }
+  // `factor`, `shift`: what the first channel is multiplied by, and what is then added.
+  void set_prepared(const std::string& top, double factor, double shift) {
+    prepared_.insert(top);
+    factor_ *= factor;
+    shift_ = shift_ * factor + shift;
+  }
+  // The largest pixel that the file's own preparation is for, 1 or 255, by the first channel; 0:
+  // its constants do not tell.
+  [[nodiscard]] double largest_pixel() const;
 
  private:
   void map_node(const OnnxNode& node);
@@ -107,6 +115,7 @@ class OnnxMapper {
   };
   std::vector<Refusal> refused_;
   OnnxBudget budget_;
+  double factor_ = 1, shift_ = 0;  // of a prepared first channel
   int64_t convolutions_ = 0, batch_norms_ = 0;
 };
 

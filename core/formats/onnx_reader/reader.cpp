@@ -156,9 +156,12 @@ bool is_own_export(const OnnxFile& file) {
   return file.producer == "tandem";
 }
 
-}  // namespace
+constexpr std::array<double, 3> usual_std{0.229, 0.224, 0.225};
 
-OnnxImport import_onnx(const fs::path& path, const std::array<double, 3>& std) {
+// `may_divide`: by a first layer. `largest_pixel`: that of images which the file itself prepares
+// further, 0 if it does not tell; nothing if it does not prepare them.
+OnnxImport import_net(const fs::path& path, const std::array<double, 3>& std, bool may_divide,
+                      std::optional<double>* largest_pixel) {
   OnnxFile file = read_onnx_file(path);
   OnnxImport result;
   const ImageInput image = image_input(file, result.notes);
@@ -167,7 +170,7 @@ OnnxImport import_onnx(const fs::path& path, const std::array<double, 3>& std) {
   recognize_patterns(file);
   OnnxMapper mapper(file);
   const bool is_bytes = file.inputs.front().is_bytes;
-  const bool divides = image.c == 3 && !is_own_export(file) && !is_bytes;
+  const bool divides = may_divide && image.c == 3 && !is_own_export(file) && !is_bytes;
   const std::string name = path.stem().string();
   mapper.result().net.add("name", name, true);
   add_data(mapper.result().net, image, divides);
@@ -190,10 +193,8 @@ OnnxImport import_onnx(const fs::path& path, const std::array<double, 3>& std) {
     deviations.shape = {3};
     for (const double value : std) deviations.values.push_back(static_cast<float>(1 / value));
   }
-  if (!is_own_export(file) && mapper.prepares()) {
-    result.notes.emplace_back(
-        "the file prepares its images itself, by constants that are not trained: if it expects "
-        "pixels from 0 to 255, give --data-option scale=1 and --data-option mean=0");
+  if (!is_own_export(file) && !is_bytes && mapper.prepares()) {
+    *largest_pixel = image.c == 3 ? mapper.largest_pixel() : 0;
   }
   if (is_own_export(file)) {
     result.preparation = file.metadata["preprocessing"];
@@ -207,9 +208,30 @@ OnnxImport import_onnx(const fs::path& path, const std::array<double, 3>& std) {
   return result;
 }
 
+}  // namespace
+
+OnnxImport import_onnx(const fs::path& path, const std::optional<std::array<double, 3>>& std) {
+  std::optional<double> largest_pixel;
+  OnnxImport result = import_net(path, std.value_or(usual_std), true, &largest_pixel);
+  if (!largest_pixel) return result;
+  std::string note = "the file prepares its images itself, by constants that are not trained";
+  if (std) {
+    note += ", besides what is told of them";
+  } else if (*largest_pixel > 0) {
+    result = import_net(path, usual_std, false, &largest_pixel);
+    result.largest_pixel = *largest_pixel;
+    note += fmt::format(", so that nothing else is taken from pixels of 0 to {}", *largest_pixel);
+  } else {
+    note +=
+        ": if it expects other pixels, 'tandem train' takes --data-option scale=X and "
+        "--data-option mean=B,G,R";
+  }
+  result.notes.insert(result.notes.begin(), note);
+  return result;
+}
+
 NetDefinition read_net_file(const std::string& name_or_path) {
-  constexpr std::array<double, 3> usual_std{0.229, 0.224, 0.225};
-  return is_onnx_file(name_or_path) ? import_onnx(name_or_path, usual_std).net
+  return is_onnx_file(name_or_path) ? import_onnx(name_or_path, std::nullopt).net
                                     : read_model(name_or_path);
 }
 

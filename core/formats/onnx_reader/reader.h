@@ -4,6 +4,7 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,13 +22,17 @@ struct OnnxImport {
   // The file's "preprocessing", where it is an export of this program's; else "".
   std::string preparation;
   std::vector<std::string> class_names;  // of such an export; else none
+  // The largest pixel of images that the file itself prepares further, 1 or 255, and nothing else
+  // does; 0: it does not, or does not tell.
+  double largest_pixel = 0;
 };
 
 // `std`: the deviations of the channels, R, G, B, of images between 0 and 1, by which the net's
-// first layer divides. Error in one line that names all nodes without a layer here, and for a file
-// that is damaged, reads no image or gives no row of class scores.
+// first layer divides; nothing: the usual ones, unless the file prepares images itself. Error in
+// one line that names all nodes without a layer here, and for a file that is damaged, reads no
+// image or gives no row of class scores.
 [[nodiscard]] OnnxImport import_onnx(const std::filesystem::path& path,
-                                     const std::array<double, 3>& std);
+                                     const std::optional<std::array<double, 3>>& std);
 
 // As read_model() (core/model/adapted/models.h), and of an ONNX file.
 [[nodiscard]] NetDefinition read_net_file(const std::string& name_or_path);

@@ -176,7 +176,8 @@ NetDefinition parse_net(const Message& written, const std::string& file) {
   read_input_dims(message, net);
   check_data_layers(net);
   if (net.layers.empty()) {
-    throw error("net '{}' has no layers: is '{}' a net's definition?", net.name, file);
+    throw error("net{} has no layers: is '{}' a net's definition, and no solver (--solver)?",
+                net.name.empty() ? "" : fmt::format(" '{}'", net.name), file);
   }
   return net;
 }

@@ -104,7 +104,12 @@ void read_step_value(const Field& field, const std::string& owner, Solver& solve
 void read_test_steps(const Field& field, const std::string& owner, Solver& solver) {
   const int64_t steps = integer_of(field, owner);
   if (steps < 0) throw wrong_value(field, owner, "at least 0");
-  if (solver.test_steps == 0) solver.test_steps = steps;  // of the first test net
+  if (solver.test_steps == 0) {
+    solver.test_steps = steps;  // of the first test net
+  } else if (solver.test_nets.size() < 2 && solver.test_states.size() < 2) {
+    solver.notes.push_back(fmt::format("solver: only the first test_iter counts ({}){}",
+                                       solver.test_steps, in_file(field.location)));
+  }
 }
 
 void read_test_state(const Field& field, const std::string& owner, Solver& solver) {
@@ -325,6 +330,9 @@ Message changes_as_message(const std::map<std::string, std::string>& changes) {
 // A change replaces all values of its field in the file.
 void read_fields(const Message& message, const std::map<std::string, std::string>& changes,
                  Solver& solver) {
+  if (message.find("layer") != nullptr || message.find("layers") != nullptr) {
+    throw error("solver '{}' is a net, not a solver: give it to --net", solver.file);
+  }
   std::map<std::string, Location> written;
   const auto read_all = [&](const Message& from, bool is_file) {
     std::vector<FieldReader> readers;
@@ -347,6 +355,12 @@ void read_fields(const Message& message, const std::map<std::string, std::string
   checks.nets();
   checks.policy();
   for (std::string& note : checks.unused_fields()) solver.notes.push_back(std::move(note));
+  solver.has_rate = written.contains("base_lr");
+  if (written.contains("max_iter") && solver.max_steps == 0) {
+    solver.notes.push_back(
+        fmt::format("solver: max_iter 0 is no length: the usual one is taken (--epochs, --steps){}",
+                    in_file(written.at("max_iter"))));
+  }
 }
 
 }  // namespace

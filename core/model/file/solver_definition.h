@@ -51,6 +51,7 @@ struct SolverDefinition {
   int64_t snapshot = 0;
   std::string snapshot_prefix;
   std::optional<uint64_t> seed;    // random_seed
+  bool has_rate = false;           // the text says base_lr
   std::vector<std::string> notes;  // on fields without an effect, for the log
 };
 

@@ -212,6 +212,20 @@ class Parser {
 
   void field(Message& into, int depth) {
     if (lexer_.peek().kind != TokenKind::word) {
+      const Location& at = lexer_.peek().location;
+      const bool is_first = at.line == 1 && at.column == 1;
+      if (is_first && lexer_.peek().is('[')) {
+        throw error(
+            "{}: this is a file of Darknet, which is not read: write the net as a .prototxt, "
+            "or give an ONNX file of it",
+            to_string(at));
+      }
+      if (is_first && lexer_.peek().is('{')) {
+        throw error(
+            "{}: this is JSON, which is not read: write the net as a .prototxt, or give an "
+            "ONNX file of it",
+            to_string(at));
+      }
       throw expected(depth == 0 ? "a field's name" : "a field's name or the end of the block");
     }
     const Token name = lexer_.take();
@@ -338,7 +352,11 @@ Message parse_text_format(const std::string& text, const std::string& file) {
 Message read_text_format(const std::filesystem::path& path) {
   std::error_code failure;
   if (std::filesystem::is_directory(path, failure)) {
-    throw error("'{}' is a folder, but a text file (.prototxt) is needed", path.string());
+    const bool is_run = path_status(path / "net.prototxt").is_file();
+    throw error("'{}' is a folder, but a text file (.prototxt) is needed{}", path.string(),
+                is_run
+                    ? fmt::format(": '{}' is the net of this run", (path / "net.prototxt").string())
+                    : "");
   }
   return parse_text_format(plain_text(read_text_file(path)), path.string());
 }

@@ -96,6 +96,15 @@ std::string take_lists_of_net(TrainOptions& options) {
         net.string(), data.database);
   }
   if (train.empty()) throw error("no data: name a folder of images, or 'synthetic' (--data)");
+  const bool names_val =
+      options.data_parameters.contains("val") || options.data_parameters.contains("val_fraction");
+  if (val.empty() && !data.val.file.empty() && !names_val) {
+    throw error(
+        "net '{}' names the list '{}' to validate, which is neither here nor beside the net: name "
+        "another one (--data-option val=FILE), or a part of the images that train (--data-option "
+        "val_fraction=0.2)",
+        net.string(), data.val.file);
+  }
   if (!val.empty() && data.val.root != data.train.root) {
     throw error(
         "no data (--data): the lists of net '{}' have two root_folder, '{}' and '{}', and one is "

@@ -307,6 +307,10 @@ bool resolve_solver_and_net(Registry& registry, const TrainOptions& options, Tra
   choose_states(options, setup);
   if (setup.published) setup.solver.weights = {setup.published->file.string()};
   find_weights(options, setup.solver);
+  if (!options.solver.empty() && !setup.solver.has_rate && !options.rate) {
+    setup.note("solver '{}' has no base_lr: {} is taken (--lr)", options.solver,
+               setup.solver.base_rate);
+  }
   for (const std::string& note : setup.solver.notes) setup.messages.push_back(note);
   for (const std::string& note : setup.net.notes) setup.messages.push_back("net: " + note);
   return is_model;

@@ -70,6 +70,9 @@ std::vector<float> weights_of_file(const std::string& path, const Dataset& train
     while (!name.empty() && std::string_view(" \t,").find(name.back()) != std::string_view::npos) {
       name.pop_back();
     }
+    if (name.size() > 1 && name.front() == '"' && name.back() == '"') {  // a field of CSV
+      name = name.substr(1, name.size() - 2);
+    }
     const std::string weight = line.substr(gap + 1);
     const bool is_heading = number == 1 && weight.find_first_of("0123456789") == std::string::npos;
     if (std::count(names.begin(), names.end(), name) == 0) {

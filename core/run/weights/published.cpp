@@ -169,7 +169,7 @@ std::map<std::string, std::string> PublishedWeights::data_parameters() const {
   }
   std::map<std::string, std::string> parameters{
       {"mean", fmt::format("{:.9g},{:.9g},{:.9g}", 255 * mean[2], 255 * mean[1], 255 * mean[0])},
-      {"scale", fmt::format("{:.9g}", 1.0 / 255)},
+      {"scale", fmt::format("{:.9g}", scale)},
       {"color", "rgb"},
       {"resampling", "pillow"}};
   if (fit != "crop") parameters["fit"] = fit;
@@ -184,7 +184,14 @@ PublishedWeights read_onnx_weights(const fs::path& path) {
   published.file = published.net = path;
   published.architecture = path.filename().string();  // no name of a model
   published.preparation_source = read_preparation_beside(path, published);
-  auto onnx = std::make_shared<OnnxImport>(import_onnx(path, published.std));
+  using Deviations = std::optional<std::array<double, 3>>;
+  const Deviations known = published.preparation_source.empty() ? Deviations() : published.std;
+  auto onnx = std::make_shared<OnnxImport>(import_onnx(path, known));
+  if (onnx->largest_pixel > 0) {
+    published.preparation_source = "the file itself";
+    published.mean = {0, 0, 0};
+    published.scale = onnx->largest_pixel > 1 ? 1 : 1.0 / 255;
+  }
   published.image_size = onnx->net.input_shape().h;
   published.image_width = onnx->net.input_shape().w;
   if (!onnx->preparation.empty()) {
@@ -304,9 +311,11 @@ std::string to_text(const PublishedWeights& published) {
       parts.push_back(fmt::format("{} {}", name, value));
     }
     std::string text = fmt::format(
-        "net of '{}', its images prepared with {}{} ({}; --data-option changes it)",
+        "net of '{}', its images prepared with {}{} ({}; --data-option of 'tandem train' or a "
+        "preprocessor_config.json beside it changes it)",
         published.file.string(), fmt::join(parts, ", "),
-        published.run_parameters.empty() && published.onnx->net.input_shape().c == 3
+        published.run_parameters.empty() && published.onnx->net.input_shape().c == 3 &&
+                published.onnx->largest_pixel == 0
             ? fmt::format(", std {:.4g}", fmt::join(published.std, " "))
             : "",
         published.preparation_source.empty()
