@@ -8,7 +8,7 @@ namespace {
 
 #if defined(__aarch64__)
 // What a convolution of oneDNN is computed by, which depends on how oneDNN was built.
-std::string instructions() {
+const char* instructions() {
   const auto any = [](const dnnl::memory::dims& extents) {
     return dnnl::memory::desc(extents, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
   };
@@ -19,10 +19,7 @@ std::string instructions() {
   const std::string name = descriptor.impl_info_str();
   const bool is_compiled = name.find("sve") != std::string::npos;
   const bool is_library = name.find("acl") != std::string::npos;
-  return std::string(is_library    ? "Arm Compute Library"
-                     : is_compiled ? "SVE"
-                                   : "reference code") +
-         ", own kernels with NEON";
+  return is_library ? "Arm Compute Library" : is_compiled ? "SVE" : "reference code";
 }
 #else
 // The instructions that oneDNN may use.
@@ -56,14 +53,22 @@ const char* bfloat16_text() {
   return has_slow_vectors() ? "bfloat16 without AMX, so float32 is faster" : "bfloat16";
 }
 
+const char* own_kernels_text() {
+  if (has_library_kernels()) return "";
+#if defined(__aarch64__)
+  return ", own kernels for float32 with NEON";
+#else
+  return ", own kernels for float32";
+#endif
+}
+
 }  // namespace
 
 const std::string& kernel_library() {
   static const std::string text = [] {
     const dnnl_version_t* version = dnnl_version();
     return sdk::text("oneDNN ", version->major, ".", version->minor, ".", version->patch, " with ",
-                     instructions(), has_library_kernels() ? "" : ", own kernels for float32", "; ",
-                     bfloat16_text());
+                     instructions(), own_kernels_text(), "; ", bfloat16_text());
   }();
   return text;
 }

@@ -6,6 +6,7 @@
 #include "tests/layers/convolution_sums.h"
 #include "tests/layers/thread_bits.h"
 #include "tests/support/computable.h"
+#include "tests/support/emulation.h"
 #include "tests/support/layer_test.h"
 
 namespace tandem::test {
@@ -326,6 +327,7 @@ TEST(Winograd, AgreesWithSumsInFloat64WithoutTraining) {
 
 // Enough tiles for several parts, in every pass.
 TEST(Winograd, DividesALargeBatchIntoParts) {
+  TANDEM_SKIP_IF_EMULATED("22 billion products, and Winograd's");
   LayerSetup setup = winograd_setup({.input = {21, 64, 56, 56}, .outputs = 192});
   LayerRun parts(setup);
   EXPECT_LE(parts.report().scratch_bytes, int64_t{64} << 20);

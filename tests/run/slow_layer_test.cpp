@@ -12,6 +12,7 @@
 #include "core/plugin/registry.h"
 #include "include/tandem/plugins.h"
 #include "plugins/sdk.h"
+#include "tests/support/emulation.h"
 #include "tests/support/run_support.h"
 
 namespace tandem::test {
@@ -86,6 +87,7 @@ class SlowLayer : public testing::Test {
 };
 
 TEST_F(SlowLayer, IsNamedByTheRunWithThePassThatIsSlow) {
+  TANDEM_SKIP_IF_EMULATED("a layer that sleeps is quick beside emulated arithmetic");
   for (const int64_t steps : {4, 10}) {
     EXPECT_THAT(messages_of(idle_run(steps)),
                 Contains(HasSubstr("advice: layer 'idle' (test.Idle) is slow: its forward pass")))

@@ -23,5 +23,7 @@ namespace tandem::test {
 }  // namespace tandem::test
 
 // Skips the test in an emulator, for a reason that is printed and counted.
-#define TANDEM_SKIP_IF_EMULATED(reason) \
-  if (tandem::test::is_emulated()) GTEST_SKIP() << "in an emulator: " << (reason)
+#define TANDEM_SKIP_IF_EMULATED(reason)                                              \
+  do {                                                                               \
+    if (tandem::test::is_emulated()) GTEST_SKIP() << "in an emulator: " << (reason); \
+  } while (false)
