@@ -182,6 +182,43 @@ TEST(TrainingData, KeepsADrawnSplitThatCanBeUsedAgain) {
   EXPECT_EQ(desk.read("one/split.csv"), list);
 }
 
+// Lines would be a comment, quotes and a number with its name.
+TEST(TrainingData, ClassesAreWrittenSoThatTheyAreReadAgain) {
+  const Desk desk;
+  const std::vector<std::vector<std::string>> sets{
+      {"plain", "two words"}, {"#1", "b"}, {"'c'", "'d'"}, {"0 e", "1 f"}, {"\"g\\", "h,"}};
+  for (const std::vector<std::string>& set : sets) {
+    std::string list;
+    std::filesystem::remove_all(desk / "run");
+    std::filesystem::remove_all(desk / "images");
+    for (size_t i = 0; i < set.size(); ++i) {
+      desk.draw("images/" + set[i], 4, i == 0 ? 200 : 0, 0, i == 0 ? 0 : 200);
+      desk.draw("numbered", 1, 100, 0, 0);
+      for (int copy = 0; copy < 4; ++copy) {
+        const std::string name = "numbered/" + std::to_string(10 * i + copy) + ".ppm";
+        desk.write(name, desk.read("numbered/1.ppm"));
+        list += name + " " + std::to_string(i) + "\n";
+      }
+    }
+    const Outcome first =
+        desk.tandem("train --net tiny.prototxt --steps 1 --data images --out run");
+    ASSERT_EQ(first.code, 0) << first.errors;
+    const bool are_lines = set[0] == "plain" || set[0] == "\"g\\";
+    EXPECT_NE(desk.read("run/classes.txt").starts_with("["), are_lines) << set[0];
+    desk.write("list.txt", list);
+    std::filesystem::rename(desk / "run", desk / "named");
+    const Outcome again = desk.tandem(
+        "train --net tiny.prototxt --steps 1 --data list.txt --data-option "
+        "classes=named/classes.txt --out run");
+    ASSERT_EQ(again.code, 0) << again.errors;
+    const auto names = [&](const char* run) {
+      return nlohmann::json::parse(desk.read(std::string(run) + "/run.json")).at("class_names");
+    };
+    EXPECT_EQ(names("run"), names("named"));
+    std::filesystem::remove_all(desk / "named");
+  }
+}
+
 TEST(TrainingData, StrictEndsAtTheFirstDamagedImage) {
   const Desk desk;
   desk.draw_two_classes("images");
