@@ -12,6 +12,7 @@
 #include "datasets/image_folder/image_headers.h"
 #include "datasets/image_folder/other_formats.h"
 #include "datasets/image_folder/tiff_errors.h"
+#include "datasets/image_folder/tiff_tags.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
@@ -95,6 +96,19 @@ cv::Mat decode_floats(const cv::Mat& bytes, bool gray) {
   return result;
 }
 
+// Whether the samples of a TIFF are integers of over 16 bits, which OpenCV does not decode.
+bool has_large_integers(Bytes tiff) {
+  constexpr uint64_t bits_of_sample = 0x102, format_of_sample = 0x153, floats = 3;
+  uint64_t bits = 1, format = 1;
+  for_each_tag(tiff, [&](const auto& read, uint64_t tag, size_t at) {
+    if (tag != bits_of_sample && tag != format_of_sample) return;
+    const uint64_t count = read(at + 4, 4), place = count > 2 ? read(at + 8, 4) : at + 8;
+    if (place > tiff.size() || tiff.size() - place < 2) return;
+    (tag == bits_of_sample ? bits : format) = read(place, 2);
+  });
+  return bits > 16 && format != floats;
+}
+
 }  // namespace
 
 double greatest_of(const cv::Mat& image) {
@@ -172,6 +186,11 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels,
     throw sdk::skip(
         "not an image that is read here: an animated WebP; write its pictures as files: "
         "magick FILE FILE-%d.png");
+  }
+  if (image.empty() && is_tiff(file) && has_large_integers(file)) {
+    throw sdk::skip(
+        "not an image that is read here: a TIFF of integers of over 16 bits; store it with 16 "
+        "bits, or as floats");
   }
   if (image.empty()) throw sdk::skip("damaged: OpenCV cannot decode it");
   if (is_broken) throw sdk::skip("damaged TIFF: not all of its pixels can be decompressed");

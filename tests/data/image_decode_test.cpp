@@ -167,6 +167,20 @@ TEST(ImageDecoding, SixteenBitsAreScaledTo8) {
             1);
 }
 
+TEST(ImageDecoding, ATiffOfLargeIntegersIsNotCalledDamaged) {
+  std::string tiff = test::encoded(".tiff", cv::Mat(16, 20, CV_32FC1, cv::Scalar(0.5)));
+  const std::string format_is_float("\x53\x01\x03\0\1\0\0\0\3", 9);
+  const size_t at = tiff.find(format_is_float);
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(test::read("a.tiff", tiff).status, SampleStatus::good);
+  for (const char format : {'\1', '\2'}) {
+    tiff[at + 8] = format;
+    EXPECT_EQ(test::reason_of("a.tiff", tiff),
+              "not an image that is read here: a TIFF of integers of over 16 bits; store it with "
+              "16 bits, or as floats");
+  }
+}
+
 TEST(ImageDecoding, TwelveBitsInSixteenAreNotNearlyBlack) {
   cv::Mat deep;
   gradient(20, 16).convertTo(deep, CV_16U, 4095.0 / 255);
