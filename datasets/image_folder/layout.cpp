@@ -121,10 +121,45 @@ void note_names(Layout& layout, const Names& folders, const SplitFolders& found)
   layout.notes.push_back(sdk::text("not read, as beside the splits: ", list_of(others)));
 }
 
-// Competitions give the test pictures without classes.
+// The class folders of each split may be in one folder: train/images/cat, val/images/cat. One
+// folder alone is no data set of classes.
+void open_wrappers(Layout& layout) {
+  if (layout.train.empty()) return;
+  const auto folder_in = [](const fs::path& place) -> std::string {
+    const Entries entries = place.empty() ? Entries{} : read_entries(place);
+    return entries.images == 0 && entries.folders.size() == 1 ? entries.folders[0] : "";
+  };
+  const std::string of_train = folder_in(layout.train);
+  if (!of_train.empty() && read_entries(layout.train / of_train).folders.size() > 1) {
+    layout.train /= of_train;
+  }
+  const Names classes = read_entries(layout.train).folders;
+  for (fs::path* place : {&layout.val, &layout.test}) {
+    const std::string name = folder_in(*place);
+    if (name.empty() || std::count(classes.begin(), classes.end(), name) > 0) continue;
+    const Names inside = read_entries(*place / name).folders;
+    const bool are_classes = std::any_of(inside.begin(), inside.end(), [&](const auto& folder) {
+      return std::count(classes.begin(), classes.end(), folder) > 0;
+    });
+    if (are_classes) *place /= name;
+  }
+}
+
+// Competitions give the test pictures without classes. Other trainers want them in one folder, as
+// test/unknown, which is no class and looks like none.
 void leave_out_unlabeled(Layout& layout) {
   if (layout.train.empty() || layout.test.empty()) return;
-  const Entries entries = read_entries(layout.test);
+  Entries entries = read_entries(layout.test);
+  if (entries.images == 0 && entries.folders.size() == 1) {
+    const std::string only = picture::as_utf8(entries.folders[0]);
+    Names classes;
+    for (const std::string& folder : read_entries(layout.train).folders) {
+      classes.push_back(picture::as_utf8(folder));
+    }
+    const bool is_class = std::count(classes.begin(), classes.end(), only) > 0;
+    if (is_class || !picture::did_you_mean(only, classes).empty()) return;
+    entries = read_entries(layout.test / entries.folders[0]);
+  }
   if (entries.images == 0 || !entries.folders.empty()) return;
   layout.notes.push_back(sdk::text("the ", entries.images, " images of ",
                                    layout.test.filename().string(),
@@ -169,6 +204,7 @@ Layout find_layout(const fs::path& root, bool classes_only) {
   layout.val = place("val");
   layout.test = place("test");
   layout.separate = true;
+  open_wrappers(layout);
   require_different(layout);
   leave_out_unlabeled(layout);
   note_names(layout, folders, found);

@@ -118,6 +118,34 @@ TEST(ImageGuess, TestImagesWithoutClassesAreNoSplit) {
   EXPECT_THAT(open_images(folder, "test").class_names(), ElementsAre("a", "b"));
 }
 
+TEST(ImageGuess, TestImagesInOneFolderThatIsNoClassAreNoSplit) {
+  const TempFolder folder;
+  for (const char* name : {"train/cat", "train/dog", "val/cat", "test/unknown"}) {
+    fill_class(folder, name, 2);
+  }
+  EXPECT_THAT(open_images(folder).notes(),
+              HasSubstr("the 2 images of test/ have no classes: not a test split"));
+  EXPECT_THAT(open_images(folder, "test").notes(), HasSubstr("tested on val/"));
+  // What looks like a class may be one that is misspelled, and two folders are classes.
+  fs::rename(folder / "test/unknown", folder / "test/Cat");
+  EXPECT_THAT(refusal(folder, "test"), HasSubstr("(did you mean 'cat'?)"));
+  fs::rename(folder / "test/Cat", folder / "test/lion");
+  fill_class(folder, "test/bear", 2);
+  EXPECT_THAT(refusal(folder, "test"), HasSubstr("class folder 'test/bear' is unknown"));
+}
+
+TEST(ImageGuess, OneFolderAroundTheClassesOfEachSplitIsOpened) {
+  const TempFolder folder;
+  for (const char* name : {"train/images/cat", "train/images/dog", "val/images/cat"}) {
+    fill_class(folder, name, 2);
+  }
+  const Dataset train = open_images(folder), val = open_images(folder, "val");
+  EXPECT_THAT(train.class_names(), ElementsAre("cat", "dog"));
+  EXPECT_THAT(train.notes(), HasSubstr("train/images/ is the split train, val/images/ is the"));
+  EXPECT_EQ(train.size(), 4);
+  EXPECT_EQ(val.sample_name(0), (folder / "val/images/cat/1.jpg").string());
+}
+
 TEST(ImageGuess, WordsOfSplitsInNamesOfClassesAreClasses) {
   for (const std::vector<std::string>& names : {std::vector<std::string>{"invalid", "valid"},
                                                 {"bus", "toy_train"},
