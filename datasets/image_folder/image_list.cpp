@@ -1,7 +1,6 @@
 #include "datasets/image_folder/image_list.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -10,9 +9,13 @@
 
 #include "datasets/image_folder/label_form.h"
 #include "datasets/image_folder/list_file.h"
+#include "datasets/image_folder/list_folder.h"
 #include "datasets/image_folder/list_paths.h"
+#include "datasets/image_folder/list_repeats.h"
+#include "datasets/image_folder/missing_labels.h"
 #include "datasets/picture/classes.h"
 #include "datasets/picture/data_file.h"
+#include "datasets/picture/file_groups.h"
 #include "datasets/picture/names.h"
 #include "datasets/picture/split_names.h"
 #include "plugins/class_names.h"
@@ -22,7 +25,6 @@ namespace {
 
 using picture::as_utf8;
 using picture::did_you_mean;
-using picture::extension_of;
 using picture::list_of;
 
 namespace fs = std::filesystem;
@@ -35,62 +37,6 @@ struct ListOptions {
   ListRequest request;
   FormRequest form;
 };
-
-bool has_list_extension(const std::string& name) {
-  static constexpr std::array known{".txt", ".csv", ".tsv", ".lst", ".list"};
-  return std::find(known.begin(), known.end(), extension_of(name)) != known.end();
-}
-
-// The files of a split in a folder of lists, in order: train.txt, Training_list.csv.
-std::vector<std::string> lists_of_split(const std::string& folder, const std::string& split) {
-  std::vector<std::string> files;
-  std::error_code failure;
-  for (fs::directory_iterator at(folder, failure), end; !failure && at != end;
-       at.increment(failure)) {
-    const std::string name = at->path().filename().string();
-    const std::string stem = at->path().stem().string();
-    if (has_list_extension(name) && picture::split_of_name(stem) == split &&
-        picture::path_status(at->path().string()).is_file()) {
-      files.push_back(at->path().string());
-    }
-  }
-  std::sort(files.begin(), files.end(), natural_less);
-  return files;
-}
-
-// "" if there is none. Refusal for two.
-std::string list_of_split(const std::string& folder, const std::string& split) {
-  std::vector<std::string> files = lists_of_split(folder, split);
-  if (files.empty()) return "";
-  if (files.size() == 1) return files[0];
-  throw sdk::invalid(list_of(files), " would all be the list of the split '", split,
-                     "': call the one that is meant otherwise than the others, or give a single "
-                     "list as --data");
-}
-
-bool has_folders(const fs::path& folder) {
-  std::error_code failure;
-  for (fs::directory_iterator at(folder, failure), end; !failure && at != end;
-       at.increment(failure)) {
-    if (picture::path_status(at->path()).is_folder()) return true;
-  }
-  return false;
-}
-
-// A folder of a training split with classes, which is read rather than lists beside it. One without
-// folders in it has the images of the lists.
-bool has_split_folder(const std::string& source) {
-  std::error_code failure;
-  for (fs::directory_iterator at(source, failure), end; !failure && at != end;
-       at.increment(failure)) {
-    const std::string name = at->path().filename().string();
-    if (picture::split_of_name(name) == "train" && picture::path_status(at->path()).is_folder() &&
-        has_folders(at->path())) {
-      return true;
-    }
-  }
-  return false;
-}
 
 constexpr size_t checked_files = 10;  // must not all be missing
 
@@ -154,16 +100,48 @@ class FileLister {
   // A file for each split; "": there is none.
   void list_files(const std::string& split, const std::string& train, const std::string& val,
                   const std::string& test) {
+    if (split != "val" && !test.empty() && !has_labels(test, split)) {
+      listing_.note("'", test, "' has no labels: not a test split");
+      return list_files(split, train, val, "");
+    }
     if (split != "train") note_test(split, test, val);
     const ListFile training = read(train);
     name_classes(training);
     if (split == "train") {
       if (val.empty()) return take_part(training, false);
-      return take(training);
+      take(training);
+      return note_further(val);
     }
     if (split == "test" && !test.empty()) return take(read(test));
     if (val.empty()) return take_part(training, true);
     take(read(val));
+  }
+
+  // Of the list of validation, too, is said before training what is left out. What is wrong with it
+  // is refused where it is read for itself.
+  void note_further(const std::string& file) {
+    const std::string kept_file = file_;
+    const LabelForm kept_form = form_;
+    try {
+      (void)read(file);
+    } catch (const sdk::Refusal&) {
+    }
+    file_ = kept_file;
+    form_ = kept_form;
+  }
+
+  // Competitions name the images to be judged in a list of paths alone. What else is wrong with it
+  // matters where it is read.
+  [[nodiscard]] bool has_labels(const std::string& test, const std::string& split) const {
+    ListRequest request = options_.request;
+    request.may_lack_labels = true;
+    try {
+      const ListFile list = read_list(test, request);
+      return list.entries.empty() || !list.columns.empty();
+    } catch (const sdk::Refusal&) {
+      if (split == "test") throw;
+      return true;
+    }
   }
 
   void list_file(const std::string& split) {
@@ -217,7 +195,10 @@ class FileLister {
     file_ = file;
     ListFile list = read_list(file, options_.request);
     if (list.entries.empty()) throw sdk::invalid("list '", file, "' names no image");
-    note_repeated(list);
+    for (std::string& note : notes_of_repeats(list, root().string())) {
+      listing_.notes.push_back(std::move(note));
+    }
+    leave_out_unlabeled_test(list);
     FormRequest request = options_.form;
     request.model_names = options_.common.class_names;
     request.written_names = written_names_;
@@ -229,32 +210,9 @@ class FileLister {
     LabelForm form = find_form(request, list);
     if (!is_first && form.kind == LabelForm::Kind::tags) form.separator = form_.separator;
     form_ = std::move(form);
-    if (std::exchange(has_form_, true)) return list;
+    has_form_ = true;
     for (const std::string& note : form_.notes) listing_.notes.push_back(note);
     return list;
-  }
-
-  // Images that the list has twice, with other labels or in another split.
-  void note_repeated(const ListFile& list) {
-    std::unordered_map<std::string_view, const ListEntry*> first;
-    int64_t labels = 0, splits = 0;
-    const ListEntry *of_labels = nullptr, *of_splits = nullptr;
-    for (const ListEntry& entry : list.entries) {
-      const auto [known, is_new] = first.emplace(entry.path, &entry);
-      if (is_new) continue;
-      if (known->second->labels != entry.labels && labels++ == 0) of_labels = &entry;
-      if (known->second->split != entry.split && splits++ == 0) of_splits = &entry;
-    }
-    if (labels > 0) {
-      listing_.note("'", list.file, "': ", labels, labels == 1 ? " line gives" : " lines give",
-                    " an image another label than before (line ", of_labels->line, ": ",
-                    of_labels->path, ")");
-    }
-    if (splits > 0) {
-      listing_.note("'", list.file, "': ", splits, splits == 1 ? " line has" : " lines have",
-                    " an image of another split (line ", of_splits->line, ": ", of_splits->path,
-                    "): what is learned is judged by itself");
-    }
   }
 
   static const char* task_name(int64_t task) {
@@ -374,11 +332,12 @@ class FileLister {
     const bool has_classes = listing_.task == TANDEM_TASK_CLASSES;
     std::vector<int64_t> labels;
     for (const ListEntry& entry : list.entries) labels.push_back(label_of(list, entry));
+    const std::vector<std::string> files = files_of(list);
     const double fraction = options_.common.held_out.fraction;
     const std::vector<std::string> one{""};
     for (const size_t i :
-         picture::part_of(labels, has_classes ? listing_.class_names : one,
-                          options_.common.held_out, options_.common.seed, held_out)) {
+         picture::part_of_files(files, labels, has_classes ? listing_.class_names : one,
+                                options_.common.held_out, options_.common.seed, held_out)) {
       take_one(list, list.entries[i]);
     }
     if (!held_out) {
@@ -387,7 +346,21 @@ class FileLister {
                                 : " % of the images are held out (seed ",
                     options_.common.seed, ")", list_beside(list.file));
       note_missing();
+      const size_t count = picture::count_files(files);
+      if (count == files.size()) return;
+      listing_.note("'", list.file, "': ", files.size(), " lines name ", count,
+                    " images: all lines of an image are held out, or none");
     }
+  }
+
+  // The file of each line as it is on the disk, the same text for the same file.
+  [[nodiscard]] std::vector<std::string> files_of(const ListFile& list) const {
+    Listing all;
+    for (const ListEntry& entry : list.entries) all.images.push_back({path_of(entry), 0, {}});
+    find_files(all, root().string());
+    std::vector<std::string> files;
+    for (const Image& image : all.images) files.push_back(direct_path(image.path));
+    return files;
   }
 
   // A list of validation beside that of training, which is read only where it is named.
@@ -447,15 +420,18 @@ class FileLister {
                   options_.root, "'");
   }
 
-  void take_one(const ListFile& list, const ListEntry& entry) {
+  [[nodiscard]] std::string path_of(const ListEntry& entry) const {
     const std::string elsewhere = absolute_elsewhere(entry.path);
     const bool is_moved = !moved_.empty() && elsewhere.starts_with(moved_);
     const fs::path path(is_moved            ? elsewhere.substr(moved_.size())
                         : elsewhere.empty() ? entry.path
                                             : elsewhere);
     const fs::path below = joins_root_ ? path.relative_path() : path;
-    const fs::path whole = path.is_absolute() && !joins_root_ ? path : root() / below;
-    Image image{whole.string(), label_of(list, entry), {}};
+    return (path.is_absolute() && !joins_root_ ? path : root() / below).string();
+  }
+
+  void take_one(const ListFile& list, const ListEntry& entry) {
+    Image image{path_of(entry), label_of(list, entry), {}};
     if (listing_.task != TANDEM_TASK_CLASSES) image.targets = targets_of(form_, list, entry);
     listing_.images.push_back(std::move(image));
   }
@@ -504,6 +480,7 @@ ImageList::ImageList(const tandem_dataset_request& request, const sdk::Attribute
   options.request.labels = attributes.text("labels");
   options.request.fold_column = attributes.text("fold_column");
   options.form.task = attributes.text("task");
+  options.form.takes_any_name = options.form.task == "labels";
   options.form.missing = attributes.text("missing");
   begin(request, attributes, FileLister(options).list());
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "datasets/picture/classes.h"
+#include "datasets/picture/file_groups.h"
 #include "datasets/picture/names.h"
 
 namespace tandem::image_folder {
@@ -70,15 +71,17 @@ void ImagePack::take_part(const PackIndex& index, const tandem_dataset_request& 
   split_is_drawn_ = true;
   std::vector<PackedPicture> train;
   std::vector<int64_t> labels;
+  std::vector<std::string> files;
   for (const PackedPicture& one : index.pictures) {
     if (index.splits.at(one.split) != "train") continue;
     train.push_back(one);
     labels.push_back(one.label);
+    files.push_back(one.name);
   }
   const bool has_classes = task_ == TANDEM_TASK_CLASSES;
   const std::vector<std::string> one{""};  // images with labels or numbers are as of one class
-  for (const size_t i :
-       picture::part_of(labels, has_classes ? class_names_ : one, share, request.seed, held_out)) {
+  for (const size_t i : picture::part_of_files(files, labels, has_classes ? class_names_ : one,
+                                               share, request.seed, held_out)) {
     pictures_.push_back(train[i]);
   }
   if (pictures_.empty()) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "datasets/image_folder/label_texts.h"
+#include "datasets/image_folder/missing_labels.h"
 #include "datasets/picture/names.h"
 #include "plugins/sdk.h"
 
@@ -24,13 +25,6 @@ sdk::Refusal wrong_entry(const ListFile& list, const ListEntry& entry, const Par
   return sdk::invalid(list.file, ":", entry.line, ": ", parts...);
 }
 
-// "column 'age'", or "the label" of a list without headings and with one column.
-std::string title_of(const ListFile& list, size_t column) {
-  if (!list.columns[column].empty()) return sdk::text("column '", list.columns[column], "'");
-  if (list.columns.size() == 1) return "the label";
-  return sdk::text("value ", column + 1, " of the line");
-}
-
 class FormFinder {
  public:
   FormFinder(const FormRequest& request, ListFile& list) : request_(request), list_(list) {}
@@ -43,8 +37,8 @@ class FormFinder {
       find_of_columns();
     }
     form_.notes.insert(form_.notes.begin(), list_.notes.begin(), list_.notes.end());
+    settle_missing(request_, form_, list_);
     if (form_.kind == Kind::one_class) return std::move(form_);
-    settle_missing();
     if (form_.kind == Kind::tags) {
       name_tags();
     } else {
@@ -126,9 +120,13 @@ class FormFinder {
   void check_texts(const Survey& only, const std::string& title) {
     const std::set<std::string>& texts = only.distinct;
     if (!texts.empty() && std::all_of(texts.begin(), texts.end(), is_written_number)) {
-      throw sdk::invalid("list '", list_.file, "': ", title, " has '", beginning_of(*texts.begin()),
-                         "' and the like, as numbers to predict: write them as 1234.5; --task "
-                         "labels takes each as the name of a class");
+      const auto apart = std::find_if(texts.begin(), texts.end(), are_digits_apart);
+      const bool any = apart != texts.end();
+      throw sdk::invalid("list '", list_.file, "': ", title, " has '",
+                         beginning_of(any ? *apart : *texts.begin()),
+                         "' and the like, as numbers to predict: write them as 1234.5; ",
+                         any ? "--task multilabel takes them as several labels of an image, " : "",
+                         "--task labels takes each as the name of a class");
     }
     if (2 * only.fractions > static_cast<int64_t>(list_.entries.size())) {
       const auto odd =
@@ -145,6 +143,11 @@ class FormFinder {
     if (texts.size() <= few || 2 * texts.size() <= list_.entries.size()) return;
     note(title, " has ", texts.size(), " different texts for ", list_.entries.size(),
          " images: each is taken as a class of its own");
+  }
+  // "16 0" and "3,50", which may be the numbers of several labels, too.
+  [[nodiscard]] static bool are_digits_apart(const std::string& text) {
+    return text.find_first_not_of("0123456789, ") == std::string::npos &&
+           text.find_first_of(", ") != std::string::npos;
   }
   // A number with a sign of money, a percent sign or commas between thousands.
   [[nodiscard]] static bool is_written_number(std::string text) {
@@ -198,9 +201,32 @@ class FormFinder {
     }
     const std::string heading = lower_case(list_.columns[0]);
     const bool is_plural = heading.ends_with("s") && heading != "class";
-    if (splits(',') && (is_forced || is_plural || recombines(values, ','))) return ',';
-    if (splits(' ') && (is_forced || is_plural)) return ' ';
+    // A column of prices may end with an s, too, as "Preis".
+    const bool is_of_labels = is_forced || heading.ends_with("labels") ||
+                              heading.ends_with("tags") || heading.ends_with("classes") ||
+                              heading.ends_with("categories") || heading.ends_with("targets") ||
+                              heading.ends_with("ids");
+    if (splits(',') && (is_of_labels || !are_written_numbers(values, ',')) &&
+        (is_forced || is_plural || recombines(values, ','))) {
+      return ',';
+    }
+    if (splits(' ') && (is_of_labels || !are_written_numbers(values, ' ')) &&
+        (is_forced || is_plural)) {
+      return ' ';
+    }
     return '\0';
+  }
+
+  // Prices as 3,50, 1,234,567 and 1 200: each is one number. In 1,2,3 the commas divide several.
+  [[nodiscard]] static bool are_written_numbers(const std::set<std::string>& values, char one) {
+    return std::all_of(values.begin(), values.end(), [&](const std::string& value) {
+      if (!is_written_number(value)) return false;
+      const size_t first = value.find(one), last = value.rfind(one);
+      for (size_t at = first; at < last; at = value.find(one, at + 1)) {
+        if (value.find(one, at + 1) != at + 4) return false;
+      }
+      return one == ',' || last == std::string::npos || value.size() == last + 4;
+    });
   }
 
   // Whether parts of the values are fewer than the values: each is in several of them. The parts of
@@ -266,42 +292,6 @@ class FormFinder {
                        "): the data option labels=COLUMN,COLUMN names those to learn");
   }
 
-  // Of tags no text is no label.
-  void settle_missing() {
-    if (form_.kind == Kind::tags) return;
-    const auto lacks = [](const ListEntry& entry) {
-      return std::any_of(entry.labels.begin(), entry.labels.end(), is_missing);
-    };
-    const auto first = std::find_if(list_.entries.begin(), list_.entries.end(), lacks);
-    if (first == list_.entries.end()) return;
-    const auto column =
-        static_cast<size_t>(std::find_if(first->labels.begin(), first->labels.end(), is_missing) -
-                            first->labels.begin());
-    const auto count = std::count_if(list_.entries.begin(), list_.entries.end(), lacks);
-    if (request_.missing == "zero" && form_.kind != Kind::numbers) {
-      for (ListEntry& entry : list_.entries) {
-        for (std::string& text : entry.labels) {
-          if (is_missing(text)) text = "0";
-        }
-      }
-      form_.notes.push_back(sdk::text(count, " lines of '", list_.file,
-                                      "' lack a label, which counts as 0 (missing=zero)"));
-      return;
-    }
-    if (request_.missing != "skip") {
-      throw wrong_entry(list_, *first, title_of(list_, column), " has no value ('",
-                        first->labels[column], "'; ", count, " of ", list_.entries.size(),
-                        " lines lack one): the data option missing=skip leaves such images out",
-                        form_.kind == Kind::numbers ? "" : ", and missing=zero takes it for 0");
-    }
-    std::erase_if(list_.entries, lacks);
-    form_.notes.push_back(sdk::text(count, " lines of '", list_.file,
-                                    "' lack a value and are left out (missing=skip)"));
-    if (list_.entries.empty()) {
-      throw sdk::invalid("list '", list_.file, "': every line lacks a value");
-    }
-  }
-
   void name_tags() {
     form_.names = request_.model_names;
     int64_t without = 0;
@@ -340,7 +330,7 @@ class FormFinder {
                            list_of(list_.columns));
       }
     }
-    if (!known.empty()) return;
+    if (!known.empty()) return note_unknown_columns(known);
     form_.names = list_.columns;
     for (size_t i = 0; i < count; ++i) {
       std::string& name = form_.names[i];
@@ -352,6 +342,18 @@ class FormFinder {
       throw sdk::invalid("list '", list_.file, "': a column's heading has ", name.size(),
                          " bytes; a name has at most ", longest_class_name);
     }
+  }
+
+  void note_unknown_columns(const std::vector<std::string>& known) {
+    std::vector<std::string> unread;
+    for (const std::string& heading : list_.columns) {
+      const bool is_known = std::find(known.begin(), known.end(), heading) != known.end();
+      if (!is_known && !heading.empty()) unread.push_back(heading);
+    }
+    if (unread.empty()) return;
+    form_.notes.push_back(
+        sdk::text("columns of '", list_.file,
+                  "' that are not read, as training does not have them: ", list_of(unread)));
   }
 
   void require_one_hot() const {

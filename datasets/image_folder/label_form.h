@@ -37,6 +37,7 @@ struct FormRequest {
   std::string missing = "refuse";          // a missing value; or skip its line, zero (of labels)
   std::vector<std::string> model_names;    // of an existing model; its labels and numbers are found
                                            // by them
+  bool takes_any_name = false;             // "nan" is a name, too
   std::vector<std::string> written_names;  // of a file of names, for lists without a heading
 };
 

@@ -9,6 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "datasets/image_folder/caffe_list.h"
+#include "datasets/image_folder/csv_headings.h"
 #include "datasets/image_folder/list_lines.h"
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
@@ -23,75 +25,6 @@ using picture::as_utf8;
 using picture::beginning_of;
 using picture::extension_of;
 using picture::lower_case;
-
-// Caffe's form: a path, and behind it one number or several.
-struct CaffeLine {
-  std::vector<std::string_view> words;  // without the first one, which is of the path
-  std::string_view text;
-  size_t numbers = 0;  // words at the end that are numbers
-  int64_t line = 0;
-};
-
-CaffeLine caffe_line(std::string_view text, const Line& place) {
-  CaffeLine result;
-  result.text = text;
-  result.line = place.line;
-  constexpr const char* gaps = " \t";
-  for (size_t at = text.find_first_of(gaps); at < text.size();) {
-    at = text.find_first_not_of(gaps, at);
-    const size_t end = std::min(text.find_first_of(gaps, at), text.size());
-    result.words.push_back(text.substr(at, end - at));
-    at = end;
-  }
-  if (result.words.empty()) {
-    throw wrong(place, "'", beginning_of(text), "' must be a path, a space and the class's number");
-  }
-  double ignored = 0;
-  for (size_t i = result.words.size(); i-- > 0 && read_number(result.words[i], &ignored);) {
-    ++result.numbers;
-  }
-  if (result.numbers > 0) return result;
-  if (picture::is_image(result.words.back())) {
-    throw wrong(place, "'", beginning_of(text),
-                "': the path comes first, and the number behind it");
-  }
-  throw wrong(place, "the class '", beginning_of(result.words.back()),
-              "' must be a number from 0 on (a list with class names is CSV: path,label)");
-}
-
-// Of the list of CelebA the first line is the number of images, the second one names the labels.
-bool has_celeba_heading(const std::vector<std::string_view>& lines) {
-  double count = 0;
-  if (lines.size() < 3 || !read_number(lines[0], &count)) return false;
-  const auto words = [](std::string_view line) {
-    size_t result = 0;
-    for (size_t i = 0; i < line.size(); ++i) {
-      const auto is_gap = [&](size_t at) { return line[at] == ' ' || line[at] == '\t'; };
-      if (!is_gap(i) && (i == 0 || is_gap(i - 1))) ++result;
-    }
-    return result;
-  };
-  return words(lines[1]) + 1 == words(lines[2]);
-}
-
-// Words that are numbers and end a path, as "photo 12", are of the path where other lines have
-// fewer numbers.
-ListEntry caffe_entry(const CaffeLine& line, size_t numbers, const Line& place) {
-  const auto first = line.words.end() - static_cast<ptrdiff_t>(numbers);
-  const auto path_bytes = static_cast<size_t>(first->data() - line.text.data());
-  ListEntry entry{std::string(trimmed(line.text.substr(0, path_bytes))), {}, "", "", place.line};
-  if (line.numbers > numbers) {
-    const auto end = (first - 1)->data() - line.text.data();
-    if (picture::is_image(trimmed(line.text.substr(0, static_cast<size_t>(end))))) {
-      throw wrong(place, "has ", line.numbers, " numbers behind the path, other lines have ",
-                  numbers,
-                  ": a list has as many on each line (images with different numbers of labels are "
-                  "CSV: path,label with a|c)");
-    }
-  }
-  entry.labels.assign(first, line.words.end());
-  return entry;
-}
 
 // "3,5", as numbers are written where ';' divides the fields.
 bool has_decimal_comma(std::string_view text) {
@@ -174,12 +107,18 @@ size_t like_first(const Rows& rows, size_t column) {
   }));
 }
 
+// As Google's tables name the split of images that have none.
+bool is_unassigned(const std::string& text) {
+  return lower_case(text) == "unassigned";
+}
+
 bool are_splits(const Rows& rows, size_t first, size_t column) {
   return rows.size() > first &&
          std::all_of(rows.begin() + static_cast<ptrdiff_t>(first), rows.end(),
                      [&](const auto& row) {
                        return column >= row.second.size() ||
-                              !picture::split_of_name(row.second[column]).empty();
+                              !picture::split_of_name(row.second[column]).empty() ||
+                              is_unassigned(row.second[column]);
                      });
 }
 
@@ -224,8 +163,9 @@ void refuse_doubt(const Rows& rows, const std::string& file) {
 }
 
 // The label columns that are named, those called so, or all that are left.
-void choose_labels(const std::vector<std::string>& headings, const std::string& named,
-                   const std::string& file, Columns& columns, ListFile& list) {
+void choose_labels(const std::vector<std::string>& headings, const ListRequest& request,
+                   Columns& columns, ListFile& list) {
+  const std::string &named = request.labels, &file = list.file;
   const auto is_taken = [&](size_t i) {
     return i == columns.path || i == columns.split || i == columns.fold;
   };
@@ -236,6 +176,7 @@ void choose_labels(const std::vector<std::string>& headings, const std::string& 
       const std::string one(trimmed(std::string_view(named).substr(at, end - at)));
       const auto found = std::find(headings.begin(), headings.end(), one);
       if (!columns.heading || found == headings.end()) {
+        if (request.may_lack_labels) return columns.labels.clear();
         throw sdk::invalid("labels=", named, ": '", file, "' has no column '", one, "'",
                            picture::did_you_mean(one, headings));
       }
@@ -271,35 +212,50 @@ void choose_labels(const std::vector<std::string>& headings, const std::string& 
   }
 }
 
+size_t path_heading(const std::vector<std::string>& headings) {
+  return find_heading(headings,
+                      {"path", "file", "filename", "image", "imagepath", "filepath", "imagename",
+                       "imageid", "imageindex", "imagefile", "img", "imgpath", "imgname", "fname",
+                       "photo", "photoid", "picture", "idcode", "id"});
+}
+
+// The column of the image in the second row; `none` if it has another number of fields.
+size_t image_below(const Rows& rows) {
+  if (rows.size() < 2 || rows[1].second.size() != rows[0].second.size()) return none;
+  return image_column(rows[1].second);
+}
+
+bool has_heading(const Rows& rows) {
+  const std::vector<std::string>& first = rows[0].second;
+  if (image_column(first) != none) return false;
+  if (path_heading(first) != none || image_below(rows) != none) return true;
+  // The name of a column of labels, which is no label below.
+  const size_t label = label_heading(first);
+  if (label != none && like_first(rows, label) == 1 && first.size() > 1) return true;
+  // A word above numbers is a heading.
+  for (size_t column = 0; column < first.size() && rows.size() > 2; ++column) {
+    double ignored = 0;
+    if (read_number(first[column], &ignored)) continue;
+    if (std::all_of(rows.begin() + 1, rows.end(), [&](const auto& row) {
+          return column < row.second.size() && read_number(row.second[column], &ignored);
+        })) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // `rows`: all lines.
 Columns columns_of(const Rows& rows, const std::string& file) {
   const std::vector<std::string>& first = rows[0].second;
   Columns columns;
   columns.count = first.size();
   const bool names_image = image_column(first) != none;
-  const size_t path =
-      find_heading(first, {"path", "file", "filename", "image", "imagepath", "filepath",
-                           "imagename", "imageid", "imageindex", "imagefile", "img", "imgpath",
-                           "imgname", "fname", "photo", "photoid", "picture", "idcode", "id"});
-  // A word above numbers is a heading.
-  const auto stands_above_numbers = [&](size_t column) {
-    double ignored = 0;
-    return rows.size() > 2 && !read_number(first[column], &ignored) &&
-           std::all_of(rows.begin() + 1, rows.end(), [&](const auto& row) {
-             return column < row.second.size() && read_number(row.second[column], &ignored);
-           });
-  };
-  bool is_above_numbers = false;
-  for (size_t i = 0; i < first.size(); ++i) is_above_numbers |= stands_above_numbers(i);
-  const size_t below = rows.size() > 1 ? image_column(rows[1].second) : none;
-  const bool is_image_below = below < first.size() && rows[1].second.size() == first.size();
-  // The name of a column of labels, which is no label below.
-  const size_t label = label_heading(first);
-  const bool names_label = label != none && like_first(rows, label) == 1 && first.size() > 1;
-  if (!names_image && (path != none || names_label || is_image_below || is_above_numbers)) {
+  const size_t path = path_heading(first), label = label_heading(first), below = image_below(rows);
+  if (has_heading(rows)) {
     columns.heading = true;
     columns.path = path == none ? label == 0 ? 1 : 0 : path;
-    if (is_image_below && !picture::is_image(rows[1].second[columns.path])) columns.path = below;
+    if (below != none && !picture::is_image(rows[1].second[columns.path])) columns.path = below;
     find_splits(rows, columns);
   } else {
     if (!names_image) refuse_doubt(rows, file);
@@ -307,10 +263,6 @@ Columns columns_of(const Rows& rows, const std::string& file) {
     for (size_t i = 0; columns.count > 2 && i < columns.count; ++i) {
       if (i != columns.path && are_splits(rows, 0, i)) columns.split = i;
     }
-  }
-  if (columns.count < 2) {
-    throw wrong({file, rows[0].first}, "'", beginning_of(first[0]),
-                "' must be a path, a comma and the class's name");
   }
   return columns;
 }
@@ -346,16 +298,47 @@ std::string split_of(const std::string& text, const Columns& columns, const Line
   throw wrong(place, "the split '", beginning_of(text), "' is not one of train, val, test");
 }
 
-void read_csv(const Rows& rows, const ListRequest& request, ListFile& list) {
+bool are_unassigned(const Rows& rows, const Columns& columns) {
+  return std::all_of(rows.begin() + (columns.heading ? 1 : 0), rows.end(), [&](const auto& row) {
+    return columns.split < row.second.size() && is_unassigned(row.second[columns.split]);
+  });
+}
+
+// Files that were joined have their heading each.
+void leave_out_headings(Rows& rows, ListFile& list) {
+  const size_t count = count_repeats_of_first(rows);
+  if (count == 0) return;
+  Rows once = rows;
+  remove_repeats_of_first(once);
+  if (!has_heading(once)) return;
+  rows = std::move(once);
+  list.notes.push_back(sdk::text("'", list.file, "': ", count,
+                                 count == 1 ? " line repeats the heading and is left out"
+                                            : " lines repeat the heading and are left out"));
+}
+
+void read_csv(Rows rows, const ListRequest& request, ListFile& list) {
   if (rows.empty()) return;
+  leave_out_headings(rows, list);
+  refuse_pixels(rows, list.file);
   Columns columns = columns_of(rows, list.file);
+  if (columns.heading) refuse_other_order(rows, list.file);
+  if (columns.count < 2 && !request.may_lack_labels) {
+    throw wrong({list.file, rows[0].first}, "'", beginning_of(rows[0].second[0]),
+                "' must be a path, a comma and the class's name");
+  }
   columns.fold = find_folds(rows[0].second, columns, request.fold_column, list.file);
   if (columns.fold == columns.split) columns.fold = none;  // of the names of splits
-  choose_labels(rows[0].second, request.labels, list.file, columns, list);
-  if (columns.labels.empty()) {
+  choose_labels(rows[0].second, request, columns, list);
+  if (columns.labels.empty() && !request.may_lack_labels) {
     throw wrong({list.file, rows[0].first}, "has no column of labels");
   }
   list.has_splits = columns.split != none;
+  if (list.has_splits && are_unassigned(rows, columns)) {
+    list.has_splits = false;
+    list.notes.push_back(
+        sdk::text("'", list.file, "': no line has a split (UNASSIGNED): validation is drawn"));
+  }
   if (columns.fold != none) list.fold_column = as_utf8(rows[0].second[columns.fold]);
   if (columns.heading) {
     const auto heading = [&](size_t i) { return as_utf8(rows[0].second[i]); };
@@ -380,42 +363,6 @@ void read_csv(const Rows& rows, const ListRequest& request, ListFile& list) {
     if (list.has_splits) entry.split = split_of(fields[columns.split], columns, place);
     for (const size_t column : columns.labels) entry.labels.push_back(as_utf8(fields[column]));
     list.entries.push_back(std::move(entry));
-  }
-}
-
-void read_caffe(const std::vector<std::pair<int64_t, std::string_view>>& all, ListFile& list) {
-  std::vector<std::string_view> texts;
-  for (size_t i = 0; i < std::min<size_t>(all.size(), 3); ++i) texts.push_back(all[i].second);
-  const bool has_heading = has_celeba_heading(texts);
-  std::vector<CaffeLine> lines;
-  size_t numbers = std::string::npos;
-  for (size_t i = has_heading ? 2 : 0; i < all.size(); ++i) {
-    lines.push_back(caffe_line(all[i].second, {list.file, all[i].first}));
-    numbers = std::min(numbers, lines.back().numbers);
-  }
-  for (const CaffeLine& line : lines) {
-    list.entries.push_back(caffe_entry(line, numbers, {list.file, line.line}));
-  }
-  const auto quote = [&](char mark) {
-    return !list.entries.empty() &&
-           std::all_of(list.entries.begin(), list.entries.end(), [&](const ListEntry& entry) {
-             return entry.path.size() > 2 && entry.path.front() == mark &&
-                    entry.path.back() == mark;
-           });
-  };
-  if (quote('"') || quote('\'')) {
-    list.notes.push_back(
-        sdk::text("'", list.file, "': the quotes around paths are no part of them"));
-    for (ListEntry& entry : list.entries) entry.path = entry.path.substr(1, entry.path.size() - 2);
-  }
-  list.columns.assign(lines.empty() ? 1 : numbers, "");
-  if (!has_heading) return;
-  list.columns.clear();
-  std::string_view headings = all[1].second;
-  while (!headings.empty()) {
-    const size_t end = std::min(headings.find_first_of(" \t"), headings.size());
-    list.columns.push_back(as_utf8(std::string(headings.substr(0, end))));
-    headings = trimmed(headings.substr(end));
   }
 }
 
@@ -446,12 +393,12 @@ ListFile parse_list(const std::string& text, const std::string& file, const List
       if (value.empty() || value == "none") continue;
       throw sdk::invalid(name, "=", value, ": only CSV has named columns");
     }
-    read_caffe(lines.lines, list);
+    read_caffe(lines.lines, request.may_lack_labels, list);
     return list;
   }
-  const CsvRows rows = csv_rows(lines, file);
+  CsvRows rows = csv_rows(lines, file);
   list.notes.insert(list.notes.end(), rows.notes.begin(), rows.notes.end());
-  read_csv(rows.rows, request, list);
+  read_csv(std::move(rows.rows), request, list);
   if (rows.separator != ',') read_decimal_commas(list);
   return list;
 }

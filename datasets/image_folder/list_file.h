@@ -32,6 +32,7 @@ struct ListRequest {
   // that are left.
   std::string labels = {};
   std::string fold_column = {};  // heading; "": one that is called so; "none": there is none
+  bool may_lack_labels = false;  // a list of paths alone then has no columns
 };
 
 // A file with the extension .csv is CSV, any other one Caffe's form.

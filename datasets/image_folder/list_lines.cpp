@@ -156,7 +156,11 @@ ListLines lines_of_list(std::string_view text, const std::string& file, bool is_
   int64_t comments = 0;
   for (int64_t number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
+    std::string_view line = text.substr(0, end);
+    // Of a file that is joined with others.
+    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+    if (line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
+    line = trimmed(line);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
     if (is_comment(line)) {
@@ -195,8 +199,12 @@ CsvRows csv_rows(const ListLines& given, const std::string& file) {
         sdk::text("'", file, "': the single quotes around fields are no part of them"));
   }
   for (const auto& [number, line] : lines) {
-    result.rows.emplace_back(number,
-                             csv_fields(line, {result.separator, are_single}, {file, number}));
+    std::vector<std::string> fields =
+        csv_fields(line, {result.separator, are_single}, {file, number});
+    // Rows that a table has emptied are no more than empty lines.
+    const bool is_empty = std::all_of(fields.begin(), fields.end(),
+                                      [](const std::string& field) { return field.empty(); });
+    if (!is_empty) result.rows.emplace_back(number, std::move(fields));
   }
   return result;
 }
