@@ -63,13 +63,17 @@ std::string foreign_weights(const std::filesystem::path& path) {
   }
   // A file of torch.save() in its old form is a pickle, too, which begins with this number.
   if (head.find("\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19") != std::string::npos) return "";
-  const bool is_safetensors = head.size() > 8 && head[8] == '{';
-  const std::string name = is_safetensors ? "" : path.filename().string();
+  if (head.size() > 8 && head[8] == '{') return "";  // safetensors, whose first bytes are a length
+  const std::string name = path.filename().string();
+  const bool is_zip = head.starts_with("PK\3\4");  // as torch.save() writes, whatever its name
   for (const Form& form : forms) {
     const bool begins = !form.begins.empty() && head.size() > form.offset &&
                         std::string_view(head).substr(form.offset).starts_with(form.begins);
     const std::string_view ending = form.ending;
-    if (begins || (!ending.empty() && name.ends_with(ending))) {
+    const bool is_named = !ending.empty() && name.ends_with(ending) &&
+                          (!is_zip || ending == ".keras" || ending == ".npz") &&
+                          (!head.starts_with('\n') || ending == ".pb");  // or a .caffemodel
+    if (begins || is_named) {
       return fmt::format("it is {}, which is not read: {}", form.what, form.conversion);
     }
   }

@@ -56,10 +56,11 @@ void require_target(const fs::path& file, bool overwrites) {
     throw error("'{}' is no regular file: --overwrite replaces nothing else", file.string());
   }
   const fs::path folder = absolute_path(file).parent_path();
-  if (ending_of(file) == ".safetensors" && RunFolder::holds_run(folder)) {
+  const std::string ending = ending_of(file);
+  if (ending != ".onnx" && ending != ".caffemodel" && RunFolder::holds_run(folder)) {
     throw error(
-        "'{}' is a checkpoint of the run in that folder, which --overwrite leaves as it is: "
-        "choose another name",
+        "'{}' may be a file of the run in that folder, which --overwrite leaves as it is: choose "
+        "another name",
         file.string());
   }
 }

@@ -53,7 +53,12 @@ void refuse_pixels(const Rows& rows, const std::string& file) {
   };
   const bool are_columns =
       static_cast<size_t>(named) >= many_pixels || (all_numbers(first) && all_numbers(fields));
-  if (!are_columns && std::none_of(fields.begin(), fields.end(), are_pixels)) return;
+  bool is_column = false;  // of all pixels, and not of masks or points beside the name of a file
+  for (size_t i = 0; i < fields.size() && i < first.size(); ++i) {
+    const bool is_named = rows.size() == 1 || picture::lower_case(first[i]).starts_with("pixel");
+    is_column = is_column || (is_named && are_pixels(fields[i]));
+  }
+  if (!are_columns && !is_column) return;
   throw wrong({file, line},
               "pixels as numbers are not read; write each picture as a file, as PNG, in a folder "
               "for each class");

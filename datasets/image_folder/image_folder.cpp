@@ -28,7 +28,7 @@ class Lister {
  public:
   explicit Lister(const ListingOptions& options)
       : options_(options),
-        layout_(find_layout(options.source, options.classes_only)),
+        layout_(find_layout(options.source, options.classes_only, options.by_names)),
         folders_(layout_) {
     listing_.notes = layout_.notes;
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "datasets/image_folder/label_form.h"
+#include "datasets/image_folder/label_texts.h"
 #include "datasets/image_folder/list_file.h"
 #include "datasets/image_folder/list_folder.h"
 #include "datasets/image_folder/list_paths.h"
@@ -137,7 +138,10 @@ class FileLister {
     request.may_lack_labels = true;
     try {
       const ListFile list = read_list(test, request);
-      return list.entries.empty() || !list.columns.empty();
+      return list.entries.empty() ||
+             std::any_of(list.entries.begin(), list.entries.end(), [](const ListEntry& entry) {
+               return !std::all_of(entry.labels.begin(), entry.labels.end(), is_missing);
+             });
     } catch (const sdk::Refusal&) {
       if (split == "test") throw;
       return true;
@@ -199,6 +203,9 @@ class FileLister {
       listing_.notes.push_back(std::move(note));
     }
     leave_out_unlabeled_test(list);
+    if (list.entries.empty()) {
+      throw sdk::invalid("list '", file, "': every line is of the split test and has no label");
+    }
     FormRequest request = options_.form;
     request.model_names = options_.common.class_names;
     request.written_names = written_names_;
@@ -480,7 +487,8 @@ ImageList::ImageList(const tandem_dataset_request& request, const sdk::Attribute
   options.request.labels = attributes.text("labels");
   options.request.fold_column = attributes.text("fold_column");
   options.form.task = attributes.text("task");
-  options.form.takes_any_name = options.form.task == "labels";
+  // Of a run that has learned, its own names are known, and the task is given by the program.
+  options.form.takes_any_name = options.form.task == "labels" && options.common.class_names.empty();
   options.form.missing = attributes.text("missing");
   begin(request, attributes, FileLister(options).list());
 }

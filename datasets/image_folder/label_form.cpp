@@ -68,7 +68,8 @@ class FormFinder {
   void find_of_one_column() {
     const Survey& only = surveys_[0];
     const std::string title = title_of(list_, 0);
-    if (is_task("labels") || (is_task("auto") && is_name_of_class())) return;
+    if (is_task("labels")) return;
+    if (is_task("auto") && is_name_of_class()) return note_whole_names(title);
     if (is_task("regression")) {
       form_.kind = Kind::numbers;
     } else if (is_task("multilabel")) {
@@ -114,6 +115,13 @@ class FormFinder {
     note(title, " has ", only.distinct.size(),
          " different whole numbers, which are taken as classes (--task regression takes them as "
          "values)");
+  }
+
+  void note_whole_names(const std::string& title) {
+    if (separator(false) == '\0') return;
+    note(title,
+         " names one class in each line, whatever stands in it (--task multilabel divides "
+         "it into several labels)");
   }
 
   // Prices and shares would be as many classes; texts that hardly repeat are no classes.
@@ -220,7 +228,8 @@ class FormFinder {
   // Prices as 3,50, 1,234,567 and 1 200: each is one number. In 1,2,3 the commas divide several.
   [[nodiscard]] static bool are_written_numbers(const std::set<std::string>& values, char one) {
     return std::all_of(values.begin(), values.end(), [&](const std::string& value) {
-      if (!is_written_number(value)) return false;
+      // "1, 2" is no number that anyone writes.
+      if (!is_written_number(value) || value.find(", ") != std::string::npos) return false;
       const size_t first = value.find(one), last = value.rfind(one);
       for (size_t at = first; at < last; at = value.find(one, at + 1)) {
         if (value.find(one, at + 1) != at + 4) return false;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "datasets/image_folder/folder.h"
+#include "datasets/image_folder/name_prefix.h"
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
 #include "datasets/picture/split_names.h"
@@ -147,9 +148,10 @@ void open_wrappers(Layout& layout) {
 
 // Competitions give the test pictures without classes. Other trainers want them in one folder, as
 // test/unknown, which is no class and looks like none.
-void leave_out_unlabeled(Layout& layout) {
+void leave_out_unlabeled(Layout& layout, bool by_names) {
   if (layout.train.empty() || layout.test.empty()) return;
   Entries entries = read_entries(layout.test);
+  if (by_names && has_class_in_names(layout.test)) return;
   if (entries.images == 0 && entries.folders.size() == 1) {
     const std::string only = picture::as_utf8(entries.folders[0]);
     Names classes;
@@ -182,7 +184,7 @@ void require_different(const Layout& layout) {
 
 }  // namespace
 
-Layout find_layout(const fs::path& root, bool classes_only) {
+Layout find_layout(const fs::path& root, bool classes_only, bool by_names) {
   check_folder(root);
   Layout layout{root, root, {}, {}, false, {}};
   if (classes_only) return layout;
@@ -206,7 +208,7 @@ Layout find_layout(const fs::path& root, bool classes_only) {
   layout.separate = true;
   open_wrappers(layout);
   require_different(layout);
-  leave_out_unlabeled(layout);
+  leave_out_unlabeled(layout, by_names);
   note_names(layout, folders, found);
   return layout;
 }

@@ -16,7 +16,9 @@ struct Layout {
 };
 
 // Throws a Refusal if `root` is no folder or cannot be read, or if two folders would be the same
-// split. `classes_only`: its folders are classes, whatever their names.
-[[nodiscard]] Layout find_layout(const std::filesystem::path& root, bool classes_only);
+// split. `classes_only`: its folders are classes, whatever their names. `by_names`: names of images
+// hold their classes.
+[[nodiscard]] Layout find_layout(const std::filesystem::path& root, bool classes_only,
+                                 bool by_names = false);
 
 }  // namespace tandem::image_folder

@@ -176,7 +176,9 @@ void choose_labels(const std::vector<std::string>& headings, const ListRequest& 
       const std::string one(trimmed(std::string_view(named).substr(at, end - at)));
       const auto found = std::find(headings.begin(), headings.end(), one);
       if (!columns.heading || found == headings.end()) {
-        if (request.may_lack_labels) return columns.labels.clear();
+        const bool has_others =
+            columns.count > 1 + size_t(columns.split != none) + size_t(columns.fold != none);
+        if (request.may_lack_labels && !has_others) return columns.labels.clear();
         throw sdk::invalid("labels=", named, ": '", file, "' has no column '", one, "'",
                            picture::did_you_mean(one, headings));
       }

@@ -30,6 +30,12 @@ std::string class_of_name(const std::string& file) {
   return stem;
 }
 
+bool has_class_in_names(const std::filesystem::path& tree) {
+  const std::vector<std::string> files = read_images(tree).files;
+  return std::any_of(files.begin(), files.end(),
+                     [](const std::string& file) { return !class_of_name(file).empty(); });
+}
+
 std::vector<ClassFolder> classes_of_names(const std::filesystem::path& tree) {
   ClassFolder all = read_images(tree);
   Classes files;

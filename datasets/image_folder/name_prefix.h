@@ -15,6 +15,9 @@ constexpr const char* prefix_option = "--data-option layout=prefix";
 // "cat" of "train/cat.0.jpg"; "": the name is no class with a number behind it.
 [[nodiscard]] std::string class_of_name(const std::string& file);
 
+// Whether an image below the folder has one.
+[[nodiscard]] bool has_class_in_names(const std::filesystem::path& tree);
+
 // The images below a folder by these classes, both in natural order. Refusal for an image of none.
 [[nodiscard]] std::vector<ClassFolder> classes_of_names(const std::filesystem::path& tree);
 

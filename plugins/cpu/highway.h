@@ -6,7 +6,7 @@
 
 // Sets that compute float32 no faster than a neighbor (SSSE3; AVX-512 with VNNI and the like), and
 // those whose vectors have no fixed size (SVE), which cannot be elements of arrays.
-#define HWY_DISABLED_TARGETS 0x0F0010FFLL
+#define HWY_DISABLED_TARGETS (0x10FFLL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 // CPUs without SSE4 and AES run emulated vectors of four floats. Highway would take single floats
 // with g++ 12.2, which miscompiles products of emulated 16-bit integers; no kernel has any.
 #define HWY_BROKEN_EMU128 0

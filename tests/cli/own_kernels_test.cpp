@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/support/emulation.h"
 #include "tests/support/safetensors_file.h"
 
 namespace tandem {
@@ -27,21 +28,28 @@ class OwnKernelsOfCpus : public testing::Test {
     EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.errors;
     return outcome.output;
   }
-  // The weights that a training ends with.
+  // The weights and the solver's history that a step ends with. The history is the rate times the
+  // gradients, beside which weights are large.
   Weights trained(const std::string& run, const std::string& options,
                   const std::string& before) const {
-    output("train --net cifar10_quick --data synthetic --batch 8 --steps 4 --seed 3 --out " + run +
+    output("train --net cifar10_quick --data synthetic --batch 8 --steps 1 --seed 3 --out " + run +
                " " + options,
            before);
     Weights weights;
-    for (auto& [name, array] : test::read_safetensors(desk_ / (run + "/last.safetensors")).arrays) {
-      weights[name] = std::move(array.values);
+    for (const std::string file : {"last.safetensors", "last.state.safetensors"}) {
+      for (auto& [name, array] : test::read_safetensors(desk_ / run / file).arrays) {
+        weights[file + " " + name] = std::move(array.values);
+      }
     }
     return weights;
   }
+  // Of the histories. Rounding may change which of two values is the maximum of a window.
   static void expect_near(const Weights& actual, const Weights& expected) {
     ASSERT_EQ(actual.size(), expected.size());
+    size_t compared = 0;
     for (const auto& [name, values] : expected) {
+      if (!name.starts_with("last.state")) continue;
+      ++compared;
       const std::vector<float>& others = actual.at(name);
       ASSERT_EQ(others.size(), values.size());
       float most = 0, difference = 0;
@@ -49,8 +57,10 @@ class OwnKernelsOfCpus : public testing::Test {
         most = std::max(most, std::abs(values[i]));
         difference = std::max(difference, std::abs(values[i] - others[i]));
       }
-      EXPECT_LE(difference, 1e-5F * most) << name;
+      EXPECT_GT(most, 0) << name;
+      EXPECT_LE(difference, 1e-2F * most) << name;
     }
+    EXPECT_GE(compared, 10U);  // weights and biases of five layers
   }
 
   const std::string own_ = "TANDEM_CPU_KERNELS=own";
@@ -59,9 +69,11 @@ class OwnKernelsOfCpus : public testing::Test {
 
 // oneDNN's names of kernels have colons, such as "ref:any".
 TEST_F(OwnKernelsOfCpus, ComputeEveryLayerOfTheBuiltInNets) {
+  TANDEM_SKIP_IF_EMULATED("a hundred billion operations");
+  // caffenet and vgg16 have no other kinds of layers, and take as long as the rest.
   for (const char* net :
-       {"alexnet", "caffenet", "cifar10_full", "cifar10_quick", "googlenet", "lenet", "mobilenet",
-        "resnet18", "resnet50", "shapes_quick", "speech_dnn", "squeezenet", "vgg16"}) {
+       {"alexnet", "cifar10_full", "cifar10_quick", "googlenet", "lenet", "mobilenet", "resnet18",
+        "resnet50", "shapes_quick", "speech_dnn", "squeezenet"}) {
     SCOPED_TRACE(net);
     const std::string text =
         output(std::string("profile --batch 1 --steps 1 --warm-up 1 --json --net ") + net, own_);
@@ -76,7 +88,7 @@ TEST_F(OwnKernelsOfCpus, ComputeEveryLayerOfTheBuiltInNets) {
   }
 }
 
-TEST_F(OwnKernelsOfCpus, TrainToTheWeightsOfOneDnns) {
+TEST_F(OwnKernelsOfCpus, LearnWhatOneDnnsDo) {
   expect_near(trained("own", "", own_), trained("library", "", ""));
 }
 
@@ -84,7 +96,7 @@ TEST_F(OwnKernelsOfCpus, TrainToTheSameBitsOnAnyNumberOfThreads) {
   EXPECT_EQ(trained("two", "--threads 2", own_), trained("one", "--threads 1", own_));
 }
 
-TEST_F(OwnKernelsOfCpus, TrainToTheSameWeightsOnTwoDevices) {
+TEST_F(OwnKernelsOfCpus, LearnTheSameOnTwoDevices) {
   expect_near(trained("two", "--devices cpu:2", own_), trained("one", "", own_));
 }
 

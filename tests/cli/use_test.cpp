@@ -311,6 +311,11 @@ TEST(Use, PredictingAVideoTellsHowToExtractItsFrames) {
                       HasSubstr("ffmpeg -i VIDEO -vf fps=1 frames/%04d.png")));
   }
   EXPECT_THAT(desk.refusal("predict --run run gone.mp4"), HasSubstr("'gone.mp4' does not exist"));
+  desk.write("list.txt", "images/val/red/1.ppm\n");
+  EXPECT_THAT(desk.refusal("predict --run run list.txt"), HasSubstr("is a list, no image: "));
+  EXPECT_THAT(desk.refusal("predict --run run 'images/val/red/*.ppm'"),
+              HasSubstr("a pattern is written without quotes"));
+  EXPECT_THAT(desk.refusal("predict --run run https://host/a.jpg"), HasSubstr("is an address"));
   // A folder with such a name is one of images.
   desk.draw("reds.mp4", 1, 200, 40, 40);
   const Outcome outcome = desk.tandem("predict --run run --top 1 --explain why reds.mp4");

@@ -39,7 +39,12 @@ TEST(ForeignWeights, AreNotFilesThatAReaderTakes) {
   EXPECT_THAT(foreign_weights(folder.write(
                   "b.pth", "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M")),
               IsEmpty());
-  EXPECT_THAT(foreign_weights(folder.write("c.caffemodel", "\x0a\x03net")), IsEmpty());
+  EXPECT_THAT(foreign_weights(folder.write("c.weights", "\x0a\x03net")), IsEmpty());
+  EXPECT_THAT(foreign_weights(folder.write("d.params", "PK\3\4")), IsEmpty());
+  // A header of 640 bytes, whose length begins as a pickle does.
+  const std::string length("\x80\2\0\0\0\0\0\0", 8);
+  EXPECT_THAT(foreign_weights(folder.write("e.bin", length + "{" + std::string(700, ' '))),
+              IsEmpty());
   EXPECT_THAT(foreign_weights(folder / "none"), IsEmpty());
 }
 

@@ -45,9 +45,13 @@ foreach(instructions ${less_than_all})
 endforeach()
 # What a CPU computes with for which oneDNN has only reference code: with the widest vectors, and with four floats as NEON's.
 set(own OwnKernels.* Convolution.* Deconvolution.* PixelConvolution.* MatMul.* InnerProduct.* Softmax.* Pooling.*
-  Gradients.* Nan.* Bits.* WeightGradients.* FusedRelu* */FusedRelu*)
+  Gradients.* Nan.* Bits.* WeightGradients.* FusedRelu* */FusedRelu* Sliced* Depthwise.* *Vectors* InnerProductWithItsBias.*)
 list(JOIN own : own)
-foreach(cap "" ONEDNN_MAX_CPU_ISA=SSE41)
+set(caps)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64") # elsewhere all tests run so
+  set(caps "" ONEDNN_MAX_CPU_ISA=SSE41)
+endif()
+foreach(cap IN LISTS caps)
   string(REPLACE ONEDNN_MAX_CPU_ISA= On suffix "${cap}")
   tandem_shared_test(LayersWithOwnKernels${suffix} test_layers FILTER ${own} PROPERTIES LABELS layers
     ENVIRONMENT ${environment} TANDEM_CPU_KERNELS=own ${cap})

@@ -293,6 +293,8 @@ TEST_F(ModelPath, AnUnknownNameSuggestsTheNearOne) {
   EXPECT_THAT(message_of([] { (void)find_net("mynte"); }),
               HasSubstr("net 'mynte' is neither a file nor a model's name (did you mean 'mynet'?); "
                         "models: "));
+  EXPECT_THAT(message_of([] { (void)find_net("timm/resnet18.a1_in1k"); }),
+              HasSubstr("'--weights timm/resnet18.a1_in1k'"));
 }
 
 TEST(Models, OfThisProjectAreFoundFromTheBuildTree) {

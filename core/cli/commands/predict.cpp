@@ -73,28 +73,46 @@ MemoryFile read_input() {
   return {bytes.data(), bytes.size()};
 }
 
-// By the ending of its name.
-bool is_video(const std::filesystem::path& path) {
-  constexpr std::array<std::string_view, 12> endings{".avi", ".flv", ".m4v",  ".mkv",
-                                                     ".mov", ".mp4", ".mpeg", ".mpg",
-                                                     ".mts", ".ogv", ".webm", ".wmv"};
+template <size_t N>
+bool ends_with_one(const std::filesystem::path& path,
+                   const std::array<std::string_view, N>& endings) {
   std::string ending = path.extension().string();
   for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return std::find(endings.begin(), endings.end(), ending) != endings.end() &&
-         !path_status(path).is_folder();
+  return std::find(endings.begin(), endings.end(), ending) != endings.end();
+}
+
+// Why no image can be read from the path; "": it may be one, or a folder of some.
+std::string reason_against(const std::filesystem::path& path) {
+  constexpr std::array<std::string_view, 12> videos{".avi", ".flv", ".m4v",  ".mkv",
+                                                    ".mov", ".mp4", ".mpeg", ".mpg",
+                                                    ".mts", ".ogv", ".webm", ".wmv"};
+  constexpr std::array<std::string_view, 3> lists{".txt", ".csv", ".tsv"};
+  const std::string text = path.string();
+  if (!path_status(path).exists()) {
+    if (text.find("://") != std::string::npos || text.starts_with("http:/")) {
+      return "is an address: download it, and give the file";
+    }
+    const bool is_pattern = text.find_first_of("*?") != std::string::npos;
+    return is_pattern ? "does not exist: a pattern is written without quotes, or give the folder"
+                      : "does not exist";
+  }
+  if (path_status(path).is_folder()) return "";
+  if (ends_with_one(path, videos)) {
+    return "is a video: extract frames of it, one of each second with 'mkdir frames; ffmpeg -i "
+           "VIDEO -vf fps=1 frames/%04d.png', and give their folder";
+  }
+  if (ends_with_one(path, lists)) {
+    return "is a list, no image: give the images or their folder, or 'xargs -a LIST tandem predict "
+           "--run RUN' for a list of paths; 'tandem test --data LIST' tests one with classes";
+  }
+  return "";
 }
 
 // Takes the paths away that no image can be read from, and returns them with their reasons.
 std::vector<Prediction> without_use(std::vector<std::filesystem::path>& paths) {
   std::vector<Prediction> unused;
   std::erase_if(paths, [&](const std::filesystem::path& path) {
-    std::string reason;
-    if (!path_status(path).exists()) reason = "does not exist";
-    if (reason.empty() && is_video(path)) {
-      reason =
-          "is a video: extract frames of it, one of each second with 'mkdir frames; ffmpeg -i "
-          "VIDEO -vf fps=1 frames/%04d.png', and give their folder";
-    }
+    const std::string reason = reason_against(path);
     if (reason.empty()) return false;
     unused.emplace_back().path = path.string();
     unused.back().error = reason;

@@ -130,6 +130,12 @@ fs::path find_net(const std::string& name_or_path) {
   if (known.empty()) {
     throw error("net '{}' is neither a file nor a model's name; {}", name_or_path, no_models());
   }
+  if (name_or_path.starts_with("timm/")) {
+    throw error(
+        "net '{0}' is neither a file nor a model's name: weights of Hugging Face, with "
+        "their net, are given by '--weights {0}'",
+        name_or_path);
+  }
   throw error("net '{}' is neither a file nor a model's name{}; models: {}", name_or_path,
               near_model(name_or_path, known), fmt::join(known, ", "));
 }

@@ -104,12 +104,7 @@ void read_step_value(const Field& field, const std::string& owner, Solver& solve
 void read_test_steps(const Field& field, const std::string& owner, Solver& solver) {
   const int64_t steps = integer_of(field, owner);
   if (steps < 0) throw wrong_value(field, owner, "at least 0");
-  if (solver.test_steps == 0) {
-    solver.test_steps = steps;  // of the first test net
-  } else if (solver.test_nets.size() < 2 && solver.test_states.size() < 2) {
-    solver.notes.push_back(fmt::format("solver: only the first test_iter counts ({}){}",
-                                       solver.test_steps, in_file(field.location)));
-  }
+  if (solver.test_steps == 0) solver.test_steps = steps;  // of the first test net
 }
 
 void read_test_state(const Field& field, const std::string& owner, Solver& solver) {
@@ -356,6 +351,13 @@ void read_fields(const Message& message, const std::map<std::string, std::string
   checks.policy();
   for (std::string& note : checks.unused_fields()) solver.notes.push_back(std::move(note));
   solver.has_rate = written.contains("base_lr");
+  const auto test_iters =
+      std::count_if(message.fields.begin(), message.fields.end(),
+                    [](const Field& field) { return field.name == "test_iter"; });
+  if (test_iters > 1 && solver.test_nets.size() < 2 && solver.test_states.size() < 2) {
+    solver.notes.push_back(fmt::format("solver: only the first test_iter counts ({}){}",
+                                       solver.test_steps, in_file(written.at("test_iter"))));
+  }
   if (written.contains("max_iter") && solver.max_steps == 0) {
     solver.notes.push_back(
         fmt::format("solver: max_iter 0 is no length: the usual one is taken (--epochs, --steps){}",

@@ -187,7 +187,7 @@ function chart({title, shares, fromZero, lines}) {
   const x = roundAxis(Math.min(0, first), last);
   if (last > x.low) x.high = last;  // no room after the last point
   const y = valueAxis(lines, shares, fromZero);
-  const above = ys.filter(value => value > y.high * (1 + 1e-9));
+  const above = ys.filter(value => value > y.high + 1e-9 * Math.abs(y.high));
   const key = lines.map(line => {
     const faint = line.faint ? ';opacity:.4' : '';
     return el('span', null, el('i', {style: `background:var(--s${line.color % 8})${faint}`}),

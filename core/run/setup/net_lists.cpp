@@ -96,8 +96,9 @@ std::string take_lists_of_net(TrainOptions& options) {
         net.string(), data.database);
   }
   if (train.empty()) throw error("no data: name a folder of images, or 'synthetic' (--data)");
+  const auto& given = options.data_parameters;
   const bool names_val =
-      options.data_parameters.contains("val") || options.data_parameters.contains("val_fraction");
+      given.contains("val") || given.contains("val_fraction") || given.contains("fold");
   if (val.empty() && !data.val.file.empty() && !names_val) {
     throw error(
         "net '{}' names the list '{}' to validate, which is neither here nor beside the net: name "

@@ -33,23 +33,33 @@ int64_t size_for(int64_t shorter_side) {
   return std::clamp<int64_t>(fitting / step * step, small_image, usual_image);
 }
 
-// The operations of a training step for one image.
-double step_flops(const Registry& registry, const NetDefinition& net) {
+Net of_one_image(const Registry& registry, const NetDefinition& net) {
   Shape image = net.input_shape();
   image.n = 1;
+  return build_net(net, registry, {TANDEM_TRAIN, 1, image, /*device_kind=*/""});
+}
+
+// The operations of a training step.
+double step_flops(const Net& net) {
   double sum = 0;
-  for (const LayerSummary& row :
-       summarize(build_net(net, registry, {TANDEM_TRAIN, 1, image, /*device_kind=*/""}))) {
-    sum += row.forward_flops + row.backward_flops;
-  }
+  for (const LayerSummary& row : summarize(net)) sum += row.forward_flops + row.backward_flops;
   return sum;
 }
 
+// Fully connected layers over the last maps, as VGG has, fit images of one size only.
+bool have_same_weights(const Net& a, const Net& b) {
+  return std::equal(
+      a.weights.begin(), a.weights.end(), b.weights.begin(), b.weights.end(),
+      [](const WeightArray& one, const WeightArray& other) { return one.count == other.count; });
+}
+
 // How many times as many operations an image takes at the net's size as at another one; 1 for a net
-// that has no other size.
+// whose weights are for no other size.
 double times_of_size(const Registry& registry, const NetDefinition& net, int64_t size) {
   try {
-    return step_flops(registry, net) / step_flops(registry, with_image_size(net, size));
+    const Net whole = of_one_image(registry, net),
+              small = of_one_image(registry, with_image_size(net, size));
+    return have_same_weights(whole, small) ? step_flops(whole) / step_flops(small) : 1;
   } catch (const Error&) {
     return 1;
   }

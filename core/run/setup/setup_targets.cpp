@@ -70,7 +70,8 @@ std::vector<float> weights_of_file(const std::string& path, const Dataset& train
     while (!name.empty() && std::string_view(" \t,").find(name.back()) != std::string_view::npos) {
       name.pop_back();
     }
-    if (name.size() > 1 && name.front() == '"' && name.back() == '"') {  // a field of CSV
+    const bool is_known = std::count(names.begin(), names.end(), name) > 0;
+    if (!is_known && name.size() > 1 && name.front() == '"' && name.back() == '"') {  // of CSV
       name = name.substr(1, name.size() - 2);
     }
     const std::string weight = line.substr(gap + 1);
