@@ -73,6 +73,11 @@ TEST(ImageFolder, ImagesWhoseNamesBeginWithTheirClassesAreRefusedWithTheOptionTh
                                                              : 2)
         << name;
   }
+  (void)folder.write("test/dog.9.png", png);
+  options.split = "test";
+  const Dataset tested = open_images(options);
+  ASSERT_EQ(tested.size(), 1);
+  EXPECT_EQ(tested.label(0), 1);
   (void)folder.write("train/none.png", png);
   options.split = "train";
   EXPECT_THAT(refusal(options), HasSubstr("layout=prefix: the name of 1 of 8 images is no class "

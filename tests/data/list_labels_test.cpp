@@ -57,6 +57,35 @@ TEST_F(ListLabels, OfNoTextOrNanAreMissing) {
   DatasetOptions model = options("path,label", {"cat", "nan"});
   model.class_names = {"cat", "nan"};
   EXPECT_EQ(open_images(model).label(1), 1);
+  // The task of a run is given by the program, which does not make gaps names.
+  DatasetOptions learned =
+      options("path,label", {"cat", "dog", "nan"}, {{"missing", "skip"}, {"task", "labels"}});
+  learned.class_names = {"cat", "dog"};
+  EXPECT_EQ(open_images(learned).size(), 2);
+}
+
+TEST_F(ListLabels, WithBlanksBehindTheirCommasAreTags) {
+  const Dataset data = open_images(options("path,objects", {"\"1, 2\"", "\"2, 3\"", "\"3, 1\""}));
+  EXPECT_THAT(data.class_names(), UnorderedElementsAre("1", "2", "3"));
+}
+
+TEST_F(ListLabels, OfMasksBesideThemAreRead) {
+  std::string mask = "9";
+  for (int i = 0; i < 80; ++i) mask += " " + std::to_string(i);
+  const Dataset data =
+      open_images(options("path,label,EncodedPixels", {"cat," + mask, "dog," + mask}));
+  EXPECT_THAT(data.class_names(), UnorderedElementsAre("cat", "dog"));
+}
+
+TEST_F(ListLabels, OfAColumnCalledClassNameAreWhole) {
+  const Dataset data = open_images(options("path,class_name", {"cat;dog", "cat", "dog"}));
+  EXPECT_EQ(data.class_count(), 3);
+  EXPECT_THAT(data.notes(), HasSubstr("names one class in each line, whatever stands in it"));
+}
+
+TEST_F(ListLabels, OfTheTestSplitAloneAreAskedFor) {
+  EXPECT_THAT(test::refusal(options("path,label,split", {",test", ",test"})),
+              HasSubstr("every line is of the split test and has no label"));
 }
 
 TEST_F(ListLabels, ThatAreWordsForNoValueAreNoted) {
