@@ -146,8 +146,10 @@ TEST_F(Export, ReplacesAFileOnlyWhereThatIsAskedFor) {
   EXPECT_EQ(desk_.read("net.onnx"), "mine");
   const std::string weights = desk_.read("run/last.safetensors");
   EXPECT_THAT(desk_.refusal("export --run run --overwrite run/last.safetensors"),
-              HasSubstr("is a checkpoint of the run in that folder"));
+              HasSubstr("may be a file of the run in that folder"));
   EXPECT_EQ(desk_.read("run/last.safetensors"), weights);
+  EXPECT_THAT(desk_.refusal("export --run run --overwrite --onnx run/run.json"),
+              HasSubstr("may be a file of the run in that folder"));
   desk_.make_folder("folder.onnx");
   EXPECT_THAT(desk_.refusal("export --run run --overwrite folder.onnx"),
               HasSubstr("no regular file"));
