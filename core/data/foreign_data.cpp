@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/base/files/foreign_file.h"
 #include "core/base/text/strings.h"
 
 namespace tandem {
@@ -30,13 +31,7 @@ constexpr const char* of_shards =
     "unpack the shards, sort the pictures by the .cls file beside each into a folder for each "
     "class, and give that folder";
 
-struct Form {
-  const char* what;
-  std::string_view begins;  // the bytes at `offset`
-  size_t offset;
-  const char* ending;  // or the end of the name, where bytes do not tell
-  const char* conversion;
-};
+using Form = ForeignFile;
 constexpr std::array forms{
     Form{"a table of a spreadsheet program", ""sv, 0, ".xlsx", "save it as CSV, and give that"},
     Form{"an HDF5 file", "\x89HDF\r\n\x1a\n"sv, 0, "", to_folders},
@@ -84,10 +79,6 @@ bool ends_with(const std::string& name, const char* ending) {
                     [](char a, char b) { return a == std::tolower(static_cast<uint8_t>(b)); });
 }
 
-std::string said(const Form& form) {
-  return fmt::format("it is {}, which is not read: {}", form.what, form.conversion);
-}
-
 // The form of a file; null: none of them.
 const Form* form_of(const std::string& path) {
   std::string head(512, '\0');
@@ -97,17 +88,15 @@ const Form* form_of(const std::string& path) {
     return nullptr;
   }
   for (const Form& form : forms) {
-    const bool begins = !form.begins.empty() && head.size() > form.offset &&
-                        std::string_view(head).substr(form.offset).starts_with(form.begins);
-    if (begins || ends_with(path, form.ending)) return &form;
+    if (form.is_begun_by(head) || ends_with(path, form.ending)) return &form;
   }
   return nullptr;
 }
 
 std::string of_file(const std::string& path) {
-  if (const Form* form = form_of(path)) return said(*form);
+  if (const Form* form = form_of(path)) return form->text();
   for (const Form& form : texts) {
-    if (ends_with(path, form.ending)) return said(form);
+    if (ends_with(path, form.ending)) return form.text();
   }
   return "";
 }
@@ -131,7 +120,7 @@ void look_into(const fs::path& folder, int levels, Contents& found) {
     if (form == nullptr) continue;
     ++found.foreign;
     if (found.first.empty()) {
-      found.first = fmt::format("its '{}': {}", entry.filename().string(), said(*form));
+      found.first = fmt::format("its '{}': {}", entry.filename().string(), form->text());
     }
   }
 }

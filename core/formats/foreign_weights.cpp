@@ -1,12 +1,11 @@
 #include "core/formats/foreign_weights.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/base/files/foreign_file.h"
 
 namespace tandem {
 namespace {
@@ -20,13 +19,7 @@ constexpr const char* of_torch =
     "save the weights alone with torch.save(model.state_dict(), 'weights.pth')";
 constexpr const char* again = "download the file itself";
 
-struct Form {
-  const char* what;
-  std::string_view begins;  // the bytes at `offset`
-  size_t offset;
-  const char* ending;  // or the end of the name, where bytes do not tell
-  const char* conversion;
-};
+using Form = ForeignFile;
 constexpr std::array forms{
     Form{"a pointer of Git LFS, not the weights", "version https://git-lfs"sv, 0, "",
          "fetch them with 'git lfs pull'"},
@@ -67,15 +60,11 @@ std::string foreign_weights(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   const bool is_zip = head.starts_with("PK\3\4");  // as torch.save() writes, whatever its name
   for (const Form& form : forms) {
-    const bool begins = !form.begins.empty() && head.size() > form.offset &&
-                        std::string_view(head).substr(form.offset).starts_with(form.begins);
     const std::string_view ending = form.ending;
     const bool is_named = !ending.empty() && name.ends_with(ending) &&
                           (!is_zip || ending == ".keras" || ending == ".npz") &&
                           (!head.starts_with('\n') || ending == ".pb");  // or a .caffemodel
-    if (begins || is_named) {
-      return fmt::format("it is {}, which is not read: {}", form.what, form.conversion);
-    }
+    if (is_named || form.is_begun_by(head)) return form.text();
   }
   return "";
 }

@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-// Error for a file that is there, unless it is one that may be overwritten: a regular file, and no
-// checkpoint of a run.
+// Error for a file that is there, unless it is one that may be overwritten: a regular file, and in
+// the folder of a run a model (.onnx, .caffemodel).
 void require_target(const std::filesystem::path& file, bool overwrites);
 
 // Writes the format of the file's ending, .caffemodel or .safetensors. Throws Error for another
