@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "tests/layers/thread_bits.h"
 #include "tests/support/computable.h"
 #include "tests/support/layer_test.h"
 
@@ -120,16 +121,8 @@ TEST(MaxPooling, PassesNanAndInfinityOn) {
 
 TEST(MaxPooling, HasTheSameBitsForEveryNumberOfThreads) {
   for (const int32_t dtype : dtypes()) {
-    LayerSetup setup = pooling({{5, 48, 23, 23}, 3, 2, 1}, TANDEM_NHWC, dtype);
-    LayerRun first(setup);
-    const PlainTensor y = first.forward()[0], dy = random_tensor(y.shape, 4);
-    const PlainTensor dx = first.backward_data({dy})[0];
-    for (const int32_t threads : {1, 2, 3}) {
-      setup.threads = threads;
-      LayerRun run(setup);
-      EXPECT_EQ(run.forward()[0].values, y.values) << threads;
-      EXPECT_EQ(run.backward_data({dy})[0].values, dx.values) << threads;
-    }
+    expect_same_bits_for_every_number_of_threads(
+        pooling({{5, 48, 23, 23}, 3, 2, 1}, TANDEM_NHWC, dtype));
   }
 }
 
