@@ -2,6 +2,7 @@
 // FILE.onnx.x; its scores are compared with those in FILE.onnx.y (float32). bench/onnx_models.py
 // writes such files of published architectures and runs this program.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -25,7 +26,7 @@ std::vector<float> read_floats(const std::string& file) {
 
 // The largest difference of the scores, as a share of the largest score.
 double difference(const std::string& file) {
-  const OnnxImport onnx = import_onnx(file, {1, 1, 1});
+  const OnnxImport onnx = import_onnx(file, std::array{1.0, 1.0, 1.0});
   Registry registry = Registry::with_defaults();
   SessionOptions options;
   options.data = onnx.net.input_shape();
