@@ -1,23 +1,73 @@
 #!/usr/bin/env python3
 """Exports architectures of torchvision and timm with random weights, and compares the scores of bench_onnx with ONNX
-Runtime's: bench/onnx_models.py PROGRAM MODEL...
+Runtime's: bench/onnx_models.py PROGRAM [--as FORM,...] MODEL...
 
 PROGRAM is bench_onnx; MODEL is a builder of torchvision ("resnet18") or a model of timm ("timm/resnet10t"). Each is
-exported by both of PyTorch's exporters; batch statistics and the factors of normalizations are random, too. A line for
-each file has the largest difference as a share of the largest score. Needs torch, torchvision, timm, onnxscript and
-onnxruntime.
+exported in the forms that are named, those of both of PyTorch's exporters if none is: FORMS describes them. Batch
+statistics and the factors of normalizations are random, too. A line for each file has the largest difference as a share
+of the largest score. Scores of files in half precision and of files in training mode are compared with PyTorch's, which
+computes in float32, with the rounded weights. Needs torch, torchvision, timm, onnxscript and onnxruntime.
 """
 
+import argparse
 import logging
 import pathlib
 import subprocess
-import sys
 import tempfile
 import warnings
 
+import onnx
 import onnxruntime
 import torch
 import torchvision
+
+# Protobuf's files have at most 2 GB: weights of larger nets are in files of their own.
+MOST_PARAMETERS = 450_000_000
+
+
+def old_exporter(model, image, path, opset=17, **options):
+    torch.onnx.export(model, (image,), path, dynamo=False, opset_version=opset, input_names=["image"],
+                      dynamic_axes={"image": {0: "n"}}, **options)
+
+
+def new_exporter(model, image, path, **options):
+    is_large = sum(weight.numel() for weight in model.parameters()) > MOST_PARAMETERS
+    torch.onnx.export(model, (image,), path, dynamo=True, opset_version=18, external_data=is_large, verbose=False,
+                      **options)
+
+
+def any_size(model, image, path):
+    """Any batch, height and width, where the model allows it."""
+    axes = {0: torch.export.Dim.DYNAMIC, 2: torch.export.Dim.AUTO, 3: torch.export.Dim.AUTO}
+    new_exporter(model, torch.cat([image, image]), path, dynamic_shapes=(axes,))
+
+
+def in_training(model, image, path):
+    """As for training: BatchNorm is not folded, and what is drawn at random stays."""
+    old_exporter(model.train(), torch.cat([image, image]), path, training=torch.onnx.TrainingMode.PRESERVE,
+                 do_constant_folding=False)
+    model.eval()
+
+
+def with_casts(model, image, path):
+    """Weights of float16 between casts of the input and of the scores."""
+    from onnxruntime.transformers import float16
+    old_exporter(model, image, path)
+    onnx.save(float16.convert_float_to_float16(onnx.load(path), keep_io_types=True), path)
+
+
+# What writes the file, and whether the weights are rounded to float16 before.
+FORMS = {
+    "old": (old_exporter, False),
+    "new": (new_exporter, False),
+    "opset13": (lambda *given: old_exporter(*given, opset=13), False),
+    "any_size": (any_size, False),
+    "training": (in_training, False),
+    "half": (lambda model, image, path: old_exporter(model.half(), image.half(), path), True),
+    "new_half": (lambda model, image, path: new_exporter(model.half(), image.half(), path), True),
+    "casts": (with_casts, True),
+}
+OF_ONNX_RUNTIME = ("old", "new", "opset13", "any_size")
 
 
 def make(name):
@@ -44,14 +94,17 @@ def make(name):
     return model, torch.randn(1, 3, side, side)
 
 
-def export(model, image, path, is_new):
-    if is_new:
-        torch.onnx.export(model, (image,), path, dynamo=True, opset_version=18, external_data=False, verbose=False)
-    else:
-        torch.onnx.export(model, (image,), path, dynamo=False, opset_version=17, input_names=["image"],
-                          dynamic_axes={"image": {0: "n"}})
-    session = onnxruntime.InferenceSession(path)
-    scores = session.run(None, {session.get_inputs()[0].name: image.numpy()})[0]
+def export(name, form, path):
+    write, is_rounded = FORMS[form]
+    model, image = make(name)
+    if is_rounded:
+        model, image = model.half().float(), image.half().float()
+    with torch.no_grad():
+        scores = model(image).numpy()
+        write(model, image, path)
+    if form in OF_ONNX_RUNTIME:
+        session = onnxruntime.InferenceSession(path)
+        scores = session.run(None, {session.get_inputs()[0].name: image.numpy()})[0]
     image.numpy().tofile(path + ".x")
     scores.tofile(path + ".y")
 
@@ -59,19 +112,22 @@ def export(model, image, path, is_new):
 def main():
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
-    program, *names = sys.argv[1:]
-    for name in names:
-        model, image = make(name)
-        for exporter in ("old", "new"):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--as", dest="forms", default="old,new", help=f"of {', '.join(FORMS)}; separated by commas")
+    parser.add_argument("models", nargs="+")
+    given = parser.parse_intermixed_args()
+    for name in given.models:
+        for form in given.forms.split(","):
             with tempfile.TemporaryDirectory() as folder:
-                path = str(pathlib.Path(folder) / f"{name.replace('/', '_')}_{exporter}.onnx")
+                path = str(pathlib.Path(folder) / f"{name.replace('/', '_')}_{form}.onnx")
                 try:
-                    export(model, image, path, exporter == "new")
+                    export(name, form, path)
                 except Exception as failure:  # pylint: disable=broad-except
-                    print(f"{name}, {exporter} exporter: PyTorch does not export it: {str(failure)[:100]}", flush=True)
+                    print(f"{name}, {form}: PyTorch does not export it: {str(failure)[:100]}", flush=True)
                     continue
-                result = subprocess.run([program, path], capture_output=True, text=True, check=False)
-                print(f"{name}, {exporter} exporter: {result.stdout.strip().split(': ', 1)[-1]}", flush=True)
+                result = subprocess.run([given.program, path], capture_output=True, text=True, check=False)
+                print(f"{name}, {form}: {result.stdout.strip().split(': ', 1)[-1]}", flush=True)
 
 
 if __name__ == "__main__":
