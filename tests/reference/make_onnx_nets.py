@@ -2,7 +2,8 @@
 """Writes small nets as ONNX files, by both of PyTorch's exporters, and the scores that ONNX Runtime computes.
 
 onnx/<name>.onnx, and onnx/scores.txt: on each line a name and the scores of the input whose element i is
-((37 i) mod 101) / 50 - 1. Weights are random, batch statistics too. Needs torch, onnx, onnxscript and onnxruntime.
+((37 i) mod 101) / 50 - 1, in float32 also where the file has float16. Weights are random, batch statistics too.
+Needs torch, onnx, onnxscript and onnxruntime.
 """
 
 import pathlib
@@ -14,6 +15,7 @@ import onnx
 import onnxruntime
 import torch
 from onnx import helper, numpy_helper
+from onnxruntime.transformers import float16
 from torch import nn
 
 SIDE = 12
@@ -301,6 +303,8 @@ def export(module, path, kind):
         torch.onnx.export(module, (x,), path, dynamo=False, opset_version=11 if isinstance(module, Plain) else 17,
                           input_names=["image"], dynamic_axes={"image": {0: "n"}})
     model = onnx.load(path)
+    if kind == "casts":  # float16; the nodes Cast come last
+        model = float16.convert_float_to_float16(model, keep_io_types=True)
     model.metadata_props.clear()
     for entry in [model.graph, *model.graph.node, *model.graph.input, *model.graph.output, *model.graph.initializer]:
         entry.doc_string = ""
@@ -310,12 +314,38 @@ def export(module, path, kind):
     onnx.save(model, path)
 
 
+def in_float32(model):
+    """The same values and nodes, all of float32. GELU's root of 2 is not rounded: a reader takes GELU for what it is."""
+    root = numpy.float16(2 ** 0.5)
+    half, single = onnx.TensorProto.FLOAT16, onnx.TensorProto.FLOAT
+
+    def change(tensor):
+        if tensor.data_type == half:
+            values = numpy_helper.to_array(tensor).astype(numpy.float32)
+            if values.size == 1 and values == root:
+                values[...] = 2 ** 0.5
+            tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+
+    for tensor in model.graph.initializer:
+        change(tensor)
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            change(attribute.t)
+            if node.op_type == "Cast" and attribute.i == half:
+                attribute.i = single
+    for value in [*model.graph.input, *model.graph.output]:
+        if value.type.tensor_type.elem_type == half:
+            value.type.tensor_type.elem_type = single
+    model.graph.ClearField("value_info")
+    return model
+
+
 def main():
     warnings.filterwarnings("ignore")
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent / "onnx"
     folder.mkdir(exist_ok=True)
     for net, kinds in [(Plain, ["old", "new", "training"]), (Mobile, ["old", "new"]), (Shuffle, ["old", "new"]),
-                       (Tokens, ["old", "new"]), (Windows, ["old", "new"])]:
+                       (Tokens, ["old", "new", "casts"]), (Windows, ["old", "new"])]:
         torch.manual_seed(3)
         module = net().eval()
         randomize(module)
@@ -325,7 +355,7 @@ def main():
         onnx.save(net(), str(folder / f"{net.__name__}.onnx"))
     with open(folder / "scores.txt", "w", encoding="utf-8") as file:
         for path in sorted(folder.glob("*.onnx")):
-            session = onnxruntime.InferenceSession(str(path))
+            session = onnxruntime.InferenceSession(in_float32(onnx.load(path)).SerializeToString())
             height, width = (6, 5) if path.stem.startswith("forms") else (SIDE, SIDE)
             image = ((37 * numpy.arange(3 * height * width)) % 101 / 50 - 1).astype(numpy.float32)
             image = image.reshape(1, 3, height, width)

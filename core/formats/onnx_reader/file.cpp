@@ -4,13 +4,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <set>
 #include <string_view>
 
 #include <onnx_format.pb.h>
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
+#include "core/formats/onnx_reader/order.h"
 
 namespace tandem {
 namespace {
@@ -313,30 +313,6 @@ void mark_older(int64_t opset, OnnxNode& node) {
   }
 }
 
-void require_order(const OnnxFile& file) {
-  std::set<std::string> known{""};
-  for (const auto& [name, constant] : file.constants) known.insert(name);
-  for (const OnnxFile::Input& input : file.inputs) known.insert(input.name);
-  for (const OnnxNode& node : file.nodes) {
-    for (const std::string& input : node.inputs) {
-      if (known.contains(input)) continue;
-      throw refusal(file.path, fmt::format("{} reads '{}', which is missing, or made by a later "
-                                           "node (a cycle)",
-                                           node.title(), input));
-    }
-    for (const std::string& output : node.outputs) {
-      if (known.insert(output).second || output.empty()) continue;
-      throw refusal(file.path,
-                    fmt::format("{} makes '{}', which there is already", node.title(), output));
-    }
-  }
-  for (const std::string& output : file.outputs) {
-    if (!known.contains(output)) {
-      throw refusal(file.path, fmt::format("its output '{}' is made by no node", output));
-    }
-  }
-}
-
 void take_graph(const format::Graph& graph, OnnxFile& file) {
   for (const format::Tensor& tensor : graph.initializer()) {
     const std::string name = checked_name(file.path, tensor.name());
@@ -447,7 +423,7 @@ OnnxFile read_onnx_file(const fs::path& path) {
     file.metadata[entry.key()] = entry.value();
   }
   take_graph(model.graph(), file);
-  require_order(file);
+  sort_nodes(file);
   return file;
 }
 

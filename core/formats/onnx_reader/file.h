@@ -1,6 +1,7 @@
-// An ONNX file as it is: nodes in their order, and constants as float32 or 64-bit integers. Values
-// in other files are read, too, but from the file's own folder only. What attributes of older
-// opsets say is an input of the node as in the newest one, so that later stages know one form.
+// An ONNX file as it is: nodes in an order in which they can be computed, and constants as float32
+// or 64-bit integers. Values in other files are read, too, but from the file's own folder only.
+// What attributes of older opsets say is an input of the node as in the newest one, so that later
+// stages know one form.
 #pragma once
 
 #include <cstdint>
@@ -66,8 +67,8 @@ struct OnnxFile {
 [[nodiscard]] int64_t count_of(const std::vector<int64_t>& extents, int64_t most);
 
 // Error in one line for a file that is missing or damaged, of an opset before 9, with a value of
-// another size than its shape says, with data outside its folder, and with nodes that are not in
-// the order of their values, as those of a cycle are.
+// another size than its shape says, with data outside its folder, and with nodes that cannot be
+// sorted so that each follows those whose results it reads.
 [[nodiscard]] OnnxFile read_onnx_file(const std::filesystem::path& path);
 
 // Whether the file's name ends as those of ONNX do.

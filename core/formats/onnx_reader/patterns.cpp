@@ -147,8 +147,10 @@ class Matcher {
     const auto constant = file_.constants.find(value);
     const bool is_constant = constant != file_.constants.end();
     if (form.variable == 0) {
+      constexpr double half_precision = 1.0 / 2048;  // how much float16 rounds
       return is_constant && constant->second->count() == 1 &&
-             std::abs(constant->second->at(0) - form.number) <= 1e-4 * std::abs(form.number);
+             std::abs(constant->second->at(0) - form.number) <=
+                 half_precision * std::abs(form.number);
     }
     if (is_constant == (form.variable == 'x' || form.variable == 'y')) return false;
     for (const auto& [variable, known] : variables) {
