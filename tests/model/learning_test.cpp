@@ -199,6 +199,9 @@ TEST_F(Learning, WhatMakesALossLargerOrAConstantIsNoted) {
   EXPECT_THAT(
       only(scores("data") + layer("p", "Power", "ip", "ip", "power_param { scale: 0 }") + loss),
       HasSubstr("its output is one number for every image"));
+  EXPECT_THAT(found(layer("p", "Power", "data", "p", "power_param { scale: 0 }") +
+                    layer("b", "Bias", "p", "b") + scores("b") + loss),
+              IsEmpty());
 }
 
 TEST_F(Learning, ValuesThatALayerLimitsAreNoted) {

@@ -271,11 +271,21 @@ void check_multipliers(const View& view, const Layer& layer, Problems& problems)
   }
 }
 
-void check_power(const View&, const Layer& layer, Problems& problems) {
+// Zeros to which a Bias adds its own values are meant: that is how a net has a learned constant, as
+// the class token of a transformer.
+bool adds_own_values(const View& view, const Layer& zeros) {
+  const std::vector<int>& readers = view.net.tensor(zeros.outputs.at(0)).consumers;
+  return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](int reader) {
+    const Layer& layer = view.net.layer(reader);
+    return layer.is("Bias") && !layer.weights.empty();
+  });
+}
+
+void check_power(const View& view, const Layer& layer, Problems& problems) {
   if (!layer.is("Power")) return;
   const bool is_constant =
       layer.attributes->number("scale") == 0 || layer.attributes->number("power") == 0;
-  if (!is_constant) return;
+  if (!is_constant || adds_own_values(view, layer)) return;
   problems.add(layer, "its output is one number for every image (scale or power is 0)", false);
 }
 
