@@ -60,6 +60,7 @@ def with_casts(model, image, path):
 
 
 FORMS = {
+    "default": lambda model, image, path: torch.onnx.export(model, (image,), path, verbose=False),
     "old": old_exporter,
     "new": new_exporter,
     "opset11": lambda *given: old_exporter(*given, opset=11),

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/formats/onnx/export.h"
+#include "core/formats/onnx_reader/constants.h"
 #include "core/formats/onnx_reader/file.h"
 #include "core/formats/onnx_reader/reader.h"
 #include "core/model/net/initial_weights.h"
@@ -357,6 +358,26 @@ TEST(OnnxFiles, AWeightOfTwoNodesIsSaidToBeCopied) {
   const char* const line = "'w' is the weight of 2 nodes: each trains a copy of its own";
   EXPECT_THAT(notes("w"), testing::Contains(line));
   EXPECT_THAT(notes("v"), Not(testing::Contains(line)));
+}
+
+// As a large transformer does whose matrices are transposed by nodes.
+TEST(OnnxFiles, ComputedConstantsMayTakeAFewTimesWhatTheFileHas) {
+  auto million = std::make_shared<OnnxTensor>();
+  million->floats.resize(size_t{1} << 20U);
+  const auto times = [&](const OnnxFile& file) {
+    OnnxBudget budget(file);
+    for (int i = 0;; ++i) {
+      try {
+        budget.take({}, *million);
+      } catch (const Error&) {
+        return i;
+      }
+    }
+  };
+  EXPECT_EQ(times({}), 256);
+  OnnxFile file;
+  file.constants["weight"] = million;
+  EXPECT_EQ(times(file), 256 + 4);
 }
 
 TEST(OnnxFiles, OldOpsetsAndOtherFilesAreRefused) {

@@ -140,6 +140,11 @@ constexpr const char* moving[] = {"Cast",    "Gather",    "Identity", "Reshape",
 
 }  // namespace
 
+OnnxBudget::OnnxBudget(const OnnxFile& file) {
+  constexpr int64_t times = 4;
+  for (const auto& [name, constant] : file.constants) left_ += times * int64_t(constant->count());
+}
+
 void OnnxBudget::take(const OnnxNode& node, const OnnxTensor& result) {
   left_ -= static_cast<int64_t>(result.count());
   if (left_ < 0) throw error("{}: the constants of the file take too much memory", node.title());
@@ -167,7 +172,7 @@ OnnxConstant computed(const OnnxNode& node, const std::vector<OnnxConstant>& inp
 }
 
 void fold_constants(OnnxFile& file) {
-  OnnxBudget budget;
+  OnnxBudget budget(file);
   std::erase_if(file.nodes, [&](const OnnxNode& node) {
     std::vector<OnnxConstant> inputs;
     for (const std::string& name : node.inputs) {

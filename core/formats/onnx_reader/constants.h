@@ -14,9 +14,11 @@ namespace tandem {
 // 2^27 values.
 [[nodiscard]] OnnxConstant computed(const OnnxNode& node, const std::vector<OnnxConstant>& inputs);
 
-// What all computed constants of a file may take together. A small file can ask for any amount.
+// What all computed constants of a file may take together: a few times the constants that it has,
+// as matrices that are transposed. A small file can ask for any amount.
 class OnnxBudget {
  public:
+  explicit OnnxBudget(const OnnxFile& file);
   // Error if that is exceeded.
   void take(const OnnxNode& node, const OnnxTensor& result);
 

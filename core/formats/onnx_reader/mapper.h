@@ -26,7 +26,7 @@ struct OnnxMapped {
 
 class OnnxMapper {
  public:
-  explicit OnnxMapper(const OnnxFile& file) : file_(file) {}
+  explicit OnnxMapper(const OnnxFile& file) : file_(file), budget_(file) {}
 
   // `input`: the value of the graph's input. Returns that of the graph's output. Error in one line
   // that names all nodes that cannot be mapped.
