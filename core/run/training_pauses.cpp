@@ -123,8 +123,9 @@ Evaluation TrainingRun::evaluated(int64_t done) {
   if (report_) {
     collector.emplace(session_.testing().net, setup_.validation_data->class_count(), pictures);
   }
+  EqualScores equal;
   Evaluation now = evaluate(session_, *setup_.validation_data, options,
-                            collector ? collector->sink() : PredictionSink());
+                            equal.sink(collector ? collector->sink() : PredictionSink()));
   report_given_up();
   if (ranks_ != nullptr) now.bad = tandem::gather_bad_samples(*ranks_, now.bad);
   for (const BadSample& sample : now.bad) bad_[sample.name] = sample.reason;
@@ -133,6 +134,7 @@ Evaluation TrainingRun::evaluated(int64_t done) {
     throw error("validation image '{}' cannot be used, and every one must be: {}", now.bad[0].name,
                 now.bad[0].reason);
   }
+  if (equal.holds() && !stopping()) note_equal_scores(equal.samples());
   now.step = done;
   now.epoch = progress_.epochs_of(done);
   if (report_ && !stopping()) {
@@ -203,6 +205,18 @@ bool TrainingRun::is_best(const Evaluation& now) const {
 
 // Returns whether the evaluation is the best so far. A stopped evaluation gives no result and stays
 // due.
+void TrainingRun::note_equal_scores(int64_t samples) {
+  if (has_noted_equal_scores_ || ranks_ != nullptr) return;
+  has_noted_equal_scores_ = true;
+  const std::string layer =
+      first_constant(registry_, definition(), session_.weights(), diagnose_inputs(0, 0));
+  if (layer.empty()) return;  // the images are equal, or nearly so
+  recorder_.on_message(fmt::format(
+      "note: all {} validation images have the same scores: {} makes the same of every image. Its "
+      "limits or factors do so, or the weights before it, as after too high a --lr ({:g})",
+      samples, layer, setup_.solver.base_rate));
+}
+
 bool TrainingRun::run_test(const Checkpoint& checkpoint) {
   const int64_t done = checkpoint.step;
   if (keeps_average()) set_weights_of_all(averaged(checkpoint).weights);

@@ -284,19 +284,20 @@ void TrainingRun::report(const Pending& done, double loss) {
   recorder_.on_step(report);
 }
 
+DiagnoseInputs TrainingRun::diagnose_inputs(int64_t step, int64_t batch) const {
+  return {session_.machine().kind(),   session_.options().precision,
+          setup_.record.data,          loading(),
+          static_cast<uint64_t>(step), batch,
+          setup_.training_data.get()};
+}
+
 void TrainingRun::stop_not_finite(const Pending& done, double loss) {
   while (pending_.size() > 1) {
     phase_.executor->wait(pending_.back().number);
     pending_.pop_back();
   }
   phase_.executor->drain();
-  const DiagnoseInputs inputs{session_.machine().kind(),
-                              session_.options().precision,
-                              setup_.record.data,
-                              loading(),
-                              static_cast<uint64_t>(done.step),
-                              done.number,
-                              setup_.training_data.get()};
+  const DiagnoseInputs inputs = diagnose_inputs(done.step, done.number);
   std::string where;
   try {
     // The other ranks do not know that there is something to look for.

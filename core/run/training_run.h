@@ -26,6 +26,8 @@
 
 namespace tandem {
 
+struct DiagnoseInputs;
+
 class TrainingRun {
  public:
   // Everything referred to outlives it. `session` is of the setup's head_net, if there is one, and
@@ -84,6 +86,7 @@ class TrainingRun {
   }
   [[nodiscard]] double waited_seconds() const { return waited_ + loader_->waited_seconds(); }
   [[nodiscard]] LoaderOptions loading() const;
+  [[nodiscard]] DiagnoseInputs diagnose_inputs(int64_t step, int64_t batch) const;
   // Between steps.
   [[nodiscard]] bool tests(int64_t done) const;
   [[nodiscard]] bool takes_snapshot(int64_t done) const;
@@ -99,6 +102,8 @@ class TrainingRun {
   // With the average of the weights in their place, as it is evaluated and kept.
   [[nodiscard]] Checkpoint averaged(const Checkpoint& checkpoint) const;
   [[nodiscard]] Evaluation evaluated(int64_t done);
+  // Once in a run: which layer keeps the images' differences from the scores.
+  void note_equal_scores(int64_t samples);
   void judge(Findings findings, const Evaluation& now);
   // Those that the report's findings are of.
   [[nodiscard]] std::vector<float> judged_weights(const Checkpoint& last) const;
@@ -130,7 +135,7 @@ class TrainingRun {
   std::map<std::string, std::string> bad_;    // damaged images: why
   std::optional<DataWatch> data_watch_;       // once the run goes, with a folder
   int accuracy_ = -1;                         // index of the training accuracy among the scalars
-  bool has_advised_ = false;
+  bool has_advised_ = false, has_noted_equal_scores_ = false;
   int64_t first_ = 0, issued_ = 0, saved_ = -1;  // steps
   bool has_best_ = false;
   int64_t tests_without_better_ = 0;

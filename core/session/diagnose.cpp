@@ -1,8 +1,10 @@
 #include "core/session/diagnose.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 
 #include "core/base/error.h"
 #include "core/device/machine.h"
@@ -33,45 +35,67 @@ std::vector<float> as_floats(const std::vector<uint8_t>& bytes, int32_t dtype) {
   return values;
 }
 
-bool all_finite(const std::vector<float>& values, int64_t begin, int64_t count) {
-  for (int64_t i = begin; i < begin + count; ++i) {
-    if (!std::isfinite(values[size_t(i)])) return false;
-  }
-  return true;
+bool all_finite(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(), [](float one) { return std::isfinite(one); });
 }
 
+// Whether a layer, whose outputs have these values, is the one that is looked for.
+using IsIt = std::function<bool(const Net&, const Layer&, const std::vector<std::vector<float>>&)>;
+
 std::string first_in_outputs(const Net& net, const Plan& plan, const Executor& executor,
-                             Runtime& runtime) {
+                             Runtime& runtime, const IsIt& is_it) {
   const Stream& stream = runtime.stream({0, StreamKind::copy});
   for (const PlanBinding& binding : plan.bindings) {
     const Layer& layer = net.layers[size_t(binding.layer)];
+    std::vector<std::vector<float>> outputs;
     for (const Region& output : binding.outputs) {
+      outputs.emplace_back();
       if (output.buffer < 0) continue;
       const int64_t bytes = plan.bytes(output);
       std::vector<uint8_t> memory(static_cast<size_t>(bytes));
       stream.copy("look", TANDEM_HOST, memory.data(), 0, executor.address(output, 0), bytes);
       stream.synchronize();
-      const std::vector<float> values = as_floats(memory, layer.dtype);
-      if (!all_finite(values, 0, static_cast<int64_t>(values.size()))) return layer.title();
+      outputs.back() = as_floats(memory, layer.dtype);
     }
+    if (is_it(net, layer, outputs)) return layer.title();
   }
   return "";
 }
 
-}  // namespace
+// Follows which tensors differ between the rows of the batch.
+class Differences {
+ public:
+  explicit Differences(const Net& net) : differs_(net.tensors.size(), true) {}
 
-std::string first_not_finite(Registry& registry, const NetDefinition& definition,
-                             const std::vector<float>& weights, const DiagnoseInputs& inputs) {
-  NetOptions net_options{TANDEM_TRAIN, inputs.loading.batch, inputs.data, inputs.device_kind,
-                         inputs.precision};
-  Net net = build_net(definition, registry, net_options);
-  for (const WeightArray& weight : net.weights) {
-    // The state that a layer keeps includes the failed step, but its cause is wanted.
-    if (weight.kind == TANDEM_STATE) continue;
-    if (!all_finite(weights, weight.offset, weight.count))
-      return fmt::format("the weights '{}'", weight.name);
+  // Whether the layer makes the same of rows that differ.
+  bool ends_at(const Net& net, const Layer& layer, const std::vector<std::vector<float>>& outputs) {
+    const bool reads_some = std::any_of(layer.inputs.begin(), layer.inputs.end(),
+                                        [&](int input) { return differs_[size_t(input)]; });
+    bool makes_some = false, makes_rows = false;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const auto tensor = size_t(layer.outputs[i]);
+      const int64_t rows = net.tensors[tensor].shape.n;
+      const bool has_rows = rows == net.batch && rows > 1 && !outputs[i].empty() &&
+                            layer.dtype != TANDEM_FLOAT16;  // see as_floats()
+      makes_rows = makes_rows || has_rows;
+      differs_[tensor] = has_rows ? !are_equal(outputs[i], size_t(rows)) : reads_some;
+      makes_some = makes_some || differs_[tensor];
+    }
+    return reads_some && makes_rows && !makes_some;
   }
-  // Nothing may run in place or share memory, so that every output can be examined afterwards.
+
+ private:
+  static bool are_equal(const std::vector<float>& values, size_t rows) {
+    const auto row = static_cast<std::ptrdiff_t>(values.size() / rows);
+    return std::equal(values.begin() + row, values.end(), values.begin());
+  }
+
+  std::vector<bool> differs_;
+};
+
+// Runs one batch forward, in memory that nothing shares.
+std::string first_of_batch(Registry& registry, const std::vector<float>& weights,
+                           const DiagnoseInputs& inputs, Net net, const IsIt& is_it) {
   net.separate_fusions();
   for (Layer& layer : net.layers) layer.runs_in_place = false;
   for (Tensor& tensor : net.tensors)
@@ -105,7 +129,41 @@ std::string first_not_finite(Registry& registry, const NetDefinition& definition
   std::memcpy(batch.memory, &step, sizeof(step));
   executor.issue(0, {{plan.find_buffer(buffers::batch, TANDEM_HOST), batch.memory}});
   executor.drain();
-  return first_in_outputs(net, plan, executor, runtime);
+  return first_in_outputs(net, plan, executor, runtime, is_it);
+}
+
+Net net_of(Registry& registry, const NetDefinition& definition, const DiagnoseInputs& inputs) {
+  return build_net(
+      definition, registry,
+      {TANDEM_TRAIN, inputs.loading.batch, inputs.data, inputs.device_kind, inputs.precision});
+}
+
+}  // namespace
+
+std::string first_not_finite(Registry& registry, const NetDefinition& definition,
+                             const std::vector<float>& weights, const DiagnoseInputs& inputs) {
+  Net net = net_of(registry, definition, inputs);
+  for (const WeightArray& weight : net.weights) {
+    // The state that a layer keeps includes the failed step, but its cause is wanted.
+    if (weight.kind == TANDEM_STATE) continue;
+    const auto begin = weights.begin() + weight.offset;
+    if (!all_finite({begin, begin + weight.count}))
+      return fmt::format("the weights '{}'", weight.name);
+  }
+  return first_of_batch(registry, weights, inputs, std::move(net),
+                        [](const Net&, const Layer&, const auto& outputs) {
+                          return !std::all_of(outputs.begin(), outputs.end(), all_finite);
+                        });
+}
+
+std::string first_constant(Registry& registry, const NetDefinition& definition,
+                           const std::vector<float>& weights, const DiagnoseInputs& inputs) {
+  Net net = net_of(registry, definition, inputs);
+  Differences differences(net);
+  return first_of_batch(registry, weights, inputs, std::move(net),
+                        [&](const Net& net, const Layer& layer, const auto& outputs) {
+                          return differences.ends_at(net, layer, outputs);
+                        });
 }
 
 std::string advice_after_not_finite(const Net& net, bool weights,

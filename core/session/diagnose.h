@@ -1,5 +1,5 @@
-// Finds the first layer whose output is not finite: one forward pass on one device, whose outputs
-// are all examined. Says what the user can do about it.
+// Finds the first layer whose output is not finite, or is the same for every image: one forward
+// pass of training on one device, whose outputs are all examined. Says what the user can do.
 #pragma once
 
 #include <optional>
@@ -27,6 +27,12 @@ struct DiagnoseInputs {
 [[nodiscard]] std::string first_not_finite(Registry& registry, const NetDefinition& definition,
                                            const std::vector<float>& weights,
                                            const DiagnoseInputs& inputs);
+
+// "layer 'clip1' (Clip)": the first whose outputs are the same for every image of the batch though
+// what it reads is not; "" if there is none.
+[[nodiscard]] std::string first_constant(Registry& registry, const NetDefinition& definition,
+                                         const std::vector<float>& weights,
+                                         const DiagnoseInputs& inputs);
 
 // How the message about a value that is not finite ends: "and the run stops", where the last good
 // checkpoint is (`last_good_run`: the run folder; "" if it has none), and what to try next.

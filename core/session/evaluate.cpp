@@ -1,6 +1,7 @@
 #include "core/session/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -205,6 +206,26 @@ void require_sample(const Net& net, const Shape& sample) {
   if (sample.c == wanted.c && sample.h == wanted.h && sample.w == wanted.w) return;
   throw error("the images come as {}x{}x{}, the net takes {}x{}x{}", sample.c, sample.h, sample.w,
               wanted.c, wanted.h, wanted.w);
+}
+
+PredictionSink EqualScores::sink(PredictionSink next) {
+  return [this, next = std::move(next)](int64_t index, int64_t label, const float* scores,
+                                        int64_t classes) {
+    add(scores, classes);
+    if (next) next(index, label, scores, classes);
+  };
+}
+
+void EqualScores::add(const float* scores, int64_t classes) {
+  ++samples_;
+  if (!are_equal_) return;
+  if (first_.empty()) first_.assign(scores, scores + classes);
+  float largest = 0, away = 0;
+  for (int64_t c = 0; c < classes; ++c) {
+    largest = std::max(largest, std::abs(first_[size_t(c)]));
+    away = std::max(away, std::abs(scores[c] - first_[size_t(c)]));
+  }
+  are_equal_ = away <= 1e-6F * largest;  // false of what is not a number
 }
 
 Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOptions& options,

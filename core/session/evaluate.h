@@ -30,6 +30,24 @@ void require_sample(const Net& net, const Shape& sample);
 using PredictionSink =
     std::function<void(int64_t index, int64_t label, const float* scores, int64_t classes)>;
 
+// Finds out whether all samples of an evaluation have the same scores, to 1e-6 of the largest: such
+// a net tells none apart.
+class EqualScores {
+ public:
+  // Hands all on to `next`, where there is one.
+  [[nodiscard]] PredictionSink sink(PredictionSink next);
+  // Of at least two samples.
+  [[nodiscard]] bool holds() const { return samples_ > 1 && are_equal_; }
+  [[nodiscard]] int64_t samples() const { return samples_; }
+
+ private:
+  void add(const float* scores, int64_t classes);
+
+  std::vector<float> first_;
+  int64_t samples_ = 0;
+  bool are_equal_ = true;
+};
+
 [[nodiscard]] Evaluation evaluate(Session& session, const Dataset& dataset,
                                   const EvaluateOptions& options, const PredictionSink& sink = {});
 

@@ -75,6 +75,36 @@ TEST_F(LearningRefusals, RatesAndStepsThatCannotBeMeantAreNoted) {
       HasSubstr("a step reads 500 images, and there are "));
 }
 
+TEST_F(LearningRefusals, ALayerThatMakesTheSameOfEveryImageIsNamedOnceItsScoresAreSeen) {
+  const auto with = [&](const std::string& layer) {
+    std::string changed = net;
+    const std::string last = "layer { name: 'ip'";
+    changed.insert(changed.find(last), layer);
+    changed.replace(changed.find("bottom: 'data' top: 'ip'"), 14, "bottom: 'same'");
+    desk.write("net.prototxt", changed);
+    std::filesystem::remove_all(desk / "run");
+    return desk.tandem(
+        "train --net net.prototxt --epochs 2 --lr 0.00001 --batch 4 --out run --data images");
+  };
+  const std::string conv =
+      "layer { name: 'conv' type: 'Convolution' bottom: 'data' top: 'conv' convolution_param { "
+      "num_output: 2 kernel_size: 3 weight_filler { type: 'msra' } } }";
+  const Outcome clipped = with(conv +
+                               "layer { name: 'clip' type: 'Clip' bottom: 'conv' top: 'same' "
+                               "clip_param { min: 1000000 max: 2000000 } }");
+  EXPECT_THAT(clipped.output,
+              HasSubstr("have the same scores: layer 'clip' (Clip) makes the same"));
+  // Said once, not after every epoch.
+  EXPECT_EQ(clipped.output.find("have the same scores"),
+            clipped.output.rfind("have the same scores"));
+  EXPECT_THAT(with(conv + "layer { name: 'difference' type: 'Eltwise' bottom: 'conv' bottom: "
+                          "'conv' top: 'same' eltwise_param { coeff: 1 coeff: -1 } }")
+                  .output,
+              HasSubstr("layer 'difference' (Eltwise) makes the same of every image"));
+  EXPECT_THAT(with(conv + "layer { name: 'relu' type: 'ReLU' bottom: 'conv' top: 'same' }").output,
+              Not(HasSubstr("have the same scores")));
+}
+
 TEST_F(LearningRefusals, ARateOfZeroIsNoted) {
   const Outcome outcome = train("--data images --lr 0");
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
