@@ -1,5 +1,6 @@
 // bench_training NET [--batch N] [--precision float32|bfloat16] [--steps 5] [--warm-up 3]
-//                [--devices cpu] [--strategy sequential] [--recompute] [--write FOLDER]
+//                [--devices cpu] [--strategy sequential] [--recompute] [--weights FILE]
+//                [--write FOLDER]
 // mpirun -n 2 bench_training NET --devices cpu:1 --threads 1 --strategy auto ...
 // bench_training --peak [--threads N]
 // Tandem's half of training.py: trains on one batch and prints JSON: images per second by the
@@ -35,7 +36,7 @@ using namespace tandem;
 using nlohmann::json;
 
 struct Arguments {
-  std::string net, precision = "float32", devices = "cpu", strategy = "sequential", write;
+  std::string net, precision = "float32", devices = "cpu", strategy = "sequential", write, weights;
   int64_t batch = 0;
   int steps = 5, warm_up = 3, threads = 0;
   bool peak = false, recomputes = false;
@@ -176,13 +177,23 @@ std::string strategy_text(const SessionOptions& options) {
   return more.empty() ? options.strategy : options.strategy + " " + more;
 }
 
+std::vector<float> first_weights(const Arguments& a, const Net& net) {
+  std::vector<float> values = initial_weights(net, 1);
+  if (a.weights.empty()) return values;
+  const Pretrained report = read_pretrained(a.weights, net, &values);
+  if (!report.missing.empty()) {
+    throw error("'{}' has no weights for layer '{}'", a.weights, report.missing.front());
+  }
+  return values;
+}
+
 void write_shared(const Arguments& a, const Net& net) {
   const std::filesystem::path folder(a.write);
   std::filesystem::create_directories(folder);
   for (const char* name : {"weights.safetensors", "batch.safetensors"}) {
     std::filesystem::remove(folder / name);
   }
-  write_weights(folder / "weights.safetensors", net, initial_weights(net, 1));
+  write_weights(folder / "weights.safetensors", net, first_weights(a, net));
   Batch(net, classes_of(net)).write(folder / "batch.safetensors");
 }
 
@@ -196,7 +207,7 @@ json run(const Arguments& a, Session& session) {
     memory = static_cast<std::byte*>(allocator.allocate(batch.layout().bytes));
     batch.fill(memory);
   }
-  session.set_initial_weights(1);
+  session.set_weights(first_weights(a, phase.net));
   const int all = a.warm_up + a.steps;
   std::vector<double> losses, seconds;
   Clock::time_point last = Clock::now();
@@ -276,6 +287,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", arguments.threads, "Of all devices together (default: all cores)");
   app.add_option("--steps", arguments.steps)->capture_default_str();
   app.add_option("--warm-up", arguments.warm_up)->capture_default_str();
+  app.add_option("--weights", arguments.weights, "Begin with these (default: drawn)");
   app.add_option("--write", arguments.write, "Write weights and batch to this folder instead");
   app.add_flag("--peak", arguments.peak, "Measure the machine instead");
   CLI11_PARSE(app, argc, argv);

@@ -9,6 +9,8 @@
     python3 bench/training.py --hosts 2 [--rate 1gbit] [--strategy auto] ...   (root; scripts/hosts)
     python3 bench/training.py --ranks 2 ...
 
+A net with a slash is a model of torchvision or timm (torchvision/vit_b_16): PyTorch exports it for training, Tandem
+imports the ONNX file, and both begin with the weights in it. It needs torchvision or timm and onnx, too.
 PYTHON is an interpreter that has torch and numpy (`python3 -m venv peers && peers/bin/pip install torch numpy`);
 without one the peer is left out, with a message. All do the same work: the net from the same prototxt, the same
 initial weights and batch, SGD with momentum and decay; the number of weights and the loss of the first step are
@@ -41,7 +43,10 @@ import tempfile
 from xml.sax.saxutils import escape
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-BATCHES = {"alexnet": 128, "googlenet": 32, "resnet18": 32, "mobilenet": 32, "squeezenet": 32, "cifar10_quick": 100}
+BATCHES = {"alexnet": 128, "googlenet": 32, "resnet18": 32, "mobilenet": 32, "squeezenet": 32, "cifar10_quick": 100,
+           "torchvision/vit_b_16": 16}
+MODEL_SIDE = 224
+NETS = [net for net in BATCHES if "/" not in net]
 OVER_RANKS = ["alexnet", "googlenet", "resnet18"]
 ONNX_NETS = ["squeezenet", "cifar10_quick"]  # that ONNX Runtime has all gradients for
 # Both dropout and the order of sums differ.
@@ -156,22 +161,52 @@ class Case:
         return [f"{self.net} {self.precision}: {text}" for text in found]
 
 
+def is_model(net):
+    return "/" in net
+
+
+def folder_of(net, folder):
+    return folder / net.replace("/", "_")
+
+
+def net_of(net, folder):
+    """What Tandem's program takes as a net, with options."""
+    if not is_model(net):
+        return [net]
+    run = folder_of(net, folder) / "run"
+    return [run / "net.prototxt", "--weights", run / "best.safetensors"]
+
+
+def prepare(a, net, folder):
+    """Writes the first weights and the batch for the peers."""
+    env, place = environment("tandem", a.threads, a.isa), folder_of(net, folder)
+    if is_model(net):
+        place.mkdir()
+        for command in ([a.python, ROOT / "bench" / "training_torch.py", net, place, "--export", MODEL_SIDE],
+                        [a.program.parent / "tandem", "import", place / "net.onnx", "--out", place / "run"]):
+            done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=env)
+            if done.returncode != 0:
+                raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    ask([a.program, *net_of(net, folder), "--batch", a.batch or BATCHES.get(net, 32), "--write", place], env)
+
+
 def command_of(a, case, kind, folder):
     """The program's words and environment."""
     counts = ["--steps", a.steps, "--warm-up", a.warm_up]
     count = a.hosts or a.ranks
     env = environment(kind, 1 if kind.endswith("ranks") else a.threads, a.isa)
-    prototxt = ROOT / "examples" / "models" / f"{case.net}.prototxt"
+    place = folder_of(case.net, folder)
+    prototxt = case.net if is_model(case.net) else ROOT / "examples" / "models" / f"{case.net}.prototxt"
     if kind == "ONNX Runtime":
-        return [a.onnxruntime, ROOT / "bench" / "training_onnxruntime.py", prototxt, folder / case.net, *counts,
+        return [a.onnxruntime, ROOT / "bench" / "training_onnxruntime.py", prototxt, place, *counts,
                 "--threads", a.threads], env
     counts += ["--precision", case.precision]
     if kind.startswith("tandem"):
-        net = with_own_statistics(prototxt, folder / f"{case.net}.prototxt") if count else case.net
-        command = [a.program, net, "--batch", a.batch or BATCHES.get(case.net, 32), *counts]
+        net = [with_own_statistics(prototxt, folder / f"{case.net}.prototxt")] if count else net_of(case.net, folder)
+        command = [a.program, *net, "--batch", a.batch or BATCHES.get(case.net, 32), *counts]
         command += ["--recompute"] if a.recompute else []
     else:
-        command = [a.python, ROOT / "bench" / "training_torch.py", prototxt, folder / case.net,
+        command = [a.python, ROOT / "bench" / "training_torch.py", prototxt, place,
                    "--mode", "stock" if kind == "PyTorch stock" else "tuned", *counts]
     if kind.endswith("ranks"):
         return over_ranks(a, command, env, kind.startswith("tandem")), env
@@ -200,8 +235,7 @@ def busy(count):
 def measure(a, kinds, folder):
     cases = [Case(net, precision) for net in a.nets for precision in a.precisions]
     for net in a.nets:
-        ask([a.program, net, "--batch", a.batch or BATCHES.get(net, 32), "--write", folder / net],
-            environment("tandem", a.threads, a.isa))
+        prepare(a, net, folder)
     for number in range(a.rounds):
         for case in cases:
             for kind in [kind for kind in kinds if runs(case, kind)]:
@@ -267,7 +301,7 @@ def arguments():
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "bin" / "bench_training")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has torch and numpy")
     parser.add_argument("--onnxruntime", default=sys.executable, help="an interpreter that has onnxruntime-training")
-    parser.add_argument("--nets", help=f"default: {','.join(BATCHES)}; over ranks {','.join(OVER_RANKS)}")
+    parser.add_argument("--nets", help=f"default: {','.join(NETS)}; over ranks {','.join(OVER_RANKS)}")
     parser.add_argument("--batch", type=int, help="instead of each net's own")
     over = parser.add_mutually_exclusive_group()
     over.add_argument("--hosts", type=int, help="compare ranks, one on each of so many pretended hosts")
@@ -286,8 +320,10 @@ def arguments():
     a = parser.parse_args()
     joined = a.hosts or a.ranks
     a.threads = joined or a.threads
-    a.nets = (a.nets or ",".join(OVER_RANKS if joined else BATCHES)).split(",")
+    a.nets = (a.nets or ",".join(OVER_RANKS if joined else NETS)).split(",")
     a.precisions = (a.precisions or ("float32" if a.isa or joined else "float32,bfloat16")).split(",")
+    if joined and any(map(is_model, a.nets)):
+        raise SystemExit("--ranks and --hosts take nets of this project only: the peer's BatchNorm is of each rank's rows")
     if not a.program.exists():
         raise SystemExit(f"{a.program} is not there: cmake --build --preset release --target bench_training")
     for precision in a.precisions:

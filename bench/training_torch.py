@@ -2,13 +2,16 @@
 """The peer's half of training.py: trains a prototxt's net in PyTorch on one standing batch and prints JSON, as
 bench_training does.
 
-    training_torch.py NET.prototxt FOLDER [--mode stock|tuned] [--precision float32|bfloat16]
+    training_torch.py NET FOLDER [--mode stock|tuned] [--precision float32|bfloat16]
                       [--threads 2] [--steps 5] [--warm-up 3]
                       [--master 10.77.0.1:29500] [--interface eth0]
+    training_torch.py NET FOLDER --export SIDE    writes NET, of torchvision or timm, to FOLDER/net.onnx
     mpirun -n 2 training_torch.py ...     as ranks of DistributedDataParallel over gloo: each trains on its share of
                                           the batch, and rank 0 prints; the ranks meet at --master, the first
                                           host, and send through --interface
 
+NET is a prototxt, or a model's name: torchvision/resnet18, timm/resnet10t; these are made with random weights (the
+same each time), for 1,000 classes, without dropout and stochastic depth, which draw numbers.
 FOLDER has weights.safetensors and batch.safetensors, which `bench_training NET --write FOLDER` left. Stock is
 what PyTorch does by itself; bfloat16 is its autocast. Tuned by hand is channels_last, LRN as one autograd
 function (stock makes copies of five dimensions for it), and the update in one fused pass; what the environment
@@ -27,6 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "
 
 import torch
 
+import exported_nets
 from torch_nets import Reference, get, get_all, in_training, parse_prototxt, read_safetensors
 
 RATE = 1e-2  # momentum 0.9, decay 0.0005, as bench_training
@@ -69,6 +73,24 @@ class Tuned(Reference):
                                     float(get(p, "beta", 0.75)), float(get(p, "k", 1)))
 
 
+class FileNet:
+    """Of a prototxt."""
+
+    def __init__(self, path, weights, tuned):
+        self.layers = [layer for layer in get_all(parse_prototxt(path.read_text()), "layer") if in_training(layer)]
+        net = (Tuned if tuned else Reference)(self.layers, weights, torch.float32)
+        self.weights, self.loss = net.weights, net.loss
+
+    def tune(self):
+        for name, weight in self.weights.items():
+            if weight.dim() == 4 and weight.requires_grad:
+                layout = weight.detach().contiguous(memory_format=torch.channels_last)
+                self.weights[name] = layout.requires_grad_()
+
+    def groups(self):
+        return groups_of(self.layers, self.weights)
+
+
 def groups_of(layers, weights):
     """Parameter groups with the rate and decay that the file gives each weight."""
     groups = []
@@ -82,6 +104,25 @@ def groups_of(layers, weights):
             groups.append({"params": [tensor], "lr": RATE * float(get(rule, "lr_mult", 1)),
                            "weight_decay": 0.0005 * float(get(rule, "decay_mult", 1))})
     return groups
+
+
+class Model:
+    """As Reference, over a model of torchvision or timm with the weights that were exported."""
+
+    def __init__(self, name, side):
+        torch.manual_seed(1)
+        self.model = exported_nets.make(name, side, 1000)
+        self.weights = dict(self.model.named_parameters())
+        self.factors = 1 / torch.tensor([0.229, 0.224, 0.225]).reshape(1, 3, 1, 1)
+
+    def loss(self, data, labels):
+        return torch.nn.functional.cross_entropy(self.model(data * self.factors), labels)
+
+    def tune(self):
+        self.model.to(memory_format=torch.channels_last)
+
+    def groups(self):
+        return [{"params": [w], "lr": RATE, "weight_decay": 0.0005 if w.ndim > 1 else 0.0} for w in self.weights.values()]
 
 
 class Ranks:
@@ -128,22 +169,28 @@ class Ranks:
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("net", type=pathlib.Path)
+    parser.add_argument("net")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--mode", choices=["stock", "tuned"], default="stock")
     parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--warm-up", type=int, default=3)
+    parser.add_argument("--export", type=int, metavar="SIDE")
     parser.add_argument("--master", default="127.0.0.1:29500")
     parser.add_argument("--interface", default="lo")
     a = parser.parse_args()
+    if a.export:
+        exported_nets.export(Model(a.net, a.export).model, a.export, str(a.folder / "net.onnx"))
+        return
     tuned = a.mode == "tuned"
     torch.set_num_threads(a.threads)
     torch.manual_seed(1)
-    layers = [layer for layer in get_all(parse_prototxt(a.net.read_text()), "layer") if in_training(layer)]
-    net = (Tuned if tuned else Reference)(layers, read_safetensors(a.folder / "weights.safetensors"), torch.float32)
     batch = read_safetensors(a.folder / "batch.safetensors")
+    if exported_nets.is_name(a.net):
+        net = Model(a.net, batch["data"].shape[-1])
+    else:
+        net = FileNet(pathlib.Path(a.net), read_safetensors(a.folder / "weights.safetensors"), tuned)
     ranks = Ranks(a.master, a.interface)
     if len(batch["label"]) % ranks.count != 0:
         raise SystemExit(f"a batch of {len(batch['label'])} cannot be divided among {ranks.count} ranks")
@@ -151,12 +198,9 @@ def main():
     labels = labels.long()
     if tuned:
         data = data.contiguous(memory_format=torch.channels_last)
-        for name, weight in net.weights.items():
-            if weight.dim() == 4 and weight.requires_grad:
-                layout = weight.detach().contiguous(memory_format=torch.channels_last)
-                net.weights[name] = layout.requires_grad_()
+        net.tune()
     loss_of = ranks.wrapped(net)
-    optimizer = torch.optim.SGD(groups_of(layers, net.weights), lr=RATE, momentum=0.9, **({"fused": True} if tuned else {}))
+    optimizer = torch.optim.SGD(net.groups(), lr=RATE, momentum=0.9, **({"fused": True} if tuned else {}))
     cast = torch.autocast("cpu", torch.bfloat16) if a.precision == "bfloat16" else contextlib.nullcontext()
     seconds, losses = [], []
     for step in range(a.warm_up + a.steps):
