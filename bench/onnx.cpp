@@ -46,6 +46,9 @@ double difference(const std::string& file) {
   runner.run(image.data(), 1, scores.data());
   double largest = 0, away = 0;
   for (size_t i = 0; i < right.size(); ++i) {
+    if (!std::isfinite(scores[i]) || !std::isfinite(right[i])) {
+      throw error("{}: score {} is {} and should be {}", file, i, scores[i], right[i]);
+    }
     largest = std::max(largest, std::abs(static_cast<double>(right[i])));
     away = std::max(away, std::abs(static_cast<double>(right[i]) - scores[i]));
   }
