@@ -110,24 +110,6 @@ OnnxConstant summed_up(const OnnxNode& node, const Inputs& inputs) {
   return result;
 }
 
-// Matrices of b are the same for all of a.
-OnnxConstant multiplied(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor &a = input(node, inputs, 0), &b = input(node, inputs, 1);
-  if (a.shape.empty() || b.shape.size() != 2 || a.shape.back() != b.shape[0]) return nullptr;
-  Extents shape = a.shape;
-  const auto k = size_t(b.shape[0]), n = size_t(b.shape[1]);
-  shape.back() = b.shape[1];
-  auto result = make(node, shape, false);
-  for (size_t row = 0; k > 0 && row < a.count() / k; ++row) {
-    for (size_t column = 0; column < n; ++column) {
-      double sum = 0;
-      for (size_t i = 0; i < k; ++i) sum += a.at(row * k + i) * b.at(i * n + column);
-      set(*result, row * n + column, sum);
-    }
-  }
-  return result;
-}
-
 OnnxConstant clipped(const OnnxNode& node, const Inputs& inputs) {
   const OnnxTensor& x = input(node, inputs, 0);
   auto result = make(node, x.shape, x.is_integer);
@@ -189,6 +171,7 @@ constexpr NamedUnary unaries[] = {
     {"Abs", [](double x) { return std::abs(x); }},
     {"Ceil", [](double x) { return std::ceil(x); }},
     {"Cos", [](double x) { return std::cos(x); }},
+    {"Erf", [](double x) { return std::erf(x); }},
     {"Exp", [](double x) { return std::exp(x); }},
     {"Floor", [](double x) { return std::floor(x); }},
     {"Identity", [](double x) { return x; }},
@@ -261,7 +244,6 @@ const std::vector<NamedEvaluation>& arithmetic() {
         {"Clip", clipped},
         {"Constant", [](const OnnxNode& n, const Inputs&) { return constant(n); }},
         {"CumSum", summed_up},
-        {"MatMul", multiplied},
         {"Where", where},
     };
     for (const NamedUnary& known : unaries) result.push_back({known.name, by_name});

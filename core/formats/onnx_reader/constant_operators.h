@@ -1,4 +1,4 @@
-// Operators that are computed when a file is read, in tables of three ideas, and what they share.
+// Operators that are computed when a file is read, in tables of four ideas, and what they share.
 #pragma once
 
 #include <memory>
@@ -17,6 +17,7 @@ struct NamedEvaluation {
 };
 
 [[nodiscard]] const std::vector<NamedEvaluation>& arithmetic();
+[[nodiscard]] const std::vector<NamedEvaluation>& layers();
 [[nodiscard]] const std::vector<NamedEvaluation>& shapes();
 [[nodiscard]] const std::vector<NamedEvaluation>& slices();
 

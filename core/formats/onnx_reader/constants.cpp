@@ -120,7 +120,7 @@ namespace {
 
 onnx_constants::Evaluation find_evaluation(const std::string& operation) {
   using namespace onnx_constants;
-  for (const auto* table : {&arithmetic(), &shapes(), &slices()}) {
+  for (const auto* table : {&arithmetic(), &layers(), &shapes(), &slices()}) {
     for (const NamedEvaluation& known : *table) {
       if (operation == known.name) return known.evaluate;
     }
@@ -129,7 +129,9 @@ onnx_constants::Evaluation find_evaluation(const std::string& operation) {
 }
 
 OnnxConstant compute(const OnnxNode& node, const std::vector<OnnxConstant>& inputs) {
-  if (!node.domain.empty() || node.outputs.size() != 1) return nullptr;
+  // In training mode statistics are further outputs, which nothing reads.
+  const bool has_more = node.outputs.size() != 1 && node.operation != "BatchNormalization";
+  if (!node.domain.empty() || has_more) return nullptr;
   const auto evaluate = find_evaluation(node.operation);
   return evaluate == nullptr ? nullptr : evaluate(node, inputs);
 }
