@@ -284,6 +284,52 @@ def forms_new():
     return forms.model()
 
 
+def forms_layers():
+    """Layers of constants, and of values with more axes than an image: windows, volumes, repeated values."""
+    forms = Forms(17)
+    floats = lambda *shape: forms.constant(forms.rng.standard_normal(shape))
+    # Weights that the file standardizes, and an encoding that it convolves.
+    weights, ones = floats(1, 4, 12), forms.constant(numpy.ones(4))
+    node = helper.make_node("BatchNormalization", [weights, forms.some(4), floats(4), ones, ones], ["bn", "m", "v"],
+                            training_mode=1)
+    forms.nodes.append(node)
+    forms.branch("Conv", "image", forms.add("Reshape", "bn", forms.constant([4, 3, 2, 2])))
+    encoded = forms.add("Conv", floats(1, 4, 7, 6), floats(6, 2, 3, 3), floats(6), group=2, pads=[1, 0, 0, 1],
+                        dilations=[1, 2], strides=[1, 1])
+    encoded = forms.add("BatchNormalization", encoded, forms.some(6), floats(6), floats(6), forms.some(6))
+    encoded = forms.add("LayerNormalization", encoded, forms.some(6, 3), floats(6, 3), axis=2)
+    encoded = forms.add("Erf", forms.add("Softmax", encoded, axis=1))
+    encoded = forms.add("MatMul", encoded, floats(6, 3, 5))
+    encoded = forms.add("Reshape", forms.add("Flatten", encoded), forms.constant([2, 3, 6, 5]))
+    forms.branch("Add", "image", forms.add("ReduceSum", encoded, forms.constant([0]), keepdims=1))
+    # Two windows of 3x3x5, one by one, and planes of a volume.
+    windows = forms.add("Reshape", "image", forms.constant([1, 3, 2, 3, 5]))
+    windows = forms.add("Transpose", windows, perm=[0, 2, 1, 3, 4])
+    windows = forms.add("Reshape", windows, forms.constant([2, 3, 3, 5]))
+    forms.branch("Conv", windows, floats(6, 1, 3, 3), floats(6), group=3, pads=[1, 2, 1, 1], strides=[2, 1])
+    volume = forms.add("Reshape", "image", forms.constant([1, 1, 3, 6, 5]))
+    forms.branch("Conv", volume, floats(2, 1, 1, 3, 3), floats(2), pads=[0, 1, 1, 0, 0, 1], dilations=[1, 2, 1])
+    forms.branch("Conv", volume, floats(2, 1, 3, 2, 1), pads=[1, 0, 0, 1, 1, 0], strides=[1, 2, 1])
+    # Values that Expand repeats: summed, transposed, reshaped.
+    rows = forms.add("Expand", forms.add("ReduceMean", "image", axes=[2]), forms.constant([1, 3, 6, 5]))
+    columns = forms.add("Expand", forms.add("ReduceMax", "image", axes=[3]), forms.constant([1, 3, 6, 5]))
+    forms.branch("Sub", rows, columns)
+    forms.branch("Mul", forms.add("Transpose", rows, perm=[0, 3, 1, 2]), forms.add("Transpose", "image", perm=[0, 3, 1, 2]))
+    forms.branch("Relu", columns)
+    # Products with matrices of fewer axes, and constants on the left.
+    forms.branch("MatMul", "image", forms.add("Transpose", forms.add("ReduceMean", "image", axes=[1]), perm=[0, 1, 3, 2]))
+    forms.branch("MatMul", floats(4, 6), "image")
+    forms.branch("MatMul", floats(1, 3, 2, 6), "image")
+    forms.branch("MatMul", "image", floats(1, 3, 5, 4))
+    # A constant for each channel.
+    bound = floats(3, 1, 1)
+    forms.branch("Max", "image", bound)
+    forms.branch("Min", bound, "image")
+    forms.branch("Pow", forms.some(3, 1, 1), "image")
+    forms.branch("Mul", "image", forms.add("Sigmoid", forms.add("Mul", "image", bound)))
+    return forms.model()
+
+
 def randomize(module):
     for name, value in [*module.named_parameters(), *module.named_buffers()]:
         if name.endswith("running_var"):
@@ -351,7 +397,7 @@ def main():
         randomize(module)
         for kind in kinds:
             export(module, str(folder / f"{net.__name__.lower()}_{kind}.onnx"), kind)
-    for net in (channels_last, forms_old, forms_new):
+    for net in (channels_last, forms_layers, forms_old, forms_new):
         onnx.save(net(), str(folder / f"{net.__name__}.onnx"))
     with open(folder / "scores.txt", "w", encoding="utf-8") as file:
         for path in sorted(folder.glob("*.onnx")):

@@ -132,10 +132,11 @@ TEST_P(StoredNets, GiveTheSameScoresAfterAnExport) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StoredNets,
-                         testing::Values("channels_last", "forms_new", "forms_old", "mobile_new",
-                                         "mobile_old", "plain_new", "plain_old", "plain_training",
-                                         "shuffle_new", "shuffle_old", "tokens_casts", "tokens_new",
-                                         "tokens_old", "windows_new", "windows_old"),
+                         testing::Values("channels_last", "forms_layers", "forms_new", "forms_old",
+                                         "mobile_new", "mobile_old", "plain_new", "plain_old",
+                                         "plain_training", "shuffle_new", "shuffle_old",
+                                         "tokens_casts", "tokens_new", "tokens_old", "windows_new",
+                                         "windows_old"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(OnnxNets, LayersHaveTheNamesOfTheFilesParameters) {
@@ -296,8 +297,14 @@ TEST(OnnxFiles, WhatWouldBeComputedOtherwiseIsRefused) {
               HasSubstr("node 'y' (Cast): it makes whole numbers"));
   EXPECT_THAT(refusal(floats("slope", {1, 2}), node("PRelu", {"x", "slope"}, "y")),
               HasSubstr("node 'y' (PRelu): it needs one slope, or one for each channel"));
-  EXPECT_THAT(refusal(floats("w", {1, 2, 3, 4}), node("Max", {"x", "w"}, "y")),
-              HasSubstr("node 'y' (Max): its constant has 4 values; one number is read"));
+  const std::string volume = tensor("w", {1, 1, 2, 2, 2}, field(9, std::string(32, '\0')));
+  EXPECT_THAT(refusal(volume + field(5, number(1, 5) + number(2, 7) + field(8, "shape") +
+                                            field(9, std::string("\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"
+                                                                 "\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"
+                                                                 "\4\0\0\0\0\0\0\0",
+                                                                 40))),
+                      node("Reshape", {"x", "shape"}, "v") + node("Conv", {"v", "w"}, "y")),
+              HasSubstr("node 'y' (Conv): its windows have 3 axes; two are read"));
 }
 
 TEST(OnnxFiles, AZeroThatAWriterLeavesOutIsRead) {

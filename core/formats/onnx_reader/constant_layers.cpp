@@ -173,8 +173,8 @@ OnnxConstant product(const OnnxNode& node, const Inputs& inputs) {
     throw error("{}: matrices of {} and {} cannot be multiplied", node.title(),
                 fmt::join(a.shape, "x"), fmt::join(b.shape, "x"));
   }
-  Extents shape = broadcast(node, {a.shape.begin(), a.shape.end() - 2},
-                            {b.shape.begin(), b.shape.end() - 2});
+  Extents shape =
+      broadcast(node, {a.shape.begin(), a.shape.end() - 2}, {b.shape.begin(), b.shape.end() - 2});
   const auto whole = [&](const OnnxTensor& x, int64_t height, int64_t width) {
     Extents all = shape;
     all.insert(all.end(), {height, width});
@@ -201,8 +201,11 @@ OnnxConstant product(const OnnxNode& node, const Inputs& inputs) {
 
 const std::vector<NamedEvaluation>& layers() {
   static const std::vector<NamedEvaluation> table{
-      {"BatchNormalization", batch_norm}, {"Conv", convolution}, {"LayerNormalization", layer_norm},
-      {"MatMul", product},                {"Softmax", softmax},
+      {"BatchNormalization", batch_norm},
+      {"Conv", convolution},
+      {"LayerNormalization", layer_norm},
+      {"MatMul", product},
+      {"Softmax", softmax},
   };
   return table;
 }

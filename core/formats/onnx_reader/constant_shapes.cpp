@@ -118,6 +118,17 @@ OnnxConstant counted(const OnnxNode& node, const Inputs& inputs) {
   return result;
 }
 
+// A matrix: the axes before `axis`, and the others.
+OnnxConstant flattened(const OnnxNode& node, const Inputs& inputs) {
+  const OnnxTensor& x = input(node, inputs, 0);
+  const int64_t written = node.integer("axis", 1), rank = int64_t(x.shape.size());
+  const int64_t axis = written < 0 ? written + rank : written;
+  if (axis < 0 || axis > rank) throw error("{}: axis {} does not exist", node.title(), written);
+  const auto middle = x.shape.begin() + axis;
+  return with_shape(x, {count_of({x.shape.begin(), middle}, max_folded_values),
+                        count_of({middle, x.shape.end()}, max_folded_values)});
+}
+
 OnnxConstant size_constant(const OnnxNode& node, const Extents& shape) {
   auto result = make(node, {}, true);
   result->integers = {count_of(shape, std::numeric_limits<int64_t>::max())};
@@ -156,6 +167,7 @@ const std::vector<NamedEvaluation>& shapes() {
          const OnnxTensor& x = input(n, in, 0);
          return spread(n, x, broadcast(n, x.shape, integers_of(input(n, in, 1))));
        }},
+      {"Flatten", flattened},
       {"Range", counted},
       {"Reshape",
        [](const OnnxNode& n, const Inputs& in) {

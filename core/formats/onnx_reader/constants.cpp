@@ -137,8 +137,8 @@ OnnxConstant compute(const OnnxNode& node, const std::vector<OnnxConstant>& inpu
 }
 
 // Operators whose result has the input's values in another order.
-constexpr const char* moving[] = {"Cast",    "Gather",    "Identity", "Reshape",
-                                  "Squeeze", "Transpose", "Unsqueeze"};
+constexpr const char* moving[] = {"Cast",    "Flatten", "Gather",    "Identity",
+                                  "Reshape", "Squeeze", "Transpose", "Unsqueeze"};
 
 }  // namespace
 

@@ -157,11 +157,7 @@ void with_values(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, const Onn
   }
   const bool prepares = m.is_prepared(x.top);
   const bool is_own = !prepares && (!values.parameter.empty() || values.is_derived);
-  if (values.is_derived && !prepares) {
-    m.note(
-        "the file computes some values from parameters alone, as tables of positions are: they "
-        "are trained in place of those parameters");
-  }
+  if (values.is_derived && !prepares) m.note_derived();
   if (covered.empty()) throw error("a constant of {} with one value", fmt::join(extents, "x"));
   OnnxMapper::Exposed at = m.exposed(x, x.factors_of(covered));
   const std::vector<size_t> factors = at.value.factors_of(covered);
@@ -224,30 +220,6 @@ void with_number(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, double c,
     power(m, node, x, 1, 0, c);
   }
 }
-
-}  // namespace
-
-OnnxNetValue with_constant(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTensor& c,
-                           const std::string& operation, size_t parameter, bool is_first) {
-  pad_axes(x, c.shape.size());
-  if (c.count() == 1) {
-    with_number(m, node, x, c.at(0), operation, is_first);
-    return x;
-  }
-  if (operation == "Pow" || operation == "Max" || operation == "Min") {
-    throw error("its constant has {} values; one number is read", c.count());
-  }
-  if (operation == "Sub" && is_first) power(m, node, x, -1, 0);
-  if (operation == "Div" && is_first) power(m, node, x, 1, 0, -1);
-  OnnxConstant values = std::make_shared<OnnxTensor>(c);
-  if (!is_first && operation == "Sub") values = changed(c, [](double v) { return -v; });
-  if (!is_first && operation == "Div") values = changed(c, [](double v) { return 1 / v; });
-  const bool is_product = operation == "Mul" || operation == "Div";
-  with_values(m, node, x, *values, is_product, parameter);
-  return x;
-}
-
-namespace {
 
 // b with the elements of these of its factors in the order that those of `a` have in memory.
 std::vector<size_t> order_like(const std::vector<size_t>& of_a, const std::vector<size_t>& of_b) {
@@ -327,71 +299,79 @@ OnnxNetValue with_fewer(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, Onn
   return at.value;
 }
 
-// The value repeated along axes where it has extent 1, so that its extents are these.
-OnnxNetValue repeated(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x,
-                      const std::vector<int64_t>& extents) {
-  if (x.extents() == extents) return x;
-  int64_t times = 1;
-  std::vector<int64_t> more;
-  for (size_t axis = 0; axis < extents.size(); ++axis) {
-    if (x.extent(axis) == extents[axis]) continue;
-    times *= extents[axis];
-    more.push_back(extents[axis]);
+// The extents of both where those of one are 1.
+std::vector<int64_t> common(std::vector<int64_t> a, std::vector<int64_t> b) {
+  const std::vector<int64_t> of_a = a, of_b = b;
+  const size_t rank = std::max(a.size(), b.size());
+  a.insert(a.begin(), rank - a.size(), 1);
+  b.insert(b.begin(), rank - b.size(), 1);
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (a[axis] != b[axis] && a[axis] != 1 && b[axis] != 1) {
+      throw error("values of {} and {} do not fit each other", fmt::join(of_a, "x"),
+                  fmt::join(of_b, "x"));
+    }
+    a[axis] = std::max(a[axis], b[axis]);
   }
-  std::vector<size_t> same(x.factors.size());
-  std::iota(same.begin(), same.end(), 0);
-  x = m.arranged(x, same, {1, x.count(), 1});
-  size_t next = 0;
-  for (size_t axis = 0; axis < extents.size(); ++axis) {
-    const bool is_new = x.axes[axis].empty() && extents[axis] > 1;
-    for (size_t& factor : x.axes[axis]) factor += more.size();
-    if (is_new) x.axes[axis] = {next++};
-  }
-  x.factors.insert(x.factors.begin(), more.begin(), more.end());
-  x.net[0] = times;
-  apply(m, node, x, "Tile", "tile_param", {{"axis", "1"}, {"tiles", fmt::format("{}", times)}});
-  return x;
+  return a;
 }
 
-OnnxNetValue of_two(OnnxMapper& m, const OnnxNode& node, OnnxNetValue a, OnnxNetValue b,
-                    const std::string& operation) {
-  for (const OnnxNetValue* one : {&a, &b}) {
-    const std::vector<int64_t> other = (one == &a ? b : a).extents();
-    if (one->expanded.empty() || one->expanded == other) continue;
-    throw error("it combines a value that is expanded to {} with one of {}",
-                fmt::join(one->expanded, "x"), fmt::join(other, "x"));
-  }
-  a.expanded.clear();
-  b.expanded.clear();
-  const size_t rank = std::max(a.axes.size(), b.axes.size());
-  pad_axes(a, rank);
-  pad_axes(b, rank);
+OnnxNetValue of_two_values(OnnxMapper& m, const OnnxNode& node, OnnxNetValue a, OnnxNetValue b,
+                           const std::string& operation) {
   if (a.extents() == b.extents()) {
     return equal_shapes(m, node, std::move(a), std::move(b), operation);
   }
-  std::vector<int64_t> extents = a.extents();
-  bool covers_a = true, covers_b = true;
-  for (size_t axis = 0; axis < rank; ++axis) {
-    extents[axis] = std::max(extents[axis], b.extent(axis));
-    for (const int64_t own : {a.extent(axis), b.extent(axis)}) {
-      if (own == 1 || own == extents[axis]) continue;
-      throw error("values of {} and {} do not fit each other", fmt::join(a.extents(), "x"),
-                  fmt::join(b.extents(), "x"));
-    }
-    covers_a = covers_a && a.extent(axis) == extents[axis];
-    covers_b = covers_b && b.extent(axis) == extents[axis];
-  }
+  const std::vector<int64_t> extents = common(a.extents(), b.extents());
+  const bool covers_a = a.extents() == extents, covers_b = b.extents() == extents;
   if (operation == "Max" || operation == "Min" || operation == "Pow") {
-    a = repeated(m, node, std::move(a), extents);
-    b = repeated(m, node, std::move(b), extents);
+    a = m.repeated(std::move(a), extents);
+    b = m.repeated(std::move(b), extents);
     return equal_shapes(m, node, std::move(a), std::move(b), operation);
   }
-  if (!covers_a && !covers_b) a = repeated(m, node, std::move(a), extents);
+  if (!covers_a && !covers_b) a = m.repeated(std::move(a), extents);
   if (a.count() >= b.count()) {
     return with_fewer(m, node, std::move(a), std::move(b), operation, false);
   }
   return with_fewer(m, node, std::move(b), std::move(a), operation, true);
 }
+
+OnnxNetValue of_two(OnnxMapper& m, const OnnxNode& node, OnnxNetValue a, OnnxNetValue b,
+                    const std::string& operation) {
+  const size_t rank = std::max(a.axes.size(), b.axes.size());
+  const std::vector<int64_t> promised = common(a.promised(), b.promised());
+  pad_axes(a, rank);
+  pad_axes(b, rank);
+  a.expanded.clear();
+  b.expanded.clear();
+  OnnxNetValue result = of_two_values(m, node, std::move(a), std::move(b), operation);
+  if (result.extents() != promised) result.expanded = promised;
+  return result;
+}
+
+}  // namespace
+
+OnnxNetValue with_constant(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTensor& c,
+                           const std::string& operation, size_t parameter, bool is_first) {
+  pad_axes(x, c.shape.size());
+  if (c.count() == 1) {
+    with_number(m, node, x, c.at(0), operation, is_first);
+    return x;
+  }
+  if (operation == "Pow" || operation == "Max" || operation == "Min") {
+    OnnxNetValue values = value_of_constant(m, node, parameter, x);
+    return is_first ? of_two(m, node, std::move(values), std::move(x), operation)
+                    : of_two(m, node, std::move(x), std::move(values), operation);
+  }
+  if (operation == "Sub" && is_first) power(m, node, x, -1, 0);
+  if (operation == "Div" && is_first) power(m, node, x, 1, 0, -1);
+  OnnxConstant values = std::make_shared<OnnxTensor>(c);
+  if (!is_first && operation == "Sub") values = changed(c, [](double v) { return -v; });
+  if (!is_first && operation == "Div") values = changed(c, [](double v) { return 1 / v; });
+  const bool is_product = operation == "Mul" || operation == "Div";
+  with_values(m, node, x, *values, is_product, parameter);
+  return x;
+}
+
+namespace {
 
 // All inputs from the first on, values and constants.
 void combination(OnnxMapper& m, const OnnxNode& node) {

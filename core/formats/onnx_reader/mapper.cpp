@@ -10,19 +10,6 @@
 namespace tandem {
 namespace {
 
-bool ascends(const std::vector<size_t>& factors) {
-  for (size_t i = 1; i < factors.size(); ++i) {
-    if (factors[i] != factors[i - 1] + 1) return false;
-  }
-  return true;
-}
-
-NetExtents first_three(std::vector<int64_t> extents) {
-  extents.resize(std::max<size_t>(extents.size(), 3), 1);
-  for (size_t i = 3; i < extents.size(); ++i) extents[2] *= extents[i];
-  return {extents[0], extents[1], extents[2]};
-}
-
 // "/layer1/conv1/Conv" -> "layer1/conv1"
 std::string name_of_node(const OnnxNode& node) {
   std::string name = node.name.empty() ? node.outputs.front() : node.name;
@@ -60,11 +47,11 @@ bool OnnxMapper::is_constant(const OnnxNode& node, size_t input) const {
   return constant(node, input) != nullptr;
 }
 
-OnnxNetValue OnnxMapper::value(const OnnxNode& node, size_t input) const {
+OnnxNetValue OnnxMapper::value(const OnnxNode& node, size_t input) {
   OnnxNetValue found = operand(node, input);
-  if (found.expanded.empty()) return found;
-  throw error("it reads a value of {} that is expanded to {}", fmt::join(found.extents(), "x"),
-              fmt::join(found.expanded, "x"));
+  const std::vector<int64_t> promised = found.promised();
+  found.expanded.clear();
+  return repeated(std::move(found), promised);
 }
 
 OnnxNetValue OnnxMapper::operand(const OnnxNode& node, size_t input) const {
@@ -82,101 +69,6 @@ OnnxConstant OnnxMapper::required(const OnnxNode& node, size_t input) const {
 std::vector<int64_t> OnnxMapper::integers(const OnnxNode& node, size_t input) const {
   if (!node.has_input(input)) return {};
   return integers_of(*required(node, input));
-}
-
-// ---- the order of elements
-
-OnnxNetValue OnnxMapper::plain(OnnxNetValue value, const NetExtents& net) {
-  const std::vector<size_t> order = value.order();
-  return arranged(std::move(value), order, net);
-}
-
-OnnxNetValue OnnxMapper::arranged(OnnxNetValue value, const std::vector<size_t>& order,
-                                  const NetExtents& net) {
-  const bool moves = !ascends(order);
-  if (!moves && value.net == net) return value;
-  OnnxNetValue result = value;
-  result.reorder(order);
-  result.net = net;
-  const std::string key = fmt::format("{} {} {} {}", value.top, fmt::join(value.factors, "x"),
-                                      fmt::join(order, ","), fmt::join(net, "x"));
-  if (const auto made = arranged_.find(key); made != arranged_.end()) {
-    result.top = made->second.top;
-    return result;
-  }
-  NetExtents made_net = value.net;
-  if (moves) {
-    // Factors that stay together are one axis.
-    std::vector<int64_t> moved;                    // extents, in the new order
-    std::vector<std::pair<size_t, size_t>> first;  // their first factor, and their place
-    for (size_t i = 0; i < order.size(); ++i) {
-      const int64_t extent = value.factors[order[i]];
-      if (i > 0 && order[i] == order[i - 1] + 1) {
-        moved.back() *= extent;
-      } else {
-        first.emplace_back(order[i], moved.size());
-        moved.push_back(extent);
-      }
-    }
-    std::vector<size_t> place(first.size());
-    std::vector<int64_t> dims;
-    std::sort(first.begin(), first.end());
-    for (size_t i = 0; i < first.size(); ++i) {
-      dims.push_back(moved[first[i].second]);
-      place[first[i].second] = i;
-    }
-    Message& layer = add(value.top + "/permuted", "Permute", {value.top});
-    Message& block = layer.add_block("permute_param");
-    for (const int64_t dim : dims) block.add("dim", fmt::format("{}", dim));
-    block.add("order", "0");
-    for (const size_t axis : place) block.add("order", fmt::format("{}", axis + 1));
-    value.top = layer.find("top")->text;
-    made_net = first_three(moved);
-  }
-  if (made_net != net) {
-    Message& layer = add(value.top + "/reshaped", "Reshape", {value.top});
-    Message& shape = layer.add_block("reshape_param").add_block("shape");
-    shape.add("dim", "0");
-    for (const int64_t extent : net) shape.add("dim", fmt::format("{}", extent));
-    value.top = layer.find("top")->text;
-  }
-  result.top = value.top;
-  arranged_[key] = result;
-  return result;
-}
-
-OnnxMapper::Exposed OnnxMapper::exposed(OnnxNetValue value, const std::vector<size_t>& factors,
-                                        bool first) {
-  const int64_t covered = value.product(factors);
-  const std::vector<size_t> others = value.factors_without(factors);
-  const bool is_together = ascends(factors) && (!first || factors.empty() || factors[0] == 0);
-  if (!is_together || factors.empty()) {
-    std::vector<size_t> order = factors;
-    order.insert(order.end(), others.begin(), others.end());
-    const NetExtents net = covered == value.net[0] && is_together
-                               ? value.net
-                               : NetExtents{covered, value.product(others), 1};
-    return {arranged(std::move(value), order, net), 1, 1};
-  }
-  int64_t before = 1;
-  for (size_t i = 0; i < factors[0]; ++i) before *= value.factors[i];
-  std::vector<size_t> same(value.factors.size());
-  std::iota(same.begin(), same.end(), 0);
-  int64_t passed = 1;
-  for (size_t axis = 0; axis < 3 && passed <= before; passed *= value.net[axis++]) {
-    if (passed != before || (first && axis > 0)) continue;
-    int64_t extent = 1;
-    for (size_t end = axis; end < 3; ++end) {
-      extent *= value.net[end];
-      if (extent == covered && (!first || end == 0)) {
-        return {std::move(value), int64_t(axis) + 1, int64_t(end - axis) + 1};
-      }
-    }
-  }
-  const int64_t after = value.count() / before / covered;
-  const NetExtents net =
-      before > 1 ? NetExtents{before, covered, after} : NetExtents{covered, after, 1};
-  return {arranged(std::move(value), same, net), before > 1 ? 2 : 1, 1};
 }
 
 // ---- layers
@@ -241,6 +133,12 @@ void OnnxMapper::note(const std::string& text) {
   }
 }
 
+void OnnxMapper::note_derived() {
+  note(
+      "the file computes some values from parameters alone, as tables of positions or standardized "
+      "weights are: they are trained in place of those parameters");
+}
+
 std::vector<std::string> OnnxMapper::cut(const std::string& top, int64_t axis,
                                          const std::vector<int64_t>& points,
                                          const std::string& name) {
@@ -292,7 +190,7 @@ void OnnxMapper::map_node(const OnnxNode& node) {
       }
     }
     if (all_known && node.domain.empty() && node.operation == "Shape") {
-      computed_[node.outputs[0]] = shape_constant(node, value(node, 0).extents());
+      computed_[node.outputs[0]] = shape_constant(node, operand(node, 0).promised());
       return;
     }
     if (all_known && node.domain.empty() && node.operation == "Size") {

@@ -38,8 +38,8 @@ class OnnxMapper {
   [[nodiscard]] OnnxConstant constant(const OnnxNode& node, size_t input) const;  // or null
   [[nodiscard]] bool is_constant(const OnnxNode& node, size_t input) const;
   // Error for an input that is a constant or missing; the other way round.
-  [[nodiscard]] OnnxNetValue value(const OnnxNode& node, size_t input) const;
-  // The same, also of a value that is to be expanded.
+  [[nodiscard]] OnnxNetValue value(const OnnxNode& node, size_t input);
+  // The same, of a value that is to be expanded without that it is.
   [[nodiscard]] OnnxNetValue operand(const OnnxNode& node, size_t input) const;
   [[nodiscard]] OnnxConstant required(const OnnxNode& node, size_t input) const;
   // The integers of an optional constant.
@@ -59,6 +59,8 @@ class OnnxMapper {
     int64_t axis = 1, count = 1;
   };
   Exposed exposed(OnnxNetValue value, const std::vector<size_t>& factors, bool first = false);
+  // The value repeated along axes where it has extent 1, so that its extents are these.
+  OnnxNetValue repeated(OnnxNetValue value, const std::vector<int64_t>& extents);
 
   // ---- layers
 
@@ -76,6 +78,8 @@ class OnnxMapper {
               std::vector<float> values, bool is_trained, double decay);
   void set(const OnnxNode& node, OnnxNetValue value, size_t output = 0);
   void note(const std::string& text);
+  // That values computed from parameters are trained.
+  void note_derived();
   // Outputs of a tensor cut at every index of the axis, or at these indices; cut once.
   std::vector<std::string> cut(const std::string& top, int64_t axis,
                                const std::vector<int64_t>& points, const std::string& name);

@@ -6,7 +6,7 @@ namespace tandem {
 
 OnnxOperator find_onnx_operator(const std::string& domain, const std::string& name) {
   using namespace onnx_operators;
-  for (const auto* table : {&weighted(), &elementwise(), &windows(), &shapes()}) {
+  for (const auto* table : {&convolutions(), &weighted(), &elementwise(), &windows(), &shapes()}) {
     for (const NamedOnnxOperator& known : *table) {
       if (domain == known.domain && name == known.name) return known.map;
     }
@@ -18,6 +18,27 @@ namespace onnx_operators {
 
 std::string text_of(double value) {
   return fmt::format("{:.9g}", value);
+}
+
+std::string whole(int64_t value) {
+  return fmt::format("{}", value);
+}
+
+std::vector<float> floats_of(const OnnxTensor& tensor) {
+  if (!tensor.is_integer) return tensor.floats;
+  return {tensor.integers.begin(), tensor.integers.end()};
+}
+
+std::vector<float> channel_values(const OnnxMapper& m, const OnnxNode& node, size_t input,
+                                  int64_t channels) {
+  if (!node.has_input(input)) return {};
+  const OnnxConstant values = m.required(node, input);
+  if (int64_t(values->count()) == channels) return floats_of(*values);
+  throw error("input {} has {} values for {} channels", input, values->count(), channels);
+}
+
+void add_filler(Message& block, const char* name, const char* type) {
+  block.add_block(name).add("type", type, true);
 }
 
 bool is_along(const OnnxTensor& constant, const OnnxNetValue& x, size_t axis) {

@@ -21,6 +21,7 @@ struct NamedOnnxOperator {
 namespace onnx_operators {
 
 // Tables of a file each.
+[[nodiscard]] const std::vector<NamedOnnxOperator>& convolutions();
 [[nodiscard]] const std::vector<NamedOnnxOperator>& weighted();
 [[nodiscard]] const std::vector<NamedOnnxOperator>& elementwise();
 [[nodiscard]] const std::vector<NamedOnnxOperator>& windows();
@@ -39,6 +40,9 @@ void apply(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue& value, const 
 [[nodiscard]] OnnxNetValue with_constant(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue x,
                                          const OnnxTensor& constant, const std::string& operation,
                                          size_t parameter, bool is_first = false);
+// A constant input as a value: zeros made of another value's elements, and the constant added.
+[[nodiscard]] OnnxNetValue value_of_constant(OnnxMapper& mapper, const OnnxNode& node, size_t input,
+                                             const OnnxNetValue& like);
 // Indices of an axis.
 [[nodiscard]] OnnxNetValue taken(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue x,
                                  size_t axis, const OnnxRange& range);
@@ -46,6 +50,14 @@ void apply(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue& value, const 
 [[nodiscard]] bool is_along(const OnnxTensor& constant, const OnnxNetValue& x, size_t axis);
 // "0.25", with as many digits as a float has.
 [[nodiscard]] std::string text_of(double value);
+[[nodiscard]] std::string whole(int64_t value);
+
+[[nodiscard]] std::vector<float> floats_of(const OnnxTensor& tensor);
+// The values of an optional operand with one for each channel; empty where there is none.
+[[nodiscard]] std::vector<float> channel_values(const OnnxMapper& mapper, const OnnxNode& node,
+                                                size_t input, int64_t channels);
+// `name { type: "xavier" }`, for a net that is trained anew.
+void add_filler(Message& block, const char* name, const char* type);
 
 }  // namespace onnx_operators
 }  // namespace tandem

@@ -15,13 +15,14 @@ struct Form {
   const char* name;
   // Operators begin with a capital, variables are one small letter and the same value wherever they
   // stand, numbers are constants. Add and Mul have their operands in any order. x and y are
-  // computed, other variables constant; y and z are no inputs of what the form becomes.
+  // computed, other variables constant, n one number; y and z are no inputs of what the form
+  // becomes.
   const char* expression;
 };
 
 constexpr Form known_forms[] = {
     {"SiLU", "Mul(x, Sigmoid(x))"},
-    {"Swish", "Mul(x, Sigmoid(Mul(x, b)))"},
+    {"Swish", "Mul(x, Sigmoid(Mul(x, n)))"},
     {"HardSwish", "Div(Mul(x, Clip(Add(x, 3), 0, 6)), 6)"},
     {"HardSwish", "Mul(x, Div(Clip(Add(x, 3), 0, 6), 6))"},
     {"HardSwish", "Mul(x, Mul(Clip(Add(x, 3), 0, 6), 0.1666667))"},
@@ -153,6 +154,7 @@ class Matcher {
                  half_precision * std::abs(form.number);
     }
     if (is_constant == (form.variable == 'x' || form.variable == 'y')) return false;
+    if (form.variable == 'n' && constant->second->count() != 1) return false;
     for (const auto& [variable, known] : variables) {
       if (variable == form.variable) return known == value || same_constant(known, value);
     }

@@ -10,10 +10,6 @@
 namespace tandem::onnx_operators {
 namespace {
 
-std::string number(int64_t value) {
-  return fmt::format("{}", value);
-}
-
 // ---- other axes
 
 void set_reshaped(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x,
@@ -64,22 +60,25 @@ void unsqueeze(OnnxMapper& m, const OnnxNode& node) {
 }
 
 void transpose(OnnxMapper& m, const OnnxNode& node) {
-  OnnxNetValue x = m.value(node, 0);
+  OnnxNetValue x = m.operand(node, 0);
   std::vector<int64_t> order = node.integers("perm");
   const size_t rank = x.axes.size();
   if (order.empty()) {
     for (size_t i = rank; i-- > 0;) order.push_back(int64_t(i));
   }
   std::vector<std::vector<size_t>> axes;
+  std::vector<int64_t> expanded;
   std::vector<bool> is_taken(rank);
   for (const int64_t written : order) {
     const size_t axis = axis_of(node, written, rank);
     if (is_taken[axis]) throw error("perm names axis {} twice", axis);
     is_taken[axis] = true;
     axes.push_back(x.axes[axis]);
+    if (!x.expanded.empty()) expanded.push_back(x.expanded[axis]);
   }
   if (axes.size() != rank) throw error("perm has {} axes of {}", axes.size(), rank);
   x.axes = std::move(axes);
+  x.expanded = std::move(expanded);
   m.set(node, std::move(x));
 }
 
@@ -164,10 +163,10 @@ OnnxNetValue taken(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, size_t a
     const Line line = line_of(m, x, axis);
     Message& layer = m.add(m.layer_name(node), "Slice", {line.value.top});
     add_fields(layer, "slice_param",
-               {{"axis", number(line.axis)},
-                {"start", number(wanted.start)},
-                {"step", number(wanted.step)},
-                {"count", number(wanted.count)}});
+               {{"axis", whole(line.axis)},
+                {"start", whole(wanted.start)},
+                {"step", whole(wanted.step)},
+                {"count", whole(wanted.count)}});
     return part_of(line, axis, layer.find("top")->text, wanted.count);
   }
   // One of each `step` indices, which are an axis of their own: all of these are cut at once.
@@ -182,6 +181,33 @@ OnnxNetValue taken(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, size_t a
   x = range(m, node, x, axis + 1, offset, 1);
   x.axes.erase(x.axes.begin() + int64_t(axis) + 1);
   return x;
+}
+
+OnnxNetValue value_of_constant(OnnxMapper& m, const OnnxNode& node, size_t input,
+                               const OnnxNetValue& like) {
+  const OnnxConstant constant = m.required(node, input);
+  const int64_t count = int64_t(constant->count());
+  if (count < 1) throw error("a constant without values");
+  OnnxNetValue one = like;
+  one.set_plain({like.count()});
+  if (count < one.count()) one = range(m, node, one, 0, 0, count);
+  if (count > one.count()) {
+    const int64_t times = (count + one.count() - 1) / one.count();
+    one.set_plain({1, one.count()});
+    one = m.repeated(one, {times, one.count()});
+    one.set_plain({one.count()});
+    one = range(m, node, one, 0, 0, count);
+  }
+  one = m.plain(one, {count, 1, 1});
+  apply(m, node, one, "Power", "power_param", {{"scale", "0"}});
+  Message& layer = m.add(m.layer_name(node, int(input)), "Bias", {one.top});
+  add_fields(layer, "bias_param", {{"axis", "1"}, {"num_axes", "1"}});
+  const bool is_own = !constant->parameter.empty() || constant->is_derived;
+  if (constant->is_derived) m.note_derived();
+  m.weight(layer, "bias", {count}, floats_of(*constant), is_own, 0);
+  one.top = layer.find("top")->text;
+  one.set_plain(constant->shape);
+  return one;
 }
 
 namespace {
@@ -287,31 +313,6 @@ void split(OnnxMapper& m, const OnnxNode& node) {
 
 // ---- joined
 
-// A constant as a value: zeros of another value's elements, and the constant added to them.
-OnnxNetValue value_of_constant(OnnxMapper& m, const OnnxNode& node, size_t input,
-                               const OnnxNetValue& like) {
-  const OnnxConstant constant = m.required(node, input);
-  const int64_t count = int64_t(constant->count());
-  OnnxNetValue one;
-  one.top = like.top;
-  one.net = like.net;
-  one.set_plain({like.count()});
-  if (count < 1) throw error("a constant without values");
-  if (count > one.count()) throw error("a constant with more values than its neighbor");
-  one = range(m, node, one, 0, 0, count);
-  one = m.plain(one, {count, 1, 1});
-  apply(m, node, one, "Power", "power_param", {{"scale", "0"}});
-  Message& layer = m.add(m.layer_name(node, int(input)), "Bias", {one.top});
-  add_fields(layer, "bias_param", {{"axis", "1"}, {"num_axes", "1"}});
-  std::vector<float> values;
-  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(constant->at(size_t(i))));
-  const bool is_own = !constant->parameter.empty() || constant->is_derived;
-  m.weight(layer, "bias", {count}, std::move(values), is_own, 0);
-  one.top = layer.find("top")->text;
-  one.set_plain(constant->shape);
-  return one;
-}
-
 void concat(OnnxMapper& m, const OnnxNode& node) {
   std::vector<OnnxNetValue> parts;
   const OnnxNetValue* computed = nullptr;
@@ -388,7 +389,7 @@ OnnxNetValue joined(OnnxMapper& m, const OnnxNode& node, std::vector<OnnxNetValu
     tops.push_back(m.arranged(part, order, net).top);
   }
   Message& layer = m.add(m.layer_name(node), "Concat", tops);
-  if (line.axis != 1) add_fields(layer, "concat_param", {{"axis", number(line.axis)}});
+  if (line.axis != 1) add_fields(layer, "concat_param", {{"axis", whole(line.axis)}});
   OnnxNetValue result = part_of(line, axis, layer.find("top")->text, sum);
   if (line.value.axes[axis].empty() && sum > 1) {  // the axis had one index only
     size_t first = 0;
@@ -517,7 +518,7 @@ void softmax(OnnxMapper& m, const OnnxNode& node) {
   Line line = line_of(m, x, axis);
   x = line.value;
   apply(m, node, x, "Softmax", "softmax_param",
-        line.axis == 1 ? Fields{} : Fields{{"axis", number(line.axis)}});
+        line.axis == 1 ? Fields{} : Fields{{"axis", whole(line.axis)}});
   if (node.operation == "LogSoftmax") apply(m, node, x, "Log");
   if (!joined_axes.empty()) {  // each axis has its factors again
     auto factor = line.value.axes[axis].begin();

@@ -22,11 +22,14 @@ struct OnnxNetValue {
   std::vector<int64_t> factors;
   std::vector<std::vector<size_t>> axes;  // indices of factors
   // Extents that an Expand has promised: axes of extent 1 stand for more. Sums and products with
-  // another value keep the promise; nothing else reads such a value.
+  // another value, and transposes, keep the promise; for other nodes the value is repeated.
   std::vector<int64_t> expanded;
 
   [[nodiscard]] int64_t extent(size_t axis) const;
   [[nodiscard]] std::vector<int64_t> extents() const;
+  [[nodiscard]] std::vector<int64_t> promised() const {
+    return expanded.empty() ? extents() : expanded;
+  }
   [[nodiscard]] int64_t count() const;
   // The factors in the order of the value's axes.
   [[nodiscard]] std::vector<size_t> order() const;

@@ -1,4 +1,4 @@
-// Operators with weights: convolutions, products with matrices, normalizations.
+// Operators with weights: products with matrices, normalizations.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,102 +11,13 @@
 namespace tandem::onnx_operators {
 namespace {
 
-// Not an overload of text_of(), which it would hide.
-std::string whole(int64_t value) {
-  return fmt::format("{}", value);
-}
-
-std::vector<float> floats_of(const OnnxTensor& tensor) {
-  if (!tensor.is_integer) return tensor.floats;
-  return {tensor.integers.begin(), tensor.integers.end()};
-}
-
-// The values of an optional operand with one for each channel; empty where there is none, or where
-// all are zero and it is not the file's parameter.
-std::vector<float> channel_values(const OnnxMapper& m, const OnnxNode& node, size_t input,
-                                  int64_t channels) {
-  if (!node.has_input(input)) return {};
-  const OnnxConstant values = m.required(node, input);
-  if (int64_t(values->count()) == channels) return floats_of(*values);
-  throw error("input {} has {} values for {} channels", input, values->count(), channels);
-}
-
-void add_filler(Message& block, const char* name, const char* type) {
-  block.add_block(name).add("type", type, true);
-}
-
-// ---- convolutions
-
-void convolution(OnnxMapper& m, const OnnxNode& node) {
-  const bool is_transposed = node.operation == "ConvTranspose";
-  OnnxNetValue x = m.value(node, 0);
-  const OnnxConstant weight = m.required(node, 1);
-  const OnnxImage image = image_of(x);
-  const size_t axes = x.axes.size() - 2;
-  if (weight->shape.size() != x.axes.size()) {
-    throw error("its weights have {} axes and its input {}", weight->shape.size(), x.axes.size());
-  }
-  const int64_t group = node.integer("group", 1);
-  constexpr int64_t most_groups = 1000000;
-  if (group < 1 || group > most_groups || weight->count() == 0) {
-    throw error("it has {} groups and {} weights", group, weight->count());
-  }
-  const int64_t channels = weight->shape[is_transposed ? 0 : 1] * (is_transposed ? 1 : group);
-  const int64_t outputs = weight->shape[is_transposed ? 1 : 0] * (is_transposed ? group : 1);
-  if (channels != image.c) {
-    throw error("its weights are {} in {} groups, its input has {} channels",
-                fmt::join(weight->shape, "x"), group, image.c);
-  }
-  const OnnxSpan kernel =
-      axes == 1 ? OnnxSpan{1, weight->shape[2]} : OnnxSpan{weight->shape[2], weight->shape[3]};
-  OnnxWindow window = window_of(node, image, kernel, axes);
-  if (is_transposed) {
-    if (!equal(window.before, window.after) ||
-        node.text("auto_pad", "NOTSET").starts_with("SAME")) {
-      throw error("a transposed convolution needs equal padding on both sides");
-    }
-    if (!node.integers("output_shape").empty()) throw error("output_shape is not read");
-    for (const int64_t more : node.integers("output_padding")) {
-      if (more != 0) throw error("output_padding is not read");
-    }
-  }
-  x = m.plain(x, {image.c, image.h, image.w});
-  x = padded(m, node, std::move(x), window, 0);
-  Message& layer =
-      m.add(m.layer_name(node, 1), is_transposed ? "Deconvolution" : "Convolution", {x.top});
-  const std::vector<float> biases = channel_values(m, node, 2, outputs);
-  m.weight(layer, "weight", {weight->shape[0], weight->shape[1], kernel.h, kernel.w},
-           floats_of(*weight), true, 1);
-  if (!biases.empty()) m.weight(layer, "bias", {outputs}, biases, true, 0);
-  Message& block = layer.add_block("convolution_param");
-  block.add("num_output", whole(outputs));
-  add_both(block, "kernel", "kernel_size", kernel);
-  if (!equal(window.stride, {1, 1})) add_both(block, "stride", "stride", window.stride);
-  if (!equal(window.before, {0, 0})) add_both(block, "pad", "pad", window.before);
-  if (!equal(window.dilation, {1, 1})) {
-    block.add("dilation", whole(window.dilation.h));
-    block.add("dilation", whole(window.dilation.w));
-  }
-  if (group != 1) block.add("group", whole(group));
-  if (biases.empty()) block.add("bias_term", "false");
-  add_filler(block, "weight_filler", "msra");
-  OnnxSpan result = window.results(OnnxImage{x.net[0], x.net[1], x.net[2]});
-  if (is_transposed) {
-    const auto extent = [](int64_t in, int64_t stride, int64_t pad, int64_t size, int64_t apart) {
-      return (in - 1) * stride - 2 * pad + (size - 1) * apart + 1;
-    };
-    result = {extent(image.h, window.stride.h, window.before.h, kernel.h, window.dilation.h),
-              extent(image.w, window.stride.w, window.before.w, kernel.w, window.dilation.w)};
-  }
-  m.count_convolution(false);
-  m.set(node, image_value(layer, {outputs, result.h, result.w}, axes));
-}
-
 // ---- products
 
 // y = x W over the last axis of x, W of (inputs, outputs), or of (outputs, inputs) if transposed.
-void product(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTensor& weight,
-             bool is_transposed, double scale, const std::vector<float>& biases) {
+// `parameter`: the node's input that W is.
+OnnxNetValue product(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTensor& weight,
+                     bool is_transposed, double scale, const std::vector<float>& biases,
+                     int parameter) {
   if (weight.shape.size() != 2 || x.axes.empty()) throw error("its weights must be a matrix");
   const int64_t inputs = weight.shape[is_transposed ? 1 : 0];
   const int64_t outputs = weight.shape[is_transposed ? 0 : 1];
@@ -143,7 +54,9 @@ void product(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTens
     }
   }
   if (!is_row) x = m.exposed(x, sorted, true).value;
-  Message& layer = m.add(m.layer_name(node, 1), is_row ? "InnerProduct" : "Convolution", {x.top});
+  if (weight.is_derived) m.note_derived();
+  Message& layer =
+      m.add(m.layer_name(node, parameter), is_row ? "InnerProduct" : "Convolution", {x.top});
   m.weight(layer, "weight", {outputs, inputs, 1, 1}, std::move(values), true, 1);
   if (!biases.empty()) m.weight(layer, "bias", {outputs}, biases, true, 0);
   Message& block = layer.add_block(is_row ? "inner_product_param" : "convolution_param");
@@ -168,7 +81,7 @@ void product(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTens
   if (!is_row)
     result.factors.insert(result.factors.end(), x.factors.begin() + int64_t(taken),
                           x.factors.end());
-  m.set(node, std::move(result));
+  return result;
 }
 
 void gemm(OnnxMapper& m, const OnnxNode& node) {
@@ -191,7 +104,8 @@ void gemm(OnnxMapper& m, const OnnxNode& node) {
       biases = channel_values(m, node, 2, outputs);
     for (float& value : biases) value *= static_cast<float>(node.number("beta", 1));
   }
-  product(m, node, m.value(node, 0), *weight, is_transposed, node.number("alpha", 1), biases);
+  m.set(node, product(m, node, m.value(node, 0), *weight, is_transposed, node.number("alpha", 1),
+                      biases, 1));
 }
 
 // The product of two computed values, matrix by matrix.
@@ -200,9 +114,15 @@ OnnxNetValue matrices(OnnxMapper& m, const OnnxNode& node, OnnxNetValue a, OnnxN
   if (rank < 2 || b.axes.size() != rank) throw error("its inputs must have equally many axes");
   std::vector<size_t> outer(rank - 2);
   std::iota(outer.begin(), outer.end(), 0);
+  std::vector<int64_t> of_a = a.extents(), of_b = b.extents();
   for (const size_t axis : outer) {
-    if (a.extent(axis) != b.extent(axis)) throw error("its inputs have other outer extents");
+    if (of_a[axis] != of_b[axis] && of_a[axis] != 1 && of_b[axis] != 1) {
+      throw error("its inputs are {} and {}", fmt::join(of_a, "x"), fmt::join(of_b, "x"));
+    }
+    of_a[axis] = of_b[axis] = std::max(of_a[axis], of_b[axis]);
   }
+  a = m.repeated(std::move(a), of_a);
+  b = m.repeated(std::move(b), of_b);
   const int64_t inner = a.extent(rank - 1);
   if (b.extent(rank - 2) != inner) {
     throw error("matrices of {} and {} cannot be multiplied", fmt::join(a.extents(), "x"),
@@ -308,11 +228,34 @@ void einsum(OnnxMapper& m, const OnnxNode& node) {
   m.set(node, std::move(result));
 }
 
+// Whether the constant is one matrix, whatever axes of extent 1 come before it.
+bool is_matrix(const OnnxTensor& constant) {
+  const size_t rank = constant.shape.size();
+  return rank >= 2 &&
+         int64_t(constant.count()) == constant.shape[rank - 1] * constant.shape[rank - 2];
+}
+
 void matmul(OnnxMapper& m, const OnnxNode& node) {
-  if (!m.is_constant(node, 1)) {
+  const OnnxConstant left = m.constant(node, 0), right = m.constant(node, 1);
+  if (left == nullptr && right == nullptr) {
     return m.set(node, matrices(m, node, m.value(node, 0), m.value(node, 1)));
   }
-  product(m, node, m.value(node, 0), *m.required(node, 1), false, 1, {});
+  OnnxNetValue x = m.value(node, left == nullptr ? 0 : 1);
+  const OnnxConstant constant = left == nullptr ? right : left;
+  const size_t rank = constant->shape.size();
+  if (!is_matrix(*constant) || x.axes.size() < rank || (left != nullptr && x.axes.size() < 2)) {
+    OnnxNetValue values = value_of_constant(m, node, left == nullptr ? 1 : 0, x);
+    return m.set(node, left == nullptr ? matrices(m, node, std::move(x), std::move(values))
+                                       : matrices(m, node, std::move(values), std::move(x)));
+  }
+  OnnxTensor weight = *constant;
+  weight.shape.erase(weight.shape.begin(), weight.shape.end() - 2);
+  if (left == nullptr) return m.set(node, product(m, node, std::move(x), weight, false, 1, {}, 1));
+  // (W x)' = x' W'
+  std::swap(x.axes[x.axes.size() - 1], x.axes[x.axes.size() - 2]);
+  x = product(m, node, std::move(x), weight, true, 1, {}, 0);
+  std::swap(x.axes[x.axes.size() - 1], x.axes[x.axes.size() - 2]);
+  m.set(node, std::move(x));
 }
 
 // ---- normalizations
@@ -449,8 +392,6 @@ void layer_norm_parts(OnnxMapper& m, const OnnxNode& node) {
 const std::vector<NamedOnnxOperator>& weighted() {
   static const std::vector<NamedOnnxOperator> table{
       {"", "BatchNormalization", batch_norm},
-      {"", "Conv", convolution},
-      {"", "ConvTranspose", convolution},
       {"", "Einsum", einsum},
       {"", "Gemm", gemm},
       {"", "GroupNormalization", instance_norm},
