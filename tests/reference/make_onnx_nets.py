@@ -321,6 +321,27 @@ def forms_layers():
     forms.branch("MatMul", floats(4, 6), "image")
     forms.branch("MatMul", floats(1, 3, 2, 6), "image")
     forms.branch("MatMul", "image", floats(1, 3, 5, 4))
+    forms.branch("Einsum", "image", floats(3, 5, 2), equation="nchw,cwk->nhck")
+    forms.branch("Einsum", floats(2, 6), "image", equation="kh,nchw->nckw")
+    forms.branch("Tile", forms.add("ReduceMean", "image", axes=[2]), forms.constant([1, 2, 4, 1]))
+    # Constants that the file computes by products.
+    product = forms.add("Gemm", floats(4, 3), floats(4, 5), floats(3, 1), transA=1, alpha=0.5, beta=2.0)
+    product = forms.add("Einsum", product, floats(2, 3, 6), forms.some(6), equation="ik,aij,j->ajk")
+    hot = forms.add("OneHot", forms.constant([1, -3]), forms.constant(3), forms.constant([0.25, 1.5]))
+    hot = forms.add("Reshape", hot, forms.constant([2, 3, 1, 1]))
+    product = forms.add("ReduceSum", forms.add("Mul", hot, forms.add("Unsqueeze", product, forms.constant([1]))),
+                        forms.constant([0]), keepdims=1)
+    forms.branch("Mul", "image", product)
+    # Sizes without a layer of their own; a padding that no maximum takes.
+    sizes = {"coordinate_transformation_mode": "half_pixel", "mode": "cubic"}
+    forms.branch("Resize", "image", "", forms.constant([1, 1, 1.5, 0.8]), **sizes)
+    forms.branch("Resize", "image", "", "", forms.constant([1, 3, 9, 4]), cubic_coeff_a=-0.5, exclude_outside=1, **sizes)
+    forms.branch("Resize", "image", "", forms.constant([1, 1, 1.5, 2.0]), coordinate_transformation_mode="asymmetric",
+                 mode="linear")
+    forms.branch("Resize", "image", "", forms.constant([1, 1, 1.5, 2.0]), coordinate_transformation_mode="asymmetric",
+                 mode="nearest", nearest_mode="ceil")
+    padded = forms.add("Pad", "image", forms.constant([0, 0, 1, 0, 0, 0, 0, 1]), forms.constant(-numpy.inf))
+    forms.branch("MaxPool", padded, kernel_shape=[2, 2])
     # A constant for each channel.
     bound = floats(3, 1, 1)
     forms.branch("Max", "image", bound)

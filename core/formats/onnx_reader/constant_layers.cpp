@@ -197,12 +197,93 @@ OnnxConstant product(const OnnxNode& node, const Inputs& inputs) {
   return result;
 }
 
+OnnxConstant gemm(const OnnxNode& node, const Inputs& inputs) {
+  const auto matrix = [&](size_t i, const char* transposes) {
+    const OnnxTensor& x = input(node, inputs, i);
+    if (x.shape.size() != 2) throw error("{}: input {} is no matrix", node.title(), i);
+    if (node.integer(transposes, 0) == 0) return with_shape(x, x.shape);
+    return strided(node, x, {x.shape[1], x.shape[0]}, {1, x.shape[1]});
+  };
+  const OnnxConstant multiplied = product(node, {matrix(0, "transA"), matrix(1, "transB")});
+  const Extents& shape = multiplied->shape;
+  const OnnxConstant added =
+      has(inputs, 2) ? spread(node, *inputs[2], broadcast(node, shape, inputs[2]->shape)) : nullptr;
+  if (added != nullptr && added->shape != shape) {
+    throw error("{}: its third input is {}", node.title(), fmt::join(inputs[2]->shape, "x"));
+  }
+  auto result = make(node, shape, false);
+  for (size_t i = 0; i < result->count(); ++i) {
+    set(*result, i,
+        node.number("alpha", 1) * multiplied->at(i) +
+            (added == nullptr ? 0 : node.number("beta", 1) * added->at(i)));
+  }
+  return result;
+}
+
+// Sums of products, index by index: each label of the equation is an axis.
+OnnxConstant einsum(const OnnxNode& node, const Inputs& inputs) {
+  std::string equation = node.text("equation", "");
+  std::erase(equation, ' ');
+  const size_t arrow = equation.find("->");
+  if (arrow == std::string::npos || equation.find('.') != std::string::npos) return nullptr;
+  std::vector<std::string> labels{""};  // of each input
+  for (const char c : equation.substr(0, arrow)) {
+    if (c == ',') labels.emplace_back();
+    if (c != ',') labels.back() += c;
+  }
+  std::string all = equation.substr(arrow + 2);  // the result's labels, and those that are summed
+  const size_t kept = all.size();
+  for (const std::string& some : labels) {
+    for (const char label : some) {
+      if (all.find(label) == std::string::npos) all += label;
+    }
+  }
+  Extents extents(all.size(), 0);
+  std::vector<Extents> strides(labels.size(), Extents(all.size(), 0));  // of each input
+  for (size_t k = 0; k < labels.size(); ++k) {
+    const OnnxTensor& x = input(node, inputs, k);
+    if (x.shape.size() != labels[k].size()) {
+      throw error("{}: '{}' does not fit its inputs", node.title(), equation);
+    }
+    for (size_t axis = 0; axis < labels[k].size(); ++axis) {
+      const size_t at = all.find(labels[k][axis]);
+      if (extents[at] != 0 && extents[at] != x.shape[axis]) {
+        throw error("{}: '{}' does not fit its inputs", node.title(), equation);
+      }
+      extents[at] = x.shape[axis];
+      strides[k][at] += strides_of(x.shape)[axis];
+    }
+  }
+  check_products(node, extents);
+  auto result = make(node, {extents.begin(), extents.begin() + int64_t(kept)}, false);
+  const int64_t each = count_of({extents.begin() + int64_t(kept), extents.end()}, max_products);
+  for (size_t at = 0; at < result->count(); ++at) {
+    double sum = 0;
+    for (int64_t i = 0; i < each; ++i) {
+      int64_t rest = int64_t(at) * each + i;
+      std::vector<int64_t> places(labels.size(), 0);
+      for (size_t axis = all.size(); axis-- > 0; rest /= extents[axis]) {
+        for (size_t k = 0; k < places.size(); ++k) {
+          places[k] += rest % extents[axis] * strides[k][axis];
+        }
+      }
+      double term = 1;
+      for (size_t k = 0; k < places.size(); ++k) term *= inputs[k]->at(size_t(places[k]));
+      sum += term;
+    }
+    set(*result, at, sum);
+  }
+  return result;
+}
+
 }  // namespace
 
 const std::vector<NamedEvaluation>& layers() {
   static const std::vector<NamedEvaluation> table{
       {"BatchNormalization", batch_norm},
       {"Conv", convolution},
+      {"Einsum", einsum},
+      {"Gemm", gemm},
       {"LayerNormalization", layer_norm},
       {"MatMul", product},
       {"Softmax", softmax},

@@ -129,6 +129,26 @@ OnnxConstant flattened(const OnnxNode& node, const Inputs& inputs) {
                         count_of({middle, x.shape.end()}, max_folded_values)});
 }
 
+// A new axis, with one value at each index that is named and another at the others.
+OnnxConstant one_hot(const OnnxNode& node, const Inputs& inputs) {
+  const OnnxTensor &indices = input(node, inputs, 0), &values = input(node, inputs, 2);
+  if (input(node, inputs, 1).count() != 1 || values.count() != 2) {
+    throw error("{}: its inputs do not fit each other", node.title());
+  }
+  const auto depth = static_cast<int64_t>(inputs[1]->at(0));
+  const size_t rank = indices.shape.size();
+  if (axis_of(node, node.integer("axis", -1), rank + 1) != rank) return nullptr;
+  Extents shape = indices.shape;
+  shape.push_back(depth);
+  auto result = make(node, shape, values.is_integer);
+  for (size_t i = 0; i < result->count(); ++i) {
+    const auto written = static_cast<int64_t>(indices.at(i / size_t(depth)));
+    const int64_t index = written < 0 ? written + depth : written;
+    copy(values, int64_t(i) % depth == index ? 1 : 0, *result, i);
+  }
+  return result;
+}
+
 OnnxConstant size_constant(const OnnxNode& node, const Extents& shape) {
   auto result = make(node, {}, true);
   result->integers = {count_of(shape, std::numeric_limits<int64_t>::max())};
@@ -168,6 +188,7 @@ const std::vector<NamedEvaluation>& shapes() {
          return spread(n, x, broadcast(n, x.shape, integers_of(input(n, in, 1))));
        }},
       {"Flatten", flattened},
+      {"OneHot", one_hot},
       {"Range", counted},
       {"Reshape",
        [](const OnnxNode& n, const Inputs& in) {

@@ -22,6 +22,7 @@ namespace onnx_operators {
 
 // Tables of a file each.
 [[nodiscard]] const std::vector<NamedOnnxOperator>& convolutions();
+[[nodiscard]] const std::vector<NamedOnnxOperator>& sizes();
 [[nodiscard]] const std::vector<NamedOnnxOperator>& weighted();
 [[nodiscard]] const std::vector<NamedOnnxOperator>& elementwise();
 [[nodiscard]] const std::vector<NamedOnnxOperator>& windows();
@@ -40,6 +41,11 @@ void apply(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue& value, const 
 [[nodiscard]] OnnxNetValue with_constant(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue x,
                                          const OnnxTensor& constant, const std::string& operation,
                                          size_t parameter, bool is_first = false);
+// y = x W over the last axis of x, W of (inputs, outputs), or of (outputs, inputs) if transposed.
+// `parameter`: the node's input that W is; -1: W is no parameter, and not trained.
+[[nodiscard]] OnnxNetValue product(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue x,
+                                   const OnnxTensor& weight, bool is_transposed, double scale,
+                                   const std::vector<float>& biases, int parameter);
 // A constant input as a value: zeros made of another value's elements, and the constant added.
 [[nodiscard]] OnnxNetValue value_of_constant(OnnxMapper& mapper, const OnnxNode& node, size_t input,
                                              const OnnxNetValue& like);

@@ -425,6 +425,27 @@ void expand(OnnxMapper& m, const OnnxNode& node) {
   m.set(node, std::move(result));
 }
 
+void tile(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  const std::vector<int64_t> times = integers_of(*m.required(node, 1));
+  std::vector<int64_t> extents = x.extents();
+  if (times.size() != extents.size()) {
+    throw error("it repeats {} axes of {}", times.size(), extents.size());
+  }
+  constexpr int64_t most = 1000000, most_parts = 64;
+  for (size_t axis = 0; axis < times.size(); ++axis) {
+    const bool is_single = extents[axis] == 1;
+    if (times[axis] < 1 || times[axis] > (is_single ? most : most_parts)) {
+      throw error("it repeats axis {} {} times", axis, times[axis]);
+    }
+    if (is_single) extents[axis] = times[axis];
+    if (is_single || times[axis] == 1) continue;
+    x = joined(m, node, std::vector<OnnxNetValue>(size_t(times[axis]), x), axis);
+    extents[axis] *= times[axis];
+  }
+  m.set(node, m.repeated(std::move(x), extents));
+}
+
 // ---- reduced
 
 OnnxNetValue reduced(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x,
@@ -536,10 +557,11 @@ void softmax(OnnxMapper& m, const OnnxNode& node) {
 const std::vector<NamedOnnxOperator>& shapes() {
   static const std::vector<NamedOnnxOperator> table = [] {
     std::vector<NamedOnnxOperator> result{
-        {"", "Concat", concat},   {"", "Expand", expand},       {"", "Flatten", flatten},
-        {"", "Gather", gather},   {"", "LogSoftmax", softmax},  {"", "Reshape", reshape},
-        {"", "Slice", slice},     {"", "Softmax", softmax},     {"", "Split", split},
-        {"", "Squeeze", squeeze}, {"", "Transpose", transpose}, {"", "Unsqueeze", unsqueeze},
+        {"", "Concat", concat},       {"", "Expand", expand},      {"", "Flatten", flatten},
+        {"", "Gather", gather},       {"", "LogSoftmax", softmax}, {"", "Reshape", reshape},
+        {"", "Slice", slice},         {"", "Softmax", softmax},    {"", "Split", split},
+        {"", "Squeeze", squeeze},     {"", "Tile", tile},          {"", "Transpose", transpose},
+        {"", "Unsqueeze", unsqueeze},
     };
     for (const NamedReduction& known : reductions) result.push_back({"", known.name, reduce});
     return result;

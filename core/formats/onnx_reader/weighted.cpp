@@ -9,12 +9,9 @@
 #include "core/formats/onnx_reader/spans.h"
 
 namespace tandem::onnx_operators {
-namespace {
 
 // ---- products
 
-// y = x W over the last axis of x, W of (inputs, outputs), or of (outputs, inputs) if transposed.
-// `parameter`: the node's input that W is.
 OnnxNetValue product(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTensor& weight,
                      bool is_transposed, double scale, const std::vector<float>& biases,
                      int parameter) {
@@ -57,7 +54,7 @@ OnnxNetValue product(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const 
   if (weight.is_derived) m.note_derived();
   Message& layer =
       m.add(m.layer_name(node, parameter), is_row ? "InnerProduct" : "Convolution", {x.top});
-  m.weight(layer, "weight", {outputs, inputs, 1, 1}, std::move(values), true, 1);
+  m.weight(layer, "weight", {outputs, inputs, 1, 1}, std::move(values), parameter >= 0, 1);
   if (!biases.empty()) m.weight(layer, "bias", {outputs}, biases, true, 0);
   Message& block = layer.add_block(is_row ? "inner_product_param" : "convolution_param");
   block.add("num_output", whole(outputs));
@@ -83,6 +80,8 @@ OnnxNetValue product(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const 
                           x.factors.end());
   return result;
 }
+
+namespace {
 
 void gemm(OnnxMapper& m, const OnnxNode& node) {
   if (node.integer("transA", 0) != 0) throw error("transA is not read");
@@ -179,7 +178,12 @@ void einsum(OnnxMapper& m, const OnnxNode& node) {
   const std::string of_a = equation.substr(0, comma),
                     of_b = equation.substr(comma + 1, arrow - comma - 1),
                     of_result = equation.substr(arrow + 2);
-  OnnxNetValue a = m.value(node, 0), b = m.value(node, 1);
+  const bool is_left = m.is_constant(node, 0), is_right = m.is_constant(node, 1);
+  const OnnxNetValue computed = m.value(node, is_left ? 1 : 0);
+  OnnxNetValue a = is_left ? value_of_constant(m, node, 0, computed) : computed;
+  OnnxNetValue b = is_left    ? computed
+                   : is_right ? value_of_constant(m, node, 1, computed)
+                              : m.value(node, 1);
   if (a.axes.size() != of_a.size() || b.axes.size() != of_b.size()) {
     throw error("'{}' does not fit its inputs", equation);
   }

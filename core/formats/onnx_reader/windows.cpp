@@ -326,7 +326,8 @@ void pad(OnnxMapper& m, const OnnxNode& node) {
   if (node.has_input(2) && written == "constant") {
     const OnnxConstant constant = m.required(node, 2);
     if (constant->count() != 1) throw error("its value must be one number");
-    value = constant->at(0);
+    constexpr double largest = 3.4e38;  // of the layer; before a maximum, as good as infinity
+    value = std::clamp(constant->at(0), -largest, largest);
   }
   // The axes of an image, wherever its channels are.
   const bool is_image = rank == 4 && axes.front() > 0 && (axes.front() > 1 || axes.back() < 3);
@@ -349,130 +350,6 @@ void pad(OnnxMapper& m, const OnnxNode& node) {
   m.set(node, std::move(x));
 }
 
-// As in opset 10 and older: the factors are the second input, and places are not chosen.
-bool is_old_resize(const OnnxNode& node) {
-  return node.operation == "Upsample" || node.inputs.size() == 2;
-}
-
-// The factors of all axes: those that are written, or of sizes that are.
-std::vector<double> scales_of(const OnnxMapper& m, const OnnxNode& node, const OnnxNetValue& x) {
-  const size_t rank = x.axes.size(), at = is_old_resize(node) ? 1 : 2;
-  std::vector<int64_t> axes = node.integers("axes");
-  if (axes.empty()) {
-    axes.resize(rank);
-    std::iota(axes.begin(), axes.end(), 0);
-  }
-  const bool by_scales = node.has_input(at) && m.required(node, at)->count() > 0;
-  const OnnxConstant written = m.required(node, by_scales ? at : 3);
-  if (written->count() != axes.size() || rank != 4) {
-    throw error("only images of four axes are resized");
-  }
-  std::vector<double> scales(rank, 1);
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const size_t axis = axis_of(node, axes[i], rank);
-    scales[axis] = written->at(i) / (by_scales ? 1 : double(x.extent(axis)));
-  }
-  if (!by_scales && node.text("keep_aspect_ratio_policy", "stretch") != "stretch") {
-    throw error("keep_aspect_ratio_policy is not read");
-  }
-  return scales;
-}
-
-// One axis of a Resize: where in the input each pixel of the output is.
-struct Places {
-  int64_t input, output;
-  double scale;
-  std::string mode, rounding;  // rounding: "" for linear
-
-  // As ONNX has it.
-  [[nodiscard]] double onnx(int64_t i) const {
-    const double half = (double(i) + 0.5) / scale - 0.5;
-    double at = half;
-    if (mode == "asymmetric") at = double(i) / scale;
-    if (mode == "tf_half_pixel_for_nn") at = half + 0.5;
-    if (mode == "align_corners") {
-      at = output > 1 ? double(i) * double(input - 1) / double(output - 1) : 0;
-    }
-    if (mode == "pytorch_half_pixel" && output == 1) at = 0;
-    if (mode == "half_pixel_symmetric") {
-      at = half + double(input) / 2 * (1 - double(output) / (scale * double(input)));
-    }
-    // Places that are whole but for the factor's rounding count as whole.
-    constexpr double near = 1e-6;
-    if (rounding == "floor") at = std::floor(at + near);
-    if (rounding == "ceil") at = std::ceil(at - near);
-    if (rounding == "round_prefer_floor") at = std::ceil(at - 0.5 - near);
-    if (rounding == "round_prefer_ceil") at = std::floor(at + 0.5 + near);
-    return std::clamp(at, 0.0, double(input - 1));
-  }
-  // As the layer Upsample has it.
-  [[nodiscard]] double ours(int64_t i, bool aligns) const {
-    const double all = double(input) * scale;
-    const double step =
-        std::abs(all - double(output)) < 2e-6 ? double(input) / double(output) : 1 / scale;
-    double at =
-        rounding.empty() ? (double(i) + 0.5) * step - 0.5 : std::floor(double(i) * step + 1e-9);
-    if (aligns) {
-      at = output > 1 ? double(i) * double(input - 1) / double(output - 1) : 0;
-    }
-    return std::clamp(at, 0.0, double(input - 1));
-  }
-  [[nodiscard]] bool agree(bool aligns) const {
-    constexpr double tolerance = 1e-5;
-    for (int64_t i = 0; i < output; ++i) {
-      if (std::abs(onnx(i) - ours(i, aligns)) > tolerance) return false;
-    }
-    return true;
-  }
-};
-
-void resize(OnnxMapper& m, const OnnxNode& node) {
-  OnnxNetValue x = m.value(node, 0);
-  const std::vector<double> scales = scales_of(m, node, x);
-  const bool is_last = scales[1] != 1 && scales[3] == 1;  // N, H, W, C
-  const std::vector<size_t> order =
-      is_last ? std::vector<size_t>{3, 1, 2} : std::vector<size_t>{1, 2, 3};
-  if (scales[0] != 1 || scales[order[0]] != 1) throw error("only height and width are resized");
-  const bool is_old = is_old_resize(node);
-  const std::string mode = node.text("mode", "nearest");
-  const bool is_linear = mode == "linear";
-  const auto places = [&](size_t axis) {
-    constexpr double rounding = 1e-6, largest = 1e6;
-    const double size = std::floor(double(x.extent(axis)) * scales[axis] + rounding);
-    if (!(size >= 1 && size <= largest)) throw error("it makes {} pixels of an axis", size);
-    const auto factor = static_cast<float>(scales[axis]);
-    const bool is_written = double(factor) == scales[axis];
-    if (is_written && std::floor(factor * static_cast<float>(x.extent(axis))) != float(size)) {
-      throw error("the factor {:.9g} of {} pixels is too near to another size", factor,
-                  x.extent(axis));
-    }
-    return Places{
-        x.extent(axis), int64_t(size), scales[axis],
-        node.text("coordinate_transformation_mode", is_old ? "asymmetric" : "half_pixel"),
-        is_linear ? "" : node.text("nearest_mode", is_old ? "floor" : "round_prefer_floor")};
-  };
-  const Places h = places(order[1]), w = places(order[2]);
-  const bool aligns = is_linear && h.mode == "align_corners";
-  const bool smooths = node.integer("antialias", 0) != 0 && (h.scale < 1 || w.scale < 1);
-  if ((!is_linear && mode != "nearest") || smooths || h.mode == "tf_crop_and_resize" ||
-      !h.agree(aligns) || !w.agree(aligns)) {
-    throw error("mode {} by factors of {:.6g} and {:.6g} with the places {} {}{}is not read", mode,
-                h.scale, w.scale, h.mode, h.rounding.empty() ? "" : "(" + h.rounding + ") ",
-                smooths ? "and antialias " : "");
-  }
-  const NetExtents net{x.extent(order[0]), h.input, w.input};
-  x = m.arranged(x, x.factors_of(order), net);
-  Fields fields{{"scale_h", fmt::format("{:.17g}", h.scale)},
-                {"scale_w", fmt::format("{:.17g}", w.scale)}};
-  if (is_linear) fields.emplace_back("mode", "BILINEAR");
-  if (aligns) fields.emplace_back("align_corners", "true");
-  apply(m, node, x, "Upsample", "upsample_param", fields);
-  x.net = {net[0], h.output, w.output};
-  x.set_plain({1, x.net[0], x.net[1], x.net[2]});
-  if (is_last) x.axes = {x.axes[0], x.axes[2], x.axes[3], x.axes[1]};
-  m.set(node, std::move(x));
-}
-
 }  // namespace
 
 const std::vector<NamedOnnxOperator>& windows() {
@@ -483,8 +360,6 @@ const std::vector<NamedOnnxOperator>& windows() {
       {"", "LRN", lrn},
       {"", "MaxPool", pooling},
       {"", "Pad", pad},
-      {"", "Resize", resize},
-      {"", "Upsample", resize},
   };
   return table;
 }
