@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Exports architectures of torchvision and timm with random weights, and compares the scores of bench_onnx with ONNX
-Runtime's: bench/onnx_models.py PROGRAM [--as FORM,...] MODEL...
+Runtime's: bench/onnx_models.py PROGRAM [--as FORM,...] [--side N] MODEL...
 
 PROGRAM is bench_onnx; MODEL is a builder of torchvision ("resnet18") or a model of timm ("timm/resnet10t"). Each is
-exported in the forms that are named, those of both of PyTorch's exporters if none is: FORMS describes them. Batch
-statistics and the factors of normalizations are random, too. A line for each file has the largest difference as a share
-of the largest score. ONNX Runtime gets files in half precision with the same weights as float32; scores of files in
+exported in the forms that are named, those of both of PyTorch's exporters if none is: FORMS describes them. A line for
+each file has the largest difference as a share of the largest score, and how much the scores of another image differ:
+where that is little, an error may go unseen. ONNX Runtime gets files in half precision with the same weights as float32; scores of files in
 training mode are compared with PyTorch's. Needs torch, torchvision, timm, onnxscript and onnxruntime.
 """
 
 import argparse
 import logging
+import math
 import pathlib
 import subprocess
 import sys
@@ -73,32 +74,53 @@ FORMS = {
 }
 
 
-def make(name):
+def randomize(model, side):
+    """Makes every weight matter to the scores: none is left at a constant as 0, 1 or 1e-6, and BatchNorm has the
+    statistics of a few images, so that scores do not depend on the biases alone."""
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.numel() == 0 or weight.min() != weight.max():
+                continue
+            value = weight.flatten()[0].item()
+            if value == 0:
+                torch.nn.init.normal_(weight, std=0.1 if weight.ndim < 2 else 0.02)
+            else:
+                weight.uniform_(0.5, 1.5).mul_(math.copysign(max(abs(value), 0.4), value))
+        norms = [module for module in model.modules() if isinstance(module, torch.nn.modules.batchnorm._BatchNorm)
+                 and module.running_mean is not None]
+        momenta = [module.momentum for module in norms]
+        for module in norms:
+            module.momentum = 1.0
+        if norms:
+            model.train()(torch.randn(4, 3, side, side))
+        for module, momentum in zip(norms, momenta):
+            module.momentum = momentum
+            module.running_var.copy_((module.running_var + module.running_var.mean()) / 2)  # none is near zero
+    model.eval()
+
+
+def make(name, side):
+    """The model, an image, and how much its scores differ from those of another, as a share of the largest."""
     torch.manual_seed(1)
-    side = 299 if name == "inception_v3" else 224
     if name.startswith("timm/"):
         import timm
         model = timm.create_model(name[5:], pretrained=False)
-        side = model.default_cfg["input_size"][1]
+        if not side or model.default_cfg.get("fixed_input_size"):
+            side = model.default_cfg["input_size"][1]
     else:
         options = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
         model = torchvision.models.get_model(name, weights=None, **options)
-    model.eval()
-    for module in model.modules():
-        if isinstance(module, (torch.nn.BatchNorm2d, torch.nn.LayerNorm)) and module.weight is not None:
-            torch.nn.init.uniform_(module.weight, 0.5, 1.5)
-            if module.bias is not None:
-                torch.nn.init.normal_(module.bias, std=0.1)
-        if isinstance(module, torch.nn.BatchNorm2d):
-            torch.nn.init.normal_(module.running_mean, std=0.1)
-            torch.nn.init.uniform_(module.running_var, 0.5, 1.5)
-        if isinstance(module, torch.nn.Linear) and not module.weight.any():  # ViT's classifier
-            torch.nn.init.normal_(module.weight, std=0.02)
-    return model, torch.randn(1, 3, side, side)
+        if not side or name.startswith(("vit", "maxvit")):
+            side = 299 if name == "inception_v3" else 224
+    randomize(model, side)
+    images = torch.randn(2, 3, side, side)
+    with torch.no_grad():
+        scores = model(images)
+    return model, images[:1], ((scores[0] - scores[1]).abs().max() / scores.abs().max()).item()
 
 
-def export(name, form, path):
-    model, image = make(name)
+def export(name, form, path, side):
+    model, image, variety = make(name, side)
     image = image.half().float()
     FORMS[form](model, image, path)
     image = image.float()
@@ -110,6 +132,7 @@ def export(name, form, path):
         scores = session.run(None, {session.get_inputs()[0].name: image.numpy()})[0]
     image.numpy().tofile(path + ".x")
     scores.tofile(path + ".y")
+    return variety
 
 
 def main():
@@ -118,6 +141,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--as", dest="forms", default="old,new", help=f"of {', '.join(FORMS)}; separated by commas")
+    parser.add_argument("--side", type=int, help="of the images of nets that take any (default: their own)")
     parser.add_argument("models", nargs="+")
     given = parser.parse_intermixed_args()
     for name in given.models:
@@ -125,12 +149,13 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 path = str(pathlib.Path(folder) / f"{name.replace('/', '_')}_{form}.onnx")
                 try:
-                    export(name, form, path)
+                    variety = export(name, form, path, given.side)
                 except Exception as failure:  # pylint: disable=broad-except
                     print(f"{name}, {form}: PyTorch does not export it: {str(failure)[:100]}", flush=True)
                     continue
                 result = subprocess.run([given.program, path], capture_output=True, text=True, check=False)
-                print(f"{name}, {form}: {result.stdout.strip().split(': ', 1)[-1]}", flush=True)
+                print(f"{name}, {form}: {result.stdout.strip().split('.onnx: ', 1)[-1]} (another image: {variety:.1e})",
+                      flush=True)
 
 
 if __name__ == "__main__":
