@@ -367,8 +367,14 @@ def export(module, path, kind):
         torch.onnx.export(module, (x,), path, dynamo=False, opset_version=17, do_constant_folding=False,
                           training=torch.onnx.TrainingMode.PRESERVE)
     else:
-        torch.onnx.export(module, (x,), path, dynamo=False, opset_version=11 if isinstance(module, Plain) else 17,
-                          input_names=["image"], dynamic_axes={"image": {0: "n"}})
+        opset = 7 if kind == "opset7" else 11 if isinstance(module, Plain) else 17
+        torch.onnx.export(module, (x,), path, dynamo=False, opset_version=opset, input_names=["image"],
+                          dynamic_axes={"image": {0: "n"}})
+    if kind == "fused":  # operators of com.microsoft
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+        options.optimized_model_filepath = path
+        onnxruntime.InferenceSession(onnx.load(path).SerializeToString(), options)
     model = onnx.load(path)
     if kind == "casts":  # float16; the nodes Cast come last
         model = float16.convert_float_to_float16(model, keep_io_types=True)
@@ -411,8 +417,8 @@ def main():
     warnings.filterwarnings("ignore")
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent / "onnx"
     folder.mkdir(exist_ok=True)
-    for net, kinds in [(Plain, ["old", "new", "training"]), (Mobile, ["old", "new"]), (Shuffle, ["old", "new"]),
-                       (Tokens, ["old", "new", "casts"]), (Windows, ["old", "new"])]:
+    for net, kinds in [(Plain, ["old", "new", "training", "opset7"]), (Mobile, ["old", "new", "fused"]),
+                       (Shuffle, ["old", "new"]), (Tokens, ["old", "new", "casts", "fused"]), (Windows, ["old", "new"])]:
         torch.manual_seed(3)
         module = net().eval()
         randomize(module)

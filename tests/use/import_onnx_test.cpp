@@ -133,9 +133,10 @@ TEST_P(StoredNets, GiveTheSameScoresAfterAnExport) {
 
 INSTANTIATE_TEST_SUITE_P(All, StoredNets,
                          testing::Values("channels_last", "forms_layers", "forms_new", "forms_old",
-                                         "mobile_new", "mobile_old", "plain_new", "plain_old",
-                                         "plain_training", "shuffle_new", "shuffle_old",
-                                         "tokens_casts", "tokens_new", "tokens_old", "windows_new",
+                                         "mobile_fused", "mobile_new", "mobile_old", "plain_new",
+                                         "plain_old", "plain_opset7", "plain_training",
+                                         "shuffle_new", "shuffle_old", "tokens_casts",
+                                         "tokens_fused", "tokens_new", "tokens_old", "windows_new",
                                          "windows_old"),
                          [](const auto& info) { return std::string(info.param); });
 
@@ -290,6 +291,11 @@ TEST(OnnxFiles, WhatWouldBeComputedOtherwiseIsRefused) {
                       node("Resize", {"x", "", "scales"}, "y",
                            word("mode", "linear") + integer("antialias", 1))),
               HasSubstr("and antialias is not read"));
+  EXPECT_THAT(refusal(floats("w", {1, 2, 3}),
+                      node("BatchNormalization", {"x", "w", "w", "w", "w"}, "y",
+                           attribute("spatial", 2, "")),
+                      8),
+              HasSubstr("node 'y' (BatchNormalization): spatial 0 is not read"));
   EXPECT_THAT(refusal("", node("Cast", {"x"}, "y", integer("to", 7))),
               HasSubstr("node 'y' (Cast): it makes whole numbers"));
   EXPECT_THAT(refusal(floats("slope", {1, 2}), node("PRelu", {"x", "slope"}, "y")),
@@ -385,7 +391,7 @@ TEST(OnnxFiles, ComputedConstantsMayTakeAFewTimesWhatTheFileHas) {
 }
 
 TEST(OnnxFiles, OldOpsetsAndOtherFilesAreRefused) {
-  EXPECT_THAT(refusal_of(model(image("x") + output("x"), 8)), HasSubstr("it is of opset 8"));
+  EXPECT_THAT(refusal_of(model(image("x") + output("x"), 6)), HasSubstr("it is of opset 6"));
   EXPECT_THAT(refusal_of("no model"), HasSubstr("it is no ONNX model, or damaged"));
   EXPECT_THAT(refusal_of(model(image("x") + node("Relu", {"x"}, "y") + output("y"))),
               HasSubstr("a net here gives a row of class scores"));

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
-#include "core/formats/onnx_reader/order.h"
+#include "core/formats/onnx_reader/nodes.h"
 
 namespace tandem {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace format = onnx_format;
 
-constexpr int64_t first_opset = 9;
+constexpr int64_t first_opset = 7;
 constexpr int64_t max_of_tensor = int64_t{1} << 31;  // of a tensor
 
 Error refusal(const fs::path& path, const std::string& why) {
@@ -331,10 +331,11 @@ void take_graph(const format::Graph& graph, OnnxFile& file) {
     file.inputs.push_back(std::move(input));
   }
   for (const format::ValueInfo& info : graph.output()) file.outputs.push_back(info.name());
-  for (const format::Node& node : graph.node()) {
-    file.nodes.push_back(take_node(file.path, node));
-    move_attributes(file, file.nodes.back(), file.nodes.size());
-    if (file.nodes.back().domain.empty()) mark_older(file.opset, file.nodes.back());
+  for (const format::Node& node : graph.node()) file.nodes.push_back(take_node(file.path, node));
+  divide_fused_nodes(file);
+  for (size_t i = 0; i < file.nodes.size(); ++i) {
+    move_attributes(file, file.nodes[i], i + 1);
+    if (file.nodes[i].domain.empty()) mark_older(file.opset, file.nodes[i]);
   }
 }
 

@@ -66,7 +66,7 @@ struct OnnxFile {
 // The product of extents; -1 for a negative one, and for more than `most`.
 [[nodiscard]] int64_t count_of(const std::vector<int64_t>& extents, int64_t most);
 
-// Error in one line for a file that is missing or damaged, of an opset before 9, with a value of
+// Error in one line for a file that is missing or damaged, of an opset before 7, with a value of
 // another size than its shape says, with data outside its folder, and with nodes that cannot be
 // sorted so that each follows those whose results it reads.
 [[nodiscard]] OnnxFile read_onnx_file(const std::filesystem::path& path);

@@ -267,6 +267,7 @@ void matmul(OnnxMapper& m, const OnnxNode& node) {
 void batch_norm(OnnxMapper& m, const OnnxNode& node) {
   OnnxNetValue x = m.value(node, 0);
   if (x.axes.size() < 2) throw error("its input has no channels");
+  if (node.integer("spatial", 1) == 0) throw error("spatial 0 is not read");
   const int64_t channels = x.extent(1);
   const size_t in_order[] = {3, 4, 1, 2};
   std::vector<std::vector<float>> values;
