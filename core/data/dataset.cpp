@@ -417,7 +417,9 @@ SampleStatus Dataset::status_of(tandem_status status, int64_t index, float* labe
     return SampleStatus::skipped;
   }
   if (status != TANDEM_OK) check(status, fmt::format("sample '{}'", sample_name(index)));
-  if (const std::string remark = take_reason(); !remark.empty()) remarks_.add(remark, index);
+  if (const std::string lines = take_reason(); !lines.empty()) {
+    for (const std::string& remark : split(lines, '\n')) remarks_.add(remark, index);
+  }
   if (!(*label >= 0 && *label < static_cast<float>(class_count()))) {
     throw error("sample '{}': data set '{}' gave the class {}, but has classes 0 to {}",
                 sample_name(index), type_->name, *label, class_count() - 1);

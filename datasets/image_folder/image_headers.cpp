@@ -185,8 +185,10 @@ const char* second_format(Bytes file) {
 
 }  // namespace
 
+// A chunk CgBI, before the header, marks what Apple's tools make of a PNG, which none but theirs
+// read.
 bool is_png(Bytes file) {
-  return file.size() >= 33 && has(file, 0, "\x89PNG\r\n\x1a\n", 8);
+  return file.size() >= 33 && has(file, 0, "\x89PNG\r\n\x1a\n", 8) && !has(file, 12, "CgBI", 4);
 }
 
 bool is_tiff(Bytes file) {
@@ -320,6 +322,13 @@ int colors_of(Bytes file) {
   if (is_png(file)) return file[25] == 0 || file[25] == 4 ? 1 : 3;
   if (is_pnm(file)) return file[1] == '3' || file[1] == '6' ? 3 : 1;
   return 0;
+}
+
+bool is_text(Bytes file) {
+  return is_pnm(file) && file[1] <= '3';
+}
+bool is_text_without_end(Bytes file) {
+  return is_text(file) && std::isspace(file.back()) == 0;
 }
 
 int64_t white_of_pnm(Bytes file) {

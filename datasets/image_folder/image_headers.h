@@ -35,6 +35,9 @@ struct Extent {
 [[nodiscard]] int bits_of(Bytes file);
 // 1 or 3, without alpha, of a PNG or PNM file; 0 of other files.
 [[nodiscard]] int colors_of(Bytes file);
+// Whether it is a PNM with its values as text, and one without a line end behind the last of them.
+[[nodiscard]] bool is_text(Bytes file);
+[[nodiscard]] bool is_text_without_end(Bytes file);
 // The value that a PNM's header gives to white; 0 for other files.
 [[nodiscard]] int64_t white_of_pnm(Bytes file);
 

@@ -24,23 +24,46 @@ ImagePack::ImagePack(const tandem_dataset_request& request, const sdk::Attribute
   take_split(index, request, picture::HeldOut::of(attributes));
   adopt_classes(request.class_names);
   transform_ = picture::read_transform(request, attributes);
-  white_ = attributes.number("white");
-  if (white_ == 0 && std::string_view(request.split) == "train") {
-    const White found = find_white(size(), [&](int64_t i, Reader& reader) {
-      return this->read(pictures_[static_cast<size_t>(i)], reader);
-    });
-    white_ = found.value;
-    if (!found.note.empty()) notes_ += (notes_.empty() ? "" : "\n") + found.note;
-  }
+  take_levels(header.levels, levels_of(attributes), std::string_view(request.split) == "train");
   if (transform_.height == 0 || transform_.width == 0) read_size_of_first_picture();
 }
 
 std::vector<sdk::Parameter> ImagePack::parameters() {
   constexpr const char* block = "image_pack_param";
   std::vector<sdk::Parameter> parameters = picture::transform_parameters(block);
-  parameters.push_back(white_parameter(block));
+  add_level_parameters(block, parameters);
   picture::HeldOut::add_parameters(block, parameters);
   return parameters;
+}
+
+// Pictures that were made smaller have no other values than those of 8 bits.
+void ImagePack::take_levels(const Levels& packed, const Levels& given, bool is_training) {
+  levels_ = packed.white > 0 ? packed : given;
+  // The run keeps them as text.
+  const auto is_other = [](double a, double b) { return sdk::text(a) != sdk::text(b); };
+  const bool differ = (given.white > 0 && is_other(given.white, levels_.white)) ||
+                      (given.black && is_other(*given.black, levels_.black.value_or(0)));
+  if (differ) {
+    throw sdk::invalid("the pictures in the pack were made such of 8 bits with white=",
+                       levels_.white, " and black=", levels_.black.value_or(0), ", not ",
+                       given.white > 0 ? sdk::text("white=", given.white) : "",
+                       given.white > 0 && given.black ? " and " : "",
+                       given.black ? sdk::text("black=", *given.black) : "",
+                       " (of --data-option or of the run): pack them again with those");
+  }
+  if (!is_training) return;
+  std::string note;
+  if (packed.white > 0) {
+    const char* why = ": by it pictures in the pack were made such of 8 bits";
+    note = sdk::text("white=", packed.white, why);
+    if (packed.black) note += sdk::text("\nblack=", *packed.black, why);
+  } else {
+    levels_ = find_white(
+        levels_, size(),
+        [&](int64_t i, Reader& reader) { return read(pictures_[static_cast<size_t>(i)], reader); },
+        note);
+  }
+  if (!note.empty()) notes_ += (notes_.empty() ? "" : "\n") + note;
 }
 
 void ImagePack::take_split(const PackIndex& index, const tandem_dataset_request& request,
@@ -128,7 +151,7 @@ void ImagePack::adopt_targets(const std::vector<std::string>& model) {
 }
 
 void ImagePack::read_size_of_first_picture() {
-  const ThreadReader reader(transform_, white_);
+  const ThreadReader reader(transform_, levels_);
   const picture::Size first = reader->open(read(pictures_[0], *reader));
   if (transform_.height == 0) transform_.height = first.height;
   if (transform_.width == 0) transform_.width = first.width;
@@ -147,7 +170,7 @@ picture::Bytes ImagePack::read(const PackedPicture& one, Reader& reader) const {
 template <class Pixel>
 void ImagePack::read_to(int64_t index, uint64_t seed, Pixel* pixels, float* label) const {
   const PackedPicture& one = pictures_.at(static_cast<size_t>(index));
-  const ThreadReader reader(transform_, white_);
+  const ThreadReader reader(transform_, levels_);
   // Every picture was decoded to its end when it was packed, and its check sum is right.
   const picture::Size whole = reader->open(read(one, *reader), true);
   read_sample(*reader, whole, transform_, index, seed, pixels);
@@ -165,7 +188,7 @@ void ImagePack::get_bytes(int64_t index, uint64_t seed, uint8_t* pixels, float* 
 
 void ImagePack::describe(int64_t index, tandem_sample_info& info) const {
   const PackedPicture& one = pictures_.at(static_cast<size_t>(index));
-  const ThreadReader reader(transform_, white_);
+  const ThreadReader reader(transform_, levels_);
   describe_picture(read(one, *reader), info);
   info.content = one.hash;
 }

@@ -58,6 +58,7 @@ class ImagePack : public sdk::DatasetType {
                  const picture::HeldOut& share, bool held_out);
   void adopt_classes(const char* model_classes);
   void adopt_targets(const std::vector<std::string>& model);
+  void take_levels(const Levels& packed, const Levels& given, bool is_training);
   void read_size_of_first_picture();
   [[nodiscard]] picture::Bytes read(const PackedPicture& one, Reader& reader) const;
   // To floats or bytes.
@@ -66,7 +67,7 @@ class ImagePack : public sdk::DatasetType {
 
   picture::DataFile file_;
   picture::TransformOptions transform_;
-  double white_ = 0;
+  Levels levels_;
   std::vector<std::string> class_names_;
   std::vector<PackedPicture> pictures_;
   int64_t task_ = TANDEM_TASK_CLASSES;

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 std::vector<sdk::Parameter> ImageSet::parameters_of(const char* block) {
   std::vector<sdk::Parameter> parameters = picture::transform_parameters(block);
-  parameters.push_back(white_parameter(block));
+  add_level_parameters(block, parameters);
   picture::HeldOut::add_parameters(block, parameters);
   parameters.push_back(sdk::integer(block, "cache")
                            .by_default("0")
@@ -52,15 +52,15 @@ void ImageSet::begin(const tandem_dataset_request& request, const sdk::Attribute
   whole_ = std::make_unique<std::atomic<uint64_t>[]>(listing_.images.size());
   cache_ =
       std::make_unique<PictureCache>(listing_.images.size(), attributes.integer("cache") << 20);
+  levels_ = levels_of(attributes);
   if (transform_.height == 0 || transform_.width == 0) read_size_of_first_image();
-  white_ = attributes.number("white");
-  if (white_ == 0 && std::string_view(request.split) == "train") {
+  if (std::string_view(request.split) == "train") {
     const auto load = [&](int64_t i, Reader& reader) {
       return may_have_deep_values(image(i).path) ? reader.load(image(i).path) : Bytes();
     };
-    const White found = find_white(size(), load);
-    white_ = found.value;
-    if (!found.note.empty()) listing_.note(found.note);
+    std::string note;
+    levels_ = find_white(levels_, size(), load, note);
+    if (!note.empty()) listing_.note(note);
   }
   for (const std::string& note : listing_.notes) notes_ += (notes_.empty() ? "" : "\n") + note;
 }
@@ -69,7 +69,7 @@ void ImageSet::read_size_of_first_image() {
   std::string first_reason;
   for (const Image& image : listing_.images) {
     try {
-      const ThreadReader reader(transform_, white_);
+      const ThreadReader reader(transform_, levels_);
       const picture::Size first = reader->open_file(image.path);
       (void)reader->decode_all();
       if (transform_.height == 0) transform_.height = first.height;
@@ -87,7 +87,7 @@ template <class Pixel>
 void ImageSet::read(int64_t index, uint64_t seed, Pixel* pixels, float* label) const {
   *label = static_cast<float>(image(index).label);
   if (get_kept(index, seed, pixels)) return;
-  const ThreadReader reader(transform_, white_);
+  const ThreadReader reader(transform_, levels_);
   const Bytes file = reader->load(image(index).path);
   // A file that was decoded to its end once is whole as long as its bytes are the same. Never 0.
   const uint64_t content = picture::hash_of(file) | 1U;
@@ -135,7 +135,7 @@ void ImageSet::read_and_keep(Reader& reader, const picture::Size& whole, int64_t
 }
 
 void ImageSet::describe(int64_t index, tandem_sample_info& info) const {
-  const ThreadReader reader(transform_, white_);
+  const ThreadReader reader(transform_, levels_);
   const Bytes file = reader->load(image(index).path);
   describe_picture(file, info);
   info.content = picture::hash_of(file);

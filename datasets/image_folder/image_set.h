@@ -41,7 +41,7 @@ class ImageSet : public sdk::DatasetType {
   [[nodiscard]] const char* notes() const override { return notes_.c_str(); }
   [[nodiscard]] int64_t label(int64_t index) const override { return image(index).label; }
   [[nodiscard]] bool split_is_drawn() const override { return listing_.split_is_drawn; }
-  [[nodiscard]] double white() const { return white_; }
+  [[nodiscard]] const Levels& levels() const { return levels_; }
   void get(int64_t index, uint64_t seed, float* pixels, float* label) const override {
     read(index, seed, pixels, label);
   }
@@ -84,7 +84,7 @@ class ImageSet : public sdk::DatasetType {
   Listing listing_;
   std::filesystem::path folder_;  // of the source
   picture::TransformOptions transform_;
-  double white_ = 0;
+  Levels levels_;
   std::string notes_;
   // For each image, the hash of the bytes that were decoded to their end; 0: none yet.
   mutable std::unique_ptr<std::atomic<uint64_t>[]> whole_;
@@ -110,9 +110,11 @@ void describe_picture(Bytes file, tandem_sample_info& info);
 // The calling thread's reader of gray or of color pictures, while it is used for one picture.
 class ThreadReader {
  public:
-  ThreadReader(bool gray, double white) : reader_(of_thread(gray)) { reader_.set_white(white); }
-  ThreadReader(const picture::TransformOptions& options, double white)
-      : ThreadReader(options.channels == 1, white) {}
+  ThreadReader(bool gray, const Levels& levels) : reader_(of_thread(gray)) {
+    reader_.set_levels(levels);
+  }
+  ThreadReader(const picture::TransformOptions& options, const Levels& levels)
+      : ThreadReader(options.channels == 1, levels) {}
   ~ThreadReader() { reader_.close(); }
   ThreadReader(const ThreadReader&) = delete;
   ThreadReader& operator=(const ThreadReader&) = delete;

@@ -1,7 +1,9 @@
 #include "datasets/image_folder/opencv_formats.h"
 
+#include <cmath>
 #include <cstdio>
 #include <iostream>
+#include <limits>
 #include <new>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
@@ -12,7 +14,7 @@
 #include "datasets/image_folder/image_headers.h"
 #include "datasets/image_folder/other_formats.h"
 #include "datasets/image_folder/tiff_errors.h"
-#include "datasets/image_folder/tiff_tags.h"
+#include "datasets/image_folder/tiff_forms.h"
 #include "plugins/sdk.h"
 
 namespace tandem::image_folder {
@@ -96,41 +98,84 @@ cv::Mat decode_floats(const cv::Mat& bytes, bool gray) {
   return result;
 }
 
-// Whether the samples of a TIFF are integers of over 16 bits, which OpenCV does not decode.
-bool has_large_integers(Bytes tiff) {
-  constexpr uint64_t bits_of_sample = 0x102, format_of_sample = 0x153, floats = 3;
-  uint64_t bits = 1, format = 1;
-  for_each_tag(tiff, [&](const auto& read, uint64_t tag, size_t at) {
-    if (tag != bits_of_sample && tag != format_of_sample) return;
-    const uint64_t count = read(at + 4, 4), place = count > 2 ? read(at + 8, 4) : at + 8;
-    if (place > tiff.size() || tiff.size() - place < 2) return;
-    (tag == bits_of_sample ? bits : format) = read(place, 2);
-  });
-  return bits > 16 && format != floats;
+// Decoders of some forms of PNM leave values as they are where white is below 255, those of others
+// make it 255. As these do, with a fraction dropped.
+void make_white_255(cv::Mat& image, int64_t white) {
+  cv::Mat table(1, 256, CV_8U);
+  for (int64_t i = 0; i < 256; ++i) {
+    table.data[i] = static_cast<unsigned char>(std::min<int64_t>(i * 255 / white, 255));
+  }
+  cv::LUT(image, table, image);
 }
 
 }  // namespace
 
-double greatest_of(const cv::Mat& image) {
-  if (image.depth() == CV_8U) return 0;
-  double greatest = 0;
-  cv::minMaxLoc(image.reshape(1), nullptr, &greatest);
-  return greatest;
+Values values_of(const cv::Mat& image) {
+  Values values;
+  if (image.depth() == CV_8U) return values;
+  values.are_deep = true;
+  values.are_floats = image.depth() == CV_32F;
+  const auto samples = static_cast<int64_t>(image.total()) * image.channels();
+  const cv::Mat one_channel = image.reshape(1);
+  if (!values.are_floats) {
+    values.finite = samples;
+    cv::minMaxLoc(one_channel, &values.least, &values.greatest);
+    return values;
+  }
+  constexpr float infinite = std::numeric_limits<float>::infinity();
+  float least = infinite, greatest = -infinite;
+  for (int y = 0; y < one_channel.rows; ++y) {
+    const auto* row = one_channel.ptr<float>(y);
+    for (int x = 0; x < one_channel.cols; ++x) {
+      if (!std::isfinite(row[x])) continue;
+      ++values.finite;
+      least = std::min(least, row[x]);
+      greatest = std::max(greatest, row[x]);
+    }
+  }
+  values.others = samples - values.finite;
+  if (values.finite > 0) {
+    values.least = least;
+    values.greatest = greatest;
+  }
+  return values;
 }
 
-cv::Mat to_8_bits(const cv::Mat& image, Bytes file, double white) {
-  const bool is_float = image.depth() == CV_32F || image.depth() == CV_64F;
-  if (image.depth() == CV_8U) {
-    if (white > 0 && white < 65535 && drops_lower_bits(file)) {
-      throw sdk::skip("too large: a picture of 16 bits whose white is ", white,
+cv::Mat to_8_bits(const cv::Mat& image, Bytes file, const Values& values, const Levels& levels) {
+  const double black = levels.black.value_or(0);
+  if (!values.are_deep) {
+    const bool is_whole_range = levels.white == 0 || (levels.white >= 65535 && black == 0);
+    if (!is_whole_range && drops_lower_bits(file)) {
+      throw sdk::skip("too large: a picture of 16 bits whose white is ", levels.white,
                       ", not 65535, is read up to 32 megapixels; store it with 8 bits a channel");
     }
     return image;
   }
-  if (white <= 0) white = is_float ? 1 : 65535;
+  if (values.finite == 0) throw sdk::skip("holds no numbers: every value is NaN or infinite");
+  if (values.go_below_0() && !levels.black) throw sdk::skip(no_black(values));
+  const double white = levels.white > 0 ? levels.white : values.are_floats ? 1 : 65535;
+  if (white <= black) {
+    throw sdk::skip("white, ", white, ", is not above black, ", black,
+                    ": --data-option white=N gives it");
+  }
   cv::Mat result;
-  image.convertTo(result, CV_8U, 255 / white);
+  const double scale = 255 / (white - black);
+  image.convertTo(result, CV_8U, scale, -black * scale);
+  if (values.others == 0) return result;
+  for (int y = 0; y < image.rows; ++y) {
+    const auto* from = image.ptr<float>(y);
+    auto* to = result.ptr<unsigned char>(y);
+    for (int i = 0; i < image.cols * image.channels(); ++i) {
+      if (!std::isfinite(from[i])) to[i] = 0;
+    }
+  }
   return result;
+}
+
+std::string no_black(const Values& values) {
+  return sdk::text("values below 0 (from ", values.least, " to ", values.greatest,
+                   "), and nothing says which value is black: --data-option black=", values.least,
+                   " makes the least one black");
 }
 
 cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels,
@@ -157,10 +202,23 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels,
     file = without_notes(file, room);
   } else if (*remark != '\0') {
     file = mended(file, room);
+  } else if (is_text_without_end(file)) {
+    room.assign(file.begin(), file.end());
+    room.push_back('\n');
+    file = room;
   }
   // The format itself says what is white.
   const int64_t white = white_of_pnm(file);
-  if (is_tiff(file) && is_multiplied(file)) file = with_colors_kept(file, room);
+  if (is_tiff(file)) {
+    if (const std::string form = misread_form(file); !form.empty()) {
+      throw sdk::skip("not an image that is read here: ", form);
+    }
+    if (is_multiplied(file)) {
+      file = with_colors_kept(file, room);
+    } else if (has_gray_bands(file)) {
+      file = with_bands_as_colors(file, room);
+    }
+  }
   const cv::Mat bytes(1, static_cast<int>(file.size()), CV_8U,
                       const_cast<unsigned char*>(file.data()));
   const bool drops_bits = drops_lower_bits(file);
@@ -187,14 +245,22 @@ cv::Mat decode_other(Bytes file, bool gray, const BeforePixels& before_pixels,
         "not an image that is read here: an animated WebP; write its pictures as files: "
         "magick FILE FILE-%d.png");
   }
-  if (image.empty() && is_tiff(file) && has_large_integers(file)) {
-    throw sdk::skip(
-        "not an image that is read here: a TIFF of integers of over 16 bits; store it with 16 "
-        "bits, or as floats");
+  if (is_tiff(file) && (image.empty() || is_broken)) {
+    std::string form = unread_codec(file);
+    if (form.empty() && image.empty()) form = unread_form(file);
+    if (!form.empty()) throw sdk::skip("not an image that is read here: ", form);
   }
   if (image.empty()) throw sdk::skip("damaged: OpenCV cannot decode it");
   if (is_broken) throw sdk::skip("damaged TIFF: not all of its pixels can be decompressed");
   check_extent(image.cols, image.rows);
+  if (image.depth() == CV_64F) image.convertTo(image, CV_32F);
+  if (drops_bits && white > 255 && white < 65535) {
+    throw sdk::skip("too large: a PNM whose white is ", white,
+                    ", not 65535, is read up to 32 megapixels; store it with 8 bits a channel");
+  }
+  if (image.depth() == CV_8U && white > 1 && white < 255 && !is_text(file)) {
+    make_white_255(image, white);
+  }
   if (image.depth() == CV_16U && white > 0) image.convertTo(image, CV_16U, 65535.0 / white);
   return image;
 }

@@ -20,6 +20,8 @@ struct Format {
 
 constexpr const char* by_magick = "convert it: magick FILE FILE.png";
 
+constexpr Format apple_png{"an iPhone app's PNG (CgBI)",
+                           "convert it: pngcrush -revert-iphone-optimizations FILE FILE.png", ""};
 constexpr Format jpeg_xl{"JPEG XL", "convert it: djxl FILE FILE.png", ".jxl "};
 constexpr Format jpeg_2000{"JPEG 2000", "convert it: opj_decompress -i FILE -o FILE.png",
                            ".jp2 .j2k .jpx .j2c .jpf "};
@@ -68,6 +70,7 @@ struct Mark {
   const Format* format;
 };
 constexpr Mark marks[] = {
+    {12, "CgBI"sv, &apple_png},
     {0, "\xff\x0a"sv, &jpeg_xl},
     {0, "\0\0\0\x0cJXL "sv, &jpeg_xl},
     {0, "\0\0\0\x0cjP  "sv, &jpeg_2000},

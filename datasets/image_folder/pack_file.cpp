@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "datasets/picture/bytes.h"
 #include "datasets/picture/names.h"
@@ -150,6 +151,10 @@ std::string to_bytes(const PackHeader& header) {
   put(text, header.index_bytes, 8);
   put(text, header.index_hash, 8);
   put(text, header.file_bytes, 8);
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  for (const double level : {header.levels.white, header.levels.black.value_or(none)}) {
+    put(text, std::bit_cast<uint64_t>(level), 8);
+  }
   text.resize(pack_header_bytes, '\0');
   return text;
 }
@@ -186,9 +191,12 @@ PackHeader parse_header(Bytes bytes, uint64_t file_bytes, const std::string& fil
     throw sdk::invalid(file, ": byte 8: a pack of version ", version,
                        "; this program reads versions ", of_classes, " and ", of_targets);
   }
-  const PackHeader header{
-      version, picture::little_endian(bytes, 16, 8), picture::little_endian(bytes, 24, 8),
-      picture::little_endian(bytes, 32, 8), picture::little_endian(bytes, 40, 8)};
+  PackHeader header{version,
+                    picture::little_endian(bytes, 16, 8),
+                    picture::little_endian(bytes, 24, 8),
+                    picture::little_endian(bytes, 32, 8),
+                    picture::little_endian(bytes, 40, 8),
+                    {}};
   if (header.file_bytes != file_bytes) {
     throw sdk::invalid(file, ": byte ", std::min(header.file_bytes, file_bytes),
                        ": the pack was written with ", header.file_bytes, " bytes and has ",
@@ -198,6 +206,16 @@ PackHeader parse_header(Bytes bytes, uint64_t file_bytes, const std::string& fil
       header.index_bytes != file_bytes - header.index_offset) {
     throw sdk::invalid(file, ": byte 16: the index is not inside the pack");
   }
+  const auto white = std::bit_cast<double>(picture::little_endian(bytes, 48, 8));
+  const auto black = std::bit_cast<double>(picture::little_endian(bytes, 56, 8));
+  if (white == 0) return header;
+  if (!std::isfinite(white) || std::isinf(black) || white <= (black > 0 ? black : 0)) {
+    throw sdk::invalid(file,
+                       ": byte 48: the values of white and black make no sense: pack the "
+                       "pictures again");
+  }
+  header.levels.white = white;
+  if (!std::isnan(black)) header.levels.black = black;
   return header;
 }
 

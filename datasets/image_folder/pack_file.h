@@ -1,9 +1,9 @@
 // A pack: many pictures in one file, with their classes, splits and names. Little-endian. A header
 // of 64 bytes has "TANDEMPK", the version (1: of classes; 2: the index ends with the task, and a
-// float of each picture for each label or number) and the offset, length and hash of the index;
-// then follow the picture files one after another, then the index. The header is written last, so
-// that a pack with a header is whole. Every picture has a hash, which is checked whenever it is
-// read.
+// float of each picture for each label or number), the offset, length and hash of the index, and
+// the levels by which larger pictures of over 8 bits a channel became such of 8; then follow the
+// picture files one after another, then the index. The header is written last, so that a pack with
+// a header is whole. Every picture has a hash, which is checked whenever it is read.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/image_folder/opencv_formats.h"
 #include "datasets/picture/bytes.h"
 
 namespace tandem::image_folder {
@@ -38,6 +39,7 @@ constexpr size_t pack_header_bytes = 64;
 struct PackHeader {
   uint64_t version = 1;
   uint64_t index_offset = 0, index_bytes = 0, index_hash = 0, file_bytes = 0;
+  Levels levels;  // white is 0 if no picture was made so; black is stored as NaN if there is none
 };
 [[nodiscard]] std::string to_bytes(const PackHeader& header);
 [[nodiscard]] std::string to_bytes(const PackIndex& index);

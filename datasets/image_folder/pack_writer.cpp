@@ -33,14 +33,19 @@ std::string to_jpeg(const std::vector<unsigned char>& pixels, int width, int hei
   return {reinterpret_cast<const char*>(bytes), size};
 }
 
+struct Made {
+  std::string bytes, reason;
+  bool by_levels = false;  // of over 8 bits a channel, made 8 bits
+};
+
 // The picture with its shorter side at most `side`, as a file.
-std::string packed(Reader& reader, Bytes file, int64_t side, int quality) {
+Made packed(Reader& reader, Bytes file, int64_t side, int quality) {
   const picture::Size whole = reader.open(file);
   const int shorter = std::min(whole.width, whole.height);
   const std::string as_it_is(reinterpret_cast<const char*>(file.data()), file.size());
   if (side == 0 || shorter <= side) {
     (void)reader.decode_all();  // damage is found now, not in every epoch
-    return as_it_is;
+    return {as_it_is, ""};
   }
   const double scale = static_cast<double>(side) / shorter;
   const int width = std::max(1, static_cast<int>(std::lround(whole.width * scale)));
@@ -62,7 +67,7 @@ std::string packed(Reader& reader, Bytes file, int64_t side, int quality) {
       pixels[3 * i + c] = static_cast<unsigned char>(std::lround(value));
     }
   }
-  return to_jpeg(pixels, width, height, quality);
+  return {to_jpeg(pixels, width, height, quality), "", reader.values().are_deep};
 }
 
 class Packer {
@@ -90,6 +95,7 @@ class Packer {
     }
     if (index_.pictures.empty()) throw sdk::invalid("all ", order_.size(), " images are damaged");
     PackHeader header;
+    header.levels = levels_;
     header.version = index_.task == TANDEM_TASK_CLASSES ? 1 : 2;
     const std::string index = to_bytes(index_);
     header.index_offset = file_.size();
@@ -105,9 +111,6 @@ class Packer {
   struct Place {
     uint32_t split;
     int64_t index;
-  };
-  struct Made {
-    std::string bytes, reason;
   };
 
   void choose_order() {
@@ -144,8 +147,8 @@ class Packer {
   Made make(const Place& place) const {
     const char* name = sets_[place.split]->sample_name(place.index);
     try {
-      const ThreadReader reader(false, sets_[place.split]->white());
-      return {packed(*reader, reader->load(name), request_.shorter_side, request_.quality), ""};
+      const ThreadReader reader(false, sets_[place.split]->levels());
+      return packed(*reader, reader->load(name), request_.shorter_side, request_.quality);
     } catch (const sdk::Refusal& damaged) {
       if (damaged.status() != TANDEM_SKIP) throw;
       return {"", damaged.what()};
@@ -172,6 +175,7 @@ class Packer {
       one.targets.resize(index_.class_names.size());
       set.targets(place.index, one.targets.data());
     }
+    if (made.by_levels) levels_ = set.levels();
     file_.append(made.bytes);
     index_.pictures.push_back(std::move(one));
   }
@@ -180,6 +184,7 @@ class Packer {
   const std::vector<const ImageSet*>& sets_;
   NewFile file_;
   PackIndex index_;
+  Levels levels_;
   std::vector<Place> order_;
 };
 

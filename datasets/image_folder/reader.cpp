@@ -121,18 +121,12 @@ picture::Size Reader::open(Bytes file, bool known_whole) {
     const auto before_pixels = [&](double bytes, int64_t width, int64_t height) {
       if (is_large_decoding(bytes, format, width, height)) take_turn();
     };
-    remark_ = "";
-    const cv::Mat stored = decode_other(file, gray_, before_pixels, remark_);
-    greatest_ = greatest_of(stored);
-    has_floats_ = stored.depth() > CV_32S;
-    other_ = to_8_bits(stored, file, white_);
-    const bool is_deep = stored.depth() != CV_8U && white_of_pnm(file) == 0;
-    if (white_ == 0 && is_deep) {
-      remark_ =
-          "over 8 bits a channel, of which 65535 (of floats 1) is taken as white: training has no "
-          "such images, or the option 'white' says otherwise";
-    }
-    if (white_ > 0 && greatest_ > white_) remark_ = "values above white (the option 'white')";
+    const char* remark = "";
+    const cv::Mat stored = decode_other(file, gray_, before_pixels, remark);
+    remark_ = remark;
+    values_ = values_of(stored);
+    other_ = to_8_bits(stored, file, values_, levels_);
+    note_values(file);
     orientation_ = exif_orientation(file);
     size_ = shown({other_.cols, other_.rows}, orientation_);
     return size_;
@@ -144,6 +138,20 @@ picture::Size Reader::open(Bytes file, bool known_whole) {
   orientation_ = exif_orientation(file);
   size_ = shown(jpeg_->size(), orientation_);
   return size_;
+}
+
+void Reader::note_values(Bytes file) {
+  if (!values_.are_deep) return;
+  const auto add = [&](bool is_so, const char* line) {
+    if (is_so) remark_ += (remark_.empty() ? "" : "\n") + std::string(line);
+  };
+  add(levels_.white == 0 && white_of_pnm(file) == 0,
+      "over 8 bits a channel, of which 65535 (of floats 1) is taken as white: training has no such "
+      "images, or the option 'white' says otherwise");
+  add(levels_.white > 0 && values_.greatest > levels_.white,
+      "values above white (the option 'white')");
+  add(values_.least < levels_.black.value_or(0), "values below black (the option 'black')");
+  add(values_.others > 0, "values that are no numbers (NaN) or infinite become black");
 }
 
 picture::View Reader::decode(int shrink, const picture::Part& part) {

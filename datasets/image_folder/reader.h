@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "datasets/image_folder/jpeg.h"
+#include "datasets/image_folder/opencv_formats.h"
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/picture.h"
 
@@ -22,8 +23,7 @@ class Reader {
  public:
   explicit Reader(bool gray) : gray_(gray) {}
 
-  // Of pictures of over 8 bits a channel, what becomes 255 (opencv_formats.h).
-  void set_white(double white) { white_ = white; }
+  void set_levels(const Levels& levels) { levels_ = levels; }
 
   // The file's bytes, until the next call.
   [[nodiscard]] Bytes load(const std::string& path);
@@ -41,11 +41,12 @@ class Reader {
   // Whether it is a JPEG: only JPEGs can be decoded in part or shrunk.
   [[nodiscard]] bool can_shrink() const { return jpeg_ != nullptr; }
   // What is wrong with the open file though every pixel is there, as far as it was decoded; "".
-  [[nodiscard]] const char* remark() const { return jpeg_ == nullptr ? remark_ : jpeg_->remark(); }
-  // The largest value of the open picture if it has over 8 bits a channel; else 0.
-  [[nodiscard]] double greatest() const { return jpeg_ == nullptr ? greatest_ : 0; }
-  // Whether its values are floats.
-  [[nodiscard]] bool has_floats() const { return has_floats_; }
+  // A line for each.
+  [[nodiscard]] const char* remark() const {
+    return jpeg_ == nullptr ? remark_.c_str() : jpeg_->remark();
+  }
+  // Of the open picture; zeros of a JPEG.
+  [[nodiscard]] Values values() const { return jpeg_ == nullptr ? values_ : Values{}; }
   // Ends the use of the picture. Other threads may be waiting to open theirs.
   void close();
 
@@ -53,11 +54,12 @@ class Reader {
   void make_room(size_t bytes);
   void close_picture();
   void take_turn();
+  void note_values(Bytes file);
 
   bool gray_;
-  double white_ = 0, greatest_ = 0;
-  bool has_floats_ = false;
-  const char* remark_ = "";
+  Levels levels_;
+  Values values_;
+  std::string remark_;
   std::vector<unsigned char> bytes_, pixels_, turned_;
   std::unique_ptr<Jpeg> jpeg_;
   int orientation_ = 1;

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "datasets/image_folder/image_headers.h"
+#include "datasets/image_folder/tiff_forms.h"
 #include "datasets/image_folder/tiff_tags.h"
 
 namespace tandem::image_folder {
@@ -17,7 +18,8 @@ using picture::little_endian;
 
 struct Facts {
   bool alpha = false, profile = false, inks = false;
-  bool several = false;  // pictures
+  bool other_channels = false;  // that are dropped and are no alpha
+  bool several = false;         // pictures
 };
 
 // Most profiles only say what is true without them.
@@ -65,11 +67,12 @@ Facts facts_of_webp(Bytes webp) {
 }
 
 Facts facts_of_tiff(Bytes tiff) {
-  constexpr uint64_t photometric = 0x0106, extra_samples = 0x0152, icc = 0x8773, separated = 5;
+  constexpr uint64_t photometric = 0x0106, icc = 0x8773, separated = 5;
   Facts facts;
   facts.several = has_second_directory(tiff);
+  facts.alpha = beside_colors(tiff) == Beside::alpha;
+  facts.other_channels = beside_colors(tiff) == Beside::other;
   for_each_tag(tiff, [&](const auto& read, uint64_t tag, size_t at) {
-    if (tag == extra_samples) facts.alpha = true;
     if (tag == photometric) facts.inks = tag_value(read, at) == separated;
     if (tag != icc) return;
     const uint64_t length = read(at + 4, 4), begin = read(at + 8, 4);
@@ -123,6 +126,7 @@ std::string remarks_of(Bytes file) {
   add(orientation_of(file) != 1, "turned upright, as its EXIF data or its tag say");
   add(facts.several, "the first of several pictures is read");
   add(facts.alpha, "alpha is dropped; colors stay as they are stored");
+  add(facts.other_channels, "channels beside gray or the first three are dropped");
   add(facts.profile, "a color profile other than sRGB is not applied");
   add(facts.inks, "four inks (CMYK) become three colors");
   if (!is_jpeg(file) && bits_of(file) > 8) {

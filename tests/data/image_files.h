@@ -89,6 +89,36 @@ inline std::string webp_with_exif(const cv::Mat& image, const std::string& exif)
   return "RIFF" + number_of(body.size(), 4) + body;
 }
 
+// A tag of a TIFF: its values are bytes (type 1), or numbers of 16 (3) or 32 bits (4).
+struct TiffTag {
+  unsigned tag, type;
+  std::vector<uint64_t> values;
+};
+
+// A TIFF with these tags and, from byte 8 on, these pixels.
+inline std::string tiff_of(const std::vector<TiffTag>& tags, const std::string& pixels,
+                           bool little = true) {
+  const auto number = [&](uint64_t n, size_t bytes) { return number_of(n, bytes, little); };
+  const size_t directory = 8 + pixels.size();
+  const size_t behind = directory + 2 + 12 * tags.size() + 4;
+  std::string entries = number(tags.size(), 2), elsewhere;
+  for (const TiffTag& one : tags) {
+    std::string values;
+    for (const uint64_t value : one.values) {
+      values += number(value, one.type == 1 ? 1 : one.type == 3 ? 2 : 4);
+    }
+    entries += number(one.tag, 2) + number(one.type, 2) + number(one.values.size(), 4);
+    if (values.size() <= 4) {
+      entries += values + std::string(4 - values.size(), '\0');
+    } else {
+      entries += number(behind + elsewhere.size(), 4);
+      elsewhere += values;
+    }
+  }
+  return (little ? "II" : "MM") + number(42, 2) + number(directory, 4) + pixels + entries +
+         number(0, 4) + elsewhere;
+}
+
 // How the pixels of tiff_with_alpha() are stored.
 struct TiffWithAlpha {
   bool little = true, planes = false, tile = false;
@@ -116,19 +146,15 @@ inline std::string tiff_with_alpha(const cv::Mat& image, const TiffWithAlpha& fo
       }
     }
   }
-  struct Tag {
-    unsigned tag, type;
-    std::vector<uint64_t> values;
-  };
   const uint64_t bits = 8 * bytes, area = image.total() * bytes;
   const size_t parts = form.planes ? static_cast<size_t>(channels) : 1;
   std::vector<uint64_t> begins(parts, 8), lengths(parts, pixels.size() / parts);
   for (size_t i = 0; i < parts; ++i) begins[i] += i * area;
-  std::vector<Tag> tags{{0x100, 4, {static_cast<uint64_t>(image.cols)}},
-                        {0x101, 4, {static_cast<uint64_t>(image.rows)}},
-                        {0x102, 3, std::vector<uint64_t>(static_cast<size_t>(channels), bits)},
-                        {0x103, 3, {1}},
-                        {0x106, 3, {is_gray ? 1U : 2U}}};
+  std::vector<TiffTag> tags{{0x100, 4, {static_cast<uint64_t>(image.cols)}},
+                            {0x101, 4, {static_cast<uint64_t>(image.rows)}},
+                            {0x102, 3, std::vector<uint64_t>(static_cast<size_t>(channels), bits)},
+                            {0x103, 3, {1}},
+                            {0x106, 3, {is_gray ? 1U : 2U}}};
   if (!form.tile) tags.push_back({0x111, 4, begins});
   tags.push_back({0x115, 3, {static_cast<uint64_t>(channels)}});
   if (!form.tile) tags.push_back({0x116, 4, {static_cast<uint64_t>(image.rows)}});
@@ -141,24 +167,7 @@ inline std::string tiff_with_alpha(const cv::Mat& image, const TiffWithAlpha& fo
     tags.push_back({0x145, 4, lengths});
   }
   tags.push_back({0x152, form.mark_type, {form.alpha}});
-  const size_t directory = 8 + pixels.size();
-  const size_t behind = directory + 2 + 12 * tags.size() + 4;
-  std::string entries = number(tags.size(), 2), elsewhere;
-  for (const Tag& one : tags) {
-    std::string values;
-    for (const uint64_t value : one.values) {
-      values += number(value, one.type == 1 ? 1 : one.type == 3 ? 2 : 4);
-    }
-    entries += number(one.tag, 2) + number(one.type, 2) + number(one.values.size(), 4);
-    if (values.size() <= 4) {
-      entries += values + std::string(4 - values.size(), '\0');
-    } else {
-      entries += number(behind + elsewhere.size(), 4);
-      elsewhere += values;
-    }
-  }
-  return (form.little ? "II" : "MM") + number(42, 2) + number(directory, 4) + pixels + entries +
-         number(0, 4) + elsewhere;
+  return tiff_of(tags, pixels, form.little);
 }
 
 // A JPEG in four inks; `image` in the inverted C, M, Y, K that such files hold.

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <set>
 
 #include "core/data/pack.h"
@@ -49,6 +50,31 @@ class ImagePack : public testing::Test {
   TempFolder folder_;
   PackOptions options_;
 };
+
+// The pack's pictures have 8 bits; those that are predicted later have 16.
+TEST_F(ImagePack, KeepsWhatWasWhiteInItsPicturesOf16Bits) {
+  cv::Mat deep(60, 80, CV_16UC1, cv::Scalar(2700));
+  deep.at<ushort>(0, 0) = 4000;
+  const std::string png = test::encoded(".png", deep);
+  for (const char* name : {"deep/a/1.png", "deep/a/2.png", "deep/b/1.png", "deep/b/2.png"}) {
+    (void)folder_.write(name, png);
+  }
+  options_.source = (folder_ / "deep").string();
+  write();
+  const Dataset train = open_images(packed());
+  EXPECT_EQ(train.chosen_parameters().at("white"), "4095");
+  DatasetOptions one = test::size_of(8, 8);
+  one.class_names = {"a", "b"};
+  one.source = (folder_ / "deep/a/1.png").string();
+  one.parameters = train.chosen_parameters();
+  EXPECT_NEAR(get(open_images(one)).pixels.back(), std::round(255 * 2700.0 / 4095), 0.01);
+  EXPECT_NEAR(get(train).pixels.back(), get(open_images(one)).pixels.back(), 1);  // a JPEG
+  DatasetOptions other = packed("val");
+  other.parameters["white"] = "1023";
+  EXPECT_THAT(test::refusal(other), AllOf(HasSubstr("white=4095"), HasSubstr("not white=1023")));
+  other.parameters["white"] = "4095";
+  EXPECT_EQ(open_images(other).size(), 2);
+}
 
 TEST_F(ImagePack, HasTheSplitsAndClassesOfTheFolder) {
   const PackResult result = write();

@@ -37,7 +37,7 @@ void image(std::string_view bytes) {
   options.channels = choice % 2 == 0 ? 3 : 1;
   static std::vector<float> pixels(3 * 64 * 64);
   refuses_or_reads([&] {
-    const image_folder::ThreadReader reader(options, /*white=*/0);
+    const image_folder::ThreadReader reader(options, {});
     const picture::Size whole = reader->open(bytes_of(bytes));
     // Large ones are slow, and no different.
     if (static_cast<int64_t>(whole.width) * whole.height > 1'000'000) return;
