@@ -48,7 +48,7 @@ def make(net, side, classes):
     for weight in model.parameters():
         if 0 < float(weight.detach().abs().max()) <= 1e-4:
             torch.nn.init.uniform_(weight, 0.5, 1.5)
-        if weight.ndim == 1:  # so that places() tells arrays of equal values apart
+        if weight.ndim == 1 or weight.max() == weight.min():  # so that places() tells arrays of equal values apart
             weight.data += 0.05 * torch.randn_like(weight)
     return model.train()
 
