@@ -332,6 +332,12 @@ def forms_layers():
     product = forms.add("ReduceSum", forms.add("Mul", hot, forms.add("Unsqueeze", product, forms.constant([1]))),
                         forms.constant([0]), keepdims=1)
     forms.branch("Mul", "image", product)
+    eye = forms.add("EyeLike", forms.constant(numpy.zeros((4, 5))), k=1)
+    forms.branch("Mul", forms.add("ReduceMean", "image", axes=[2, 3]), eye)
+    rows = numpy.array([[2, 1], [0, -1], [1, 3]]).reshape(3, 1, 2)
+    forms.branch("GatherND", forms.add("Reshape", "image", forms.constant([3, 6, 5])), forms.constant(rows))
+    pixels = forms.add("Reshape", "image", forms.constant([1, 90]))
+    forms.branch("Gather", pixels, forms.constant((numpy.arange(90) * 37) % 90 - 90), axis=1)
     # Sizes without a layer of their own; a padding that no maximum takes.
     sizes = {"coordinate_transformation_mode": "half_pixel", "mode": "cubic"}
     forms.branch("Resize", "image", "", forms.constant([1, 1, 1.5, 0.8]), **sizes)

@@ -129,6 +129,20 @@ OnnxConstant flattened(const OnnxNode& node, const Inputs& inputs) {
                         count_of({middle, x.shape.end()}, max_folded_values)});
 }
 
+// Ones on a diagonal of a matrix of these extents, `k` places to the right of the main one.
+OnnxConstant identity(const OnnxNode& node, const Inputs& inputs) {
+  const OnnxTensor& x = input(node, inputs, 0);
+  if (x.shape.size() != 2) throw error("{}: its input is no matrix", node.title());
+  const int64_t type = node.integer("dtype", x.is_integer ? 7 : 1), k = node.integer("k", 0);
+  const bool is_float = type == 1 || type == 10 || type == 11 || type == 16;
+  auto result = make(node, x.shape, !is_float);
+  for (int64_t row = 0; row < x.shape[0]; ++row) {
+    if (row + k < 0 || row + k >= x.shape[1]) continue;
+    set(*result, size_t(row * x.shape[1] + row + k), 1);
+  }
+  return result;
+}
+
 // A new axis, with one value at each index that is named and another at the others.
 OnnxConstant one_hot(const OnnxNode& node, const Inputs& inputs) {
   const OnnxTensor &indices = input(node, inputs, 0), &values = input(node, inputs, 2);
@@ -187,6 +201,7 @@ const std::vector<NamedEvaluation>& shapes() {
          const OnnxTensor& x = input(n, in, 0);
          return spread(n, x, broadcast(n, x.shape, integers_of(input(n, in, 1))));
        }},
+      {"EyeLike", identity},
       {"Flatten", flattened},
       {"OneHot", one_hot},
       {"Range", counted},

@@ -356,6 +356,8 @@ OnnxNetValue with_constant(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, 
     with_number(m, node, x, c.at(0), operation, is_first);
     return x;
   }
+  const std::vector<int64_t> extents = common(x.extents(), c.shape);
+  x = m.repeated(std::move(x), extents);
   if (operation == "Pow" || operation == "Max" || operation == "Min") {
     OnnxNetValue values = value_of_constant(m, node, parameter, x);
     return is_first ? of_two(m, node, std::move(values), std::move(x), operation)

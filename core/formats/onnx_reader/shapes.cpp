@@ -253,12 +253,10 @@ std::vector<OnnxRange> ranges_of(const std::vector<int64_t>& indices) {
 OnnxNetValue joined(OnnxMapper& m, const OnnxNode& node, std::vector<OnnxNetValue> parts,
                     size_t axis);
 
-void gather(OnnxMapper& m, const OnnxNode& node) {
-  OnnxNetValue x = m.value(node, 0);
-  const OnnxConstant indices = m.required(node, 1);
-  const size_t axis = axis_of(node, node.integer("axis", 0), x.axes.size());
-  std::vector<int64_t> wanted = integers_of(*indices);
-  const int64_t extent = x.extent(axis);
+// These indices of an axis: in ranges, or by a product with a matrix of zeros and ones.
+OnnxNetValue picked(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, size_t axis,
+                    std::vector<int64_t> wanted) {
+  const int64_t extent = x.extent(axis), count = int64_t(wanted.size());
   if (wanted.empty()) throw error("it takes no index");
   for (int64_t& index : wanted) {
     const int64_t written = index;
@@ -266,14 +264,34 @@ void gather(OnnxMapper& m, const OnnxNode& node) {
     if (index < 0 || index >= extent) throw error("index {} is outside {}", written, extent);
   }
   constexpr size_t most_ranges = 64;
+  constexpr int64_t most_products = int64_t{1} << 24;
   const std::vector<OnnxRange> ranges = ranges_of(wanted);
-  if (ranges.size() > most_ranges) {
-    throw error("its {} indices are {} ranges; {} are read", wanted.size(), ranges.size(),
+  if (ranges.size() <= most_ranges) {
+    std::vector<OnnxNetValue> parts;
+    for (const OnnxRange& part : ranges) parts.push_back(taken(m, node, x, axis, part));
+    return parts.size() == 1 ? parts[0] : joined(m, node, std::move(parts), axis);
+  }
+  if (count_of({count, extent}, most_products) < 0) {
+    throw error("its {} indices of {} are {} ranges; {} are read", count, extent, ranges.size(),
                 most_ranges);
   }
-  std::vector<OnnxNetValue> parts;
-  for (const OnnxRange& part : ranges) parts.push_back(taken(m, node, x, axis, part));
-  x = parts.size() == 1 ? parts[0] : joined(m, node, std::move(parts), axis);
+  OnnxTensor matrix;
+  matrix.shape = {count, extent};
+  matrix.floats.resize(size_t(count * extent), 0);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    matrix.floats[i * size_t(extent) + size_t(wanted[i])] = 1;
+  }
+  std::swap(x.axes[axis], x.axes.back());
+  x = product(m, node, std::move(x), matrix, true, 1, {}, -1);
+  std::swap(x.axes[axis], x.axes.back());
+  return x;
+}
+
+void gather(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  const OnnxConstant indices = m.required(node, 1);
+  const size_t axis = axis_of(node, node.integer("axis", 0), x.axes.size());
+  x = picked(m, node, std::move(x), axis, integers_of(*indices));
   if (indices->shape.empty()) {
     x.axes.erase(x.axes.begin() + int64_t(axis));
     return m.set(node, std::move(x));
@@ -281,6 +299,32 @@ void gather(OnnxMapper& m, const OnnxNode& node) {
   std::vector<int64_t> extents = x.extents();
   extents.erase(extents.begin() + int64_t(axis));
   extents.insert(extents.begin() + int64_t(axis), indices->shape.begin(), indices->shape.end());
+  set_reshaped(m, node, std::move(x), extents);
+}
+
+// Indices of the first axes: as those of one axis.
+void gather_slices(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  const OnnxConstant indices = m.required(node, 1);
+  const size_t depth = indices->shape.empty() ? 0 : size_t(indices->shape.back());
+  if (depth == 0 || depth > x.axes.size() || node.integer("batch_dims", 0) != 0) {
+    throw error("indices of {} axes and batch_dims {}", depth, node.integer("batch_dims", 0));
+  }
+  std::vector<int64_t> wanted(indices->count() / depth, 0);
+  for (size_t i = 0; i < indices->count(); ++i) {
+    const auto written = static_cast<int64_t>(indices->at(i));
+    const int64_t extent = x.extent(i % depth), index = written < 0 ? written + extent : written;
+    if (index < 0 || index >= extent) throw error("index {} is outside {}", written, extent);
+    wanted[i / depth] = wanted[i / depth] * extent + index;
+  }
+  std::vector<size_t> first(depth);
+  std::iota(first.begin(), first.end(), 0);
+  x.axes[depth - 1] = x.factors_of(first);
+  x.axes.erase(x.axes.begin(), x.axes.begin() + int64_t(depth) - 1);
+  x = picked(m, node, std::move(x), 0, std::move(wanted));
+  std::vector<int64_t> extents = x.extents();
+  extents.erase(extents.begin());
+  extents.insert(extents.begin(), indices->shape.begin(), indices->shape.end() - 1);
   set_reshaped(m, node, std::move(x), extents);
 }
 
@@ -557,11 +601,13 @@ void softmax(OnnxMapper& m, const OnnxNode& node) {
 const std::vector<NamedOnnxOperator>& shapes() {
   static const std::vector<NamedOnnxOperator> table = [] {
     std::vector<NamedOnnxOperator> result{
-        {"", "Concat", concat},       {"", "Expand", expand},      {"", "Flatten", flatten},
-        {"", "Gather", gather},       {"", "LogSoftmax", softmax}, {"", "Reshape", reshape},
-        {"", "Slice", slice},         {"", "Softmax", softmax},    {"", "Split", split},
-        {"", "Squeeze", squeeze},     {"", "Tile", tile},          {"", "Transpose", transpose},
-        {"", "Unsqueeze", unsqueeze},
+        {"", "Concat", concat},          {"", "Expand", expand},
+        {"", "Flatten", flatten},        {"", "Gather", gather},
+        {"", "GatherND", gather_slices}, {"", "LogSoftmax", softmax},
+        {"", "Reshape", reshape},        {"", "Slice", slice},
+        {"", "Softmax", softmax},        {"", "Split", split},
+        {"", "Squeeze", squeeze},        {"", "Tile", tile},
+        {"", "Transpose", transpose},    {"", "Unsqueeze", unsqueeze},
     };
     for (const NamedReduction& known : reductions) result.push_back({"", known.name, reduce});
     return result;
