@@ -161,9 +161,14 @@ ScoredRows scored_rows(LoadedRun& run, const PictureSteps& steps) {
 // Why the model's output cannot be compared with the scores of the net here; "": it can.
 std::string not_comparable(const OnnxOptions& wanted, bool reads_pictures) {
   if (wanted.picture || wanted.any_picture) return "it prepares pictures itself";
-  if (!reads_pictures) return "its net reads more than pictures";
+  return reads_pictures ? "" : "its net reads more than pictures";
+}
+
+// The same for another program, which gives what the file gives; read here, that is left out.
+std::string not_comparable_elsewhere(const OnnxOptions& wanted, bool reads_pictures) {
   if (wanted.sigmoid) return "it gives probabilities of labels";
-  return wanted.means.empty() ? "" : "it gives numbers in their own units";
+  if (!wanted.means.empty()) return "it gives numbers in their own units";
+  return not_comparable(wanted, reads_pictures);
 }
 
 // Class names need not be UTF-8.
@@ -301,8 +306,9 @@ ExportResult export_onnx(const ExportOptions& options) {
   const bool reads_pictures = std::all_of(net.more_inputs.begin(), net.more_inputs.end(),
                                           [&](int input) { return is_targets(net, input); });
   const std::string reason = not_comparable(wanted, reads_pictures);
-  if (!reason.empty() && !options.verify.empty()) {
-    throw error("--verify {}: the model cannot be compared: {}", options.verify, reason);
+  const std::string elsewhere = not_comparable_elsewhere(wanted, reads_pictures);
+  if (!elsewhere.empty() && !options.verify.empty()) {
+    throw error("--verify {}: the model cannot be compared: {}", options.verify, elsewhere);
   }
   ScoredRows rows;
   if (reads_pictures) rows = scored_rows(run, steps);

@@ -13,13 +13,13 @@
 #include "core/model/adapted/adapted.h"
 #include "core/model/adapted/classes.h"
 #include "core/model/adapted/models.h"
+#include "core/model/adapted/target_losses.h"
 #include "core/model/net/initial_weights.h"
 #include "core/model/passes/build_net.h"
 #include "core/plugin/registry.h"
 #include "core/run/folder/checkpoint.h"
 #include "core/run/folder/run_folder.h"
 #include "core/run/setup/images_text.h"
-#include "core/run/setup/setup.h"
 #include "core/run/setup/setup_data.h"
 #include "core/run/weights/published.h"
 #include "core/schedule/strategies/strategies.h"
@@ -82,7 +82,21 @@ std::vector<std::string> names_of_classes(const ImportOptions& options, int64_t 
               names.size(), count);
 }
 
-// Those that an export of this program has.
+// An export of this program has several labels or numbers where its run had.
+void take_task(const OnnxImport& onnx, const Registry& registry, NetDefinition& definition,
+               RunRecord& record) {
+  for (const int64_t task : {TANDEM_TASK_LABELS, TANDEM_TASK_VALUES}) {
+    if (onnx.task != task_word(task)) continue;
+    const int64_t count = class_count(definition);
+    definition = with_target_losses(definition, registry, task, count, "").net;
+    record.task = task;
+    if (onnx.target_means.empty()) continue;
+    record.target_scale = {{onnx.target_means.begin(), onnx.target_means.end()},
+                           {onnx.target_deviations.begin(), onnx.target_deviations.end()}};
+  }
+}
+
+// Those that the file has, or a config.json beside it.
 void take_class_names(const OnnxImport& onnx, RunRecord& record) {
   const auto is_plain = [](const std::string& name) {
     return is_utf8(name) && std::none_of(name.begin(), name.end(),
@@ -267,6 +281,7 @@ ImportResult import_weights(const ImportOptions& options) {
   const bool is_onnx = published && published->onnx != nullptr;
   if (is_onnx && options.classes.empty()) take_class_names(*published->onnx, record);
   const Registry registry = Registry::with_defaults();
+  if (is_onnx) take_task(*published->onnx, registry, definition, record);
   const Net net = build_for_weights(definition, registry, record.data);
   Checkpoint checkpoint;
   checkpoint.weights = initial_weights(net, 1);

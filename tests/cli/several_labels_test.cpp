@@ -187,6 +187,19 @@ TEST_F(SeveralLabels, OnnxModelsGiveProbabilitiesOrNumbers) {
               HasSubstr("no probabilities"));
 }
 
+TEST_F(SeveralLabels, AnOnnxModelThatIsReadAgainPredictsTheSameLabelsOrNumbers) {
+  for (const std::string& list : {"labels", "numbers"}) {
+    ASSERT_EQ(train(list, "--steps 3").code, 0);
+    const std::string softmax = list == "labels" ? " --softmax" : "";
+    const Outcome outcome = desk_.tandem("export --run " + list + " m.onnx --overwrite" + softmax);
+    EXPECT_THAT(outcome.output, HasSubstr("verified by reading it again")) << outcome.errors;
+    const Outcome read = desk_.tandem("import m.onnx --out again_" + list);
+    EXPECT_EQ(read.code, 0) << read.errors;
+    const std::string pictures = " color0/1.ppm color1/1.ppm color3/1.ppm";
+    EXPECT_EQ(predicted("--run again_" + list + pictures), predicted("--run " + list + pictures));
+  }
+}
+
 TEST_F(SeveralLabels, OptionsForClassesAreRefused) {
   const std::string labels = "train --net tiny.prototxt --data labels.csv --steps 1 ";
   EXPECT_THAT(desk_.refusal(labels + "--balance"), HasSubstr("--balance: is for classes"));

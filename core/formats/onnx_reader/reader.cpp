@@ -60,6 +60,49 @@ ImageInput image_input(const OnnxFile& file, std::vector<std::string>& notes) {
   return image;
 }
 
+// A net of this program's export says how its images are prepared, and divides itself.
+bool is_own_export(const OnnxFile& file) {
+  return file.producer == "tandem";
+}
+
+// What an export of this program says that its outputs are; "" of another file.
+std::string task_of(const OnnxFile& file) {
+  const auto task = file.metadata.find("task");
+  return is_own_export(file) && task != file.metadata.end() ? task->second : "";
+}
+
+const OnnxNode* maker_of(const OnnxFile& file, const std::string& value, const char* operation) {
+  const auto makes = [&](const OnnxNode& node) {
+    return !node.outputs.empty() && node.outputs.front() == value && node.operation == operation;
+  };
+  const auto found = std::find_if(file.nodes.begin(), file.nodes.end(), makes);
+  return found == file.nodes.end() ? nullptr : &*found;
+}
+
+std::vector<float> constant_of(const OnnxFile& file, const OnnxNode& node, size_t input) {
+  const auto found =
+      node.has_input(input) ? file.constants.find(node.inputs[input]) : file.constants.end();
+  return found == file.constants.end() ? std::vector<float>() : found->second->floats;
+}
+
+// An export gives numbers in their own units, and probabilities of labels where that was asked
+// for: the net here ends before that.
+void leave_out_units(const OnnxFile& file, std::string& scores, OnnxImport& result) {
+  result.task = task_of(file);
+  if (result.task == "multilabel") {
+    const OnnxNode* last = maker_of(file, scores, "Sigmoid");
+    if (last != nullptr) scores = last->inputs.front();
+  }
+  if (result.task != "regression") return;
+  const OnnxNode* shift = maker_of(file, scores, "Add");
+  const OnnxNode* spread =
+      shift == nullptr ? nullptr : maker_of(file, shift->inputs.front(), "Mul");
+  if (spread == nullptr) return;
+  result.target_means = constant_of(file, *shift, 1);
+  result.target_deviations = constant_of(file, *spread, 1);
+  scores = spread->inputs.front();
+}
+
 // The scores before a Softmax at the end, which the loss has itself. It may be before a node that
 // only makes a row of them: that node then reads what the Softmax read.
 std::string scores_of(OnnxFile& file, std::vector<std::string>& notes) {
@@ -85,7 +128,7 @@ std::string scores_of(OnnxFile& file, std::vector<std::string>& notes) {
     } else if (makes_row) {
       reader = &node->inputs.front();
     } else {
-      if (operation == "Sigmoid") {
+      if (operation == "Sigmoid" && task_of(file).empty()) {
         notes.push_back(
             "the file ends with a Sigmoid, which stays: the loss has a Softmax after it");
       }
@@ -151,11 +194,6 @@ std::vector<std::string> names_from(const std::string& text) {
   return names;
 }
 
-// A net of this program's export says how its images are prepared, and divides itself.
-bool is_own_export(const OnnxFile& file) {
-  return file.producer == "tandem";
-}
-
 constexpr std::array<double, 3> usual_std{0.229, 0.224, 0.225};
 
 // `may_divide`: by a first layer. `largest_pixel`: that of images which the file itself prepares
@@ -165,7 +203,8 @@ OnnxImport import_net(const fs::path& path, const std::array<double, 3>& std, bo
   OnnxFile file = read_onnx_file(path);
   OnnxImport result;
   const ImageInput image = image_input(file, result.notes);
-  const std::string scores = scores_of(file, result.notes);
+  std::string scores = scores_of(file, result.notes);
+  leave_out_units(file, scores, result);
   fold_constants(file);
   recognize_patterns(file);
   OnnxMapper mapper(file);
@@ -175,7 +214,8 @@ OnnxImport import_net(const fs::path& path, const std::array<double, 3>& std, bo
   mapper.result().net.add("name", name, true);
   add_data(mapper.result().net, image, divides);
   const OnnxNetValue last = mapper.map(input_value(image, divides ? "input" : "data"), scores);
-  if (last.count() < 2 || last.extents().back() != last.count()) {
+  const bool may_be_one = !result.task.empty() && result.task != "labels";
+  if (last.count() < (may_be_one ? 1 : 2) || last.extents().back() != last.count()) {
     throw unusable(file, fmt::format("its output is {}; a net here gives a row of class scores",
                                      fmt::join(last.extents(), "x")));
   }
@@ -196,7 +236,9 @@ OnnxImport import_net(const fs::path& path, const std::array<double, 3>& std, bo
   if (!is_own_export(file) && !is_bytes && mapper.prepares()) {
     *largest_pixel = image.c == 3 ? mapper.largest_pixel() : 0;
   }
-  if (is_own_export(file)) {
+  result.metadata = file.metadata;
+  result.is_own = is_own_export(file);
+  if (result.is_own) {
     result.preparation = file.metadata["preprocessing"];
     result.class_names = names_from(file.metadata["classes"]);
   }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,9 +20,13 @@ struct OnnxImport {
   // no weight of running sums.
   ArrayFile arrays;
   std::vector<std::string> notes;  // lines on what the file lacks or what was left out
-  // The file's "preprocessing", where it is an export of this program's; else "".
-  std::string preparation;
-  std::vector<std::string> class_names;  // of such an export; else none
+  std::map<std::string, std::string> metadata;
+  bool is_own = false;  // an export of this program's
+  // Of such an export its "preprocessing" and its task ("labels", "multilabel", "regression"), and
+  // by what its numbers are scaled, which is no part of `net`; else "" and none.
+  std::string preparation, task;
+  std::vector<float> target_means, target_deviations;
+  std::vector<std::string> class_names;  // of the outputs, where somebody says them
   // The largest pixel of images that the file itself prepares further, 1 or 255, and nothing else
   // does; 0: it does not, or does not tell.
   double largest_pixel = 0;

@@ -54,7 +54,9 @@ OnnxNetValue product(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const 
   if (weight.is_derived) m.note_derived();
   Message& layer =
       m.add(m.layer_name(node, parameter), is_row ? "InnerProduct" : "Convolution", {x.top});
-  m.weight(layer, "weight", {outputs, inputs, 1, 1}, std::move(values), parameter >= 0, 1);
+  std::vector<int64_t> shape{outputs, inputs};
+  if (!is_row) shape.insert(shape.end(), {1, 1});
+  m.weight(layer, "weight", shape, std::move(values), parameter >= 0, 1);
   if (!biases.empty()) m.weight(layer, "bias", {outputs}, biases, true, 0);
   Message& block = layer.add_block(is_row ? "inner_product_param" : "convolution_param");
   block.add("num_output", whole(outputs));

@@ -41,7 +41,8 @@ std::string fit_text(const RunRecord& record) {
   }
   if (!resize.empty())
     return fmt::format("resized to {} ({}) and cropped to {}", resize, filter, size);
-  return fmt::format("the largest part of the form {}, at that size ({})", size, filter);
+  return fmt::format("the largest part in the middle of the shape of {0}, resized to {0} ({1})",
+                     size, filter);
 }
 
 std::string training_text(const RunRecord& record) {

@@ -1,6 +1,5 @@
-// What JSON files say of the images that weights were trained with: the config.json of timm, the
-// preprocessor_config.json of Hugging Face, and the text in an ONNX file that was exported here.
-// Every mistake is an Error with the file, the field and what would be right.
+// What the config.json of timm says of the images that weights were trained with. Every mistake is
+// an Error with the file, the field and what would be right.
 #pragma once
 
 #include <filesystem>
@@ -23,12 +22,5 @@ constexpr const char* config_file = "config.json";
 // in "pretrained_cfg".
 void read_timm_preparation(const nlohmann::json& config, const std::filesystem::path& file,
                            PublishedWeights& published);
-
-// What `preprocessing` of an export says, as parameters of the data set.
-[[nodiscard]] std::map<std::string, std::string> parameters_of_export(
-    const std::string& text, const std::filesystem::path& file);
-// mean and std of a config.json or preprocessor_config.json beside the file. Returns its name.
-[[nodiscard]] std::string read_preparation_beside(const std::filesystem::path& file,
-                                                  PublishedWeights& published);
 
 }  // namespace tandem

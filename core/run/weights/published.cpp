@@ -16,6 +16,7 @@
 #include "core/run/folder/checkpoint.h"
 #include "core/run/folder/run_folder.h"
 #include "core/run/weights/hub.h"
+#include "core/run/weights/onnx_preparation.h"
 #include "core/run/weights/preparation.h"
 
 namespace tandem {
@@ -164,14 +165,20 @@ int64_t PublishedWeights::resize_for(int64_t crop) const {
 
 std::map<std::string, std::string> PublishedWeights::data_parameters() const {
   if (is_run || !run_parameters.empty()) return run_parameters;
+  const auto pixel_mean = [this](size_t channel) { return mean[channel] / scale; };
+  std::map<std::string, std::string> parameters;
   if (onnx != nullptr && onnx->net.input_shape().c != 3) {
-    return {{"scale", fmt::format("{:.9g}", 1.0 / 255)}};
+    const bool is_told = !preparation_source.empty();
+    parameters["scale"] = fmt::format("{:.9g}", is_told ? scale / std[0] : 1.0 / 255);
+    if (!is_told) return parameters;
+    if (mean[0] != 0) parameters["mean"] = fmt::format("{:.9g}", pixel_mean(0));
+  } else {
+    parameters["mean"] =
+        fmt::format("{:.9g},{:.9g},{:.9g}", pixel_mean(2), pixel_mean(1), pixel_mean(0));
+    parameters["scale"] = fmt::format("{:.9g}", scale);
+    if (!is_bgr) parameters["color"] = "rgb";
   }
-  std::map<std::string, std::string> parameters{
-      {"mean", fmt::format("{:.9g},{:.9g},{:.9g}", 255 * mean[2], 255 * mean[1], 255 * mean[0])},
-      {"scale", fmt::format("{:.9g}", scale)},
-      {"color", "rgb"},
-      {"resampling", "pillow"}};
+  parameters["resampling"] = "pillow";
   if (fit != "crop") parameters["fit"] = fit;
   if (interpolation == "bicubic") parameters["interpolation"] = interpolation;
   return parameters;
@@ -179,14 +186,40 @@ std::map<std::string, std::string> PublishedWeights::data_parameters() const {
 
 namespace {
 
+// Deviations of the channels as the net reads them.
+std::array<double, 3> deviations_of(const PublishedWeights& published) {
+  std::array<double, 3> deviations = published.std;
+  if (published.is_bgr) std::reverse(deviations.begin(), deviations.end());
+  return deviations;
+}
+
+// The file's net, and how its images are prepared: by what is beside the file, else by what is in
+// it.
+OnnxImport read_told(const fs::path& path, PublishedWeights& published) {
+  ToldPreparation told = read_preparation_beside(path, published);
+  const bool is_beside = !told.source.empty();
+  OnnxImport onnx =
+      import_onnx(path, is_beside ? std::optional(deviations_of(published)) : std::nullopt);
+  if (!onnx.is_own) {
+    ToldPreparation inside;
+    if (!is_beside) inside = read_preparation_in(onnx.metadata, published);
+    if (!inside.source.empty()) {
+      onnx = import_onnx(path, deviations_of(published));
+      told.source = inside.source;
+      told.notes = inside.notes;
+    }
+    onnx.class_names = told.class_names.empty() ? inside.class_names : told.class_names;
+  }
+  published.preparation_source = told.source;
+  onnx.notes.insert(onnx.notes.begin(), told.notes.begin(), told.notes.end());
+  return onnx;
+}
+
 PublishedWeights read_onnx_weights(const fs::path& path) {
   PublishedWeights published;
   published.file = published.net = path;
   published.architecture = path.filename().string();  // no name of a model
-  published.preparation_source = read_preparation_beside(path, published);
-  using Deviations = std::optional<std::array<double, 3>>;
-  const Deviations known = published.preparation_source.empty() ? Deviations() : published.std;
-  auto onnx = std::make_shared<OnnxImport>(import_onnx(path, known));
+  auto onnx = std::make_shared<OnnxImport>(read_told(path, published));
   if (onnx->largest_pixel > 0) {
     published.preparation_source = "the file itself";
     published.mean = {0, 0, 0};
@@ -198,7 +231,8 @@ PublishedWeights read_onnx_weights(const fs::path& path) {
     published.run_parameters = parameters_of_export(onnx->preparation, path);
     published.preparation_source = "the file itself";
     take_resizing(published.run_parameters, published);
-    if (onnx->preparation.find("\"mean_image\"") != std::string::npos) {
+    if (onnx->preparation.find("\"mean_image\"") != std::string::npos &&
+        published.run_parameters.contains("mean")) {
       onnx->notes.push_back(
           "the net learned with a mean of each pixel, which the file does not hold: the mean of "
           "each channel is subtracted (--data-option mean_image=mean_image.binaryproto of the "
@@ -316,7 +350,7 @@ std::string to_text(const PublishedWeights& published) {
         published.file.string(), fmt::join(parts, ", "),
         published.run_parameters.empty() && published.onnx->net.input_shape().c == 3 &&
                 published.onnx->largest_pixel == 0
-            ? fmt::format(", std {:.4g}", fmt::join(published.std, " "))
+            ? fmt::format(", std {:.4g}", fmt::join(deviations_of(published), " "))
             : "",
         published.preparation_source.empty()
             ? "as torchvision's: the file does not say it, nor a preprocessor_config.json or "

@@ -25,7 +25,8 @@ struct PublishedWeights {
   std::filesystem::path net;  // of that architecture
   // How images were prepared; a file alone has the values of ImageNet. Of R, G, B from 0 to 1.
   std::array<double, 3> mean{0.485, 0.456, 0.406}, std{0.229, 0.224, 0.225};
-  double scale = 1.0 / 255;                    // of pixels, once the mean is taken away
+  double scale = 1.0 / 255;                    // of pixels, before the mean is taken away
+  bool is_bgr = false;                         // how the net reads the channels
   double crop_side = 0.875, resized_side = 1;  // of the crop and of the resized image; any unit
   int64_t image_size = 224, classes = 0;       // 0: those of the net
   int64_t image_width = 0;                     // of a run, whose images need not be square
