@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "datasets/image_folder/label_form.h"
+#include "datasets/image_folder/form_finder.h"
 #include "datasets/image_folder/label_texts.h"
 #include "datasets/image_folder/list_file.h"
 #include "datasets/image_folder/list_folder.h"
@@ -212,7 +212,7 @@ class FileLister {
     const bool is_first = !has_form_;
     if (!is_first) {
       request.task = task_name(form_.task());
-      if (form_.task() != TANDEM_TASK_CLASSES) request.model_names = form_.names;
+      if (form_.kind != LabelForm::Kind::one_class) request.model_names = form_.names;
     }
     LabelForm form = find_form(request, list);
     if (!is_first && form.kind == LabelForm::Kind::tags) form.separator = form_.separator;

@@ -1,6 +1,6 @@
-// What the label columns of a list hold: a class of each image, several labels, or numbers. It is
-// found in the training list, unless it is known, and read from every list alike. Every mistake is
-// a Refusal (TANDEM_INVALID) with its file and line.
+// What the label columns of a list hold: a class of each image, several labels, or numbers; and the
+// values of an entry in that form. Every mistake is a Refusal (TANDEM_INVALID) with its file and
+// line.
 #pragma once
 
 #include <cstdint>
@@ -32,21 +32,11 @@ struct LabelForm {
   [[nodiscard]] int64_t task() const;  // TANDEM_TASK_CLASSES, ...
 };
 
-struct FormRequest {
-  std::string task = "auto";               // or labels, multilabel, regression
-  std::string missing = "refuse";          // a missing value; or skip its line, zero (of labels)
-  std::vector<std::string> model_names;    // of an existing model; its labels and numbers are found
-                                           // by them
-  bool takes_any_name = false;             // "nan" is a name, too
-  std::vector<std::string> written_names;  // of a file of names, for lists without a heading
-};
-
-// Removes the entries without a value where they are to be skipped.
-[[nodiscard]] LabelForm find_form(const FormRequest& request, ListFile& list);
-
 // The class of an entry: its name, or its number in a list of Caffe's.
 [[nodiscard]] std::string class_of(const LabelForm& form, const ListFile& list,
                                    const ListEntry& entry);
+// The names of labels of an entry, each once.
+[[nodiscard]] std::vector<std::string> tags_of(const LabelForm& form, const ListEntry& entry);
 // Values of the names of a form that has several labels or numbers.
 [[nodiscard]] std::vector<float> targets_of(const LabelForm& form, const ListFile& list,
                                             const ListEntry& entry);

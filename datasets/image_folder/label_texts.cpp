@@ -20,9 +20,9 @@ bool is_missing(const std::string& text) {
 
 double binary_of(const std::string& text) {
   static const std::map<std::string, double> words{
-      {"0", 0},     {"1", 1},     {"0.0", 0},  {"1.0", 1}, {"-1", -1},
-      {"-1.0", -1}, {"false", 0}, {"true", 1}, {"no", 0},  {"yes", 1},
-      {"n", 0},     {"y", 1},     {"f", 0},    {"t", 1},   {"+1", 1}};
+      {"0", 0},   {"1", 1},   {"0.0", 0},   {"0.", 0},    {"1.", 1},   {"-1.", -1},
+      {"1.0", 1}, {"-1", -1}, {"-1.0", -1}, {"false", 0}, {"true", 1}, {"no", 0},
+      {"yes", 1}, {"n", 0},   {"y", 1},     {"f", 0},     {"t", 1},    {"+1", 1}};
   const auto found = words.find(lower_case(text));
   return found == words.end() ? not_binary : found->second;
 }
@@ -40,6 +40,7 @@ void Survey::add(const std::string& text) {
   double value = 0;
   const bool is_one = read_number(text, &value);
   const bool is_fraction = text.find_first_of(".eE") != std::string::npos;
+  numbers += is_one ? 1 : 0;
   fractions += is_one && is_fraction ? 1 : 0;
   is_number = is_number && is_one;
   is_whole = is_whole && is_one && value == std::floor(value) && !is_fraction;
@@ -47,30 +48,26 @@ void Survey::add(const std::string& text) {
   has_negative = has_negative || value < 0;
 }
 
-std::vector<std::string> split_at(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  if (separator == '\0') {
-    if (!text.empty()) parts.push_back(text);
-    return parts;
-  }
-  std::string inner = text;
-  if (separator == '[') {
-    inner = text.substr(1, text.size() - 2);
-    std::erase_if(inner, [](char c) { return c == '\'' || c == '"'; });
-    separator = ',';
-  }
-  for (size_t at = 0; at <= inner.size();) {
-    const size_t end = std::min(inner.find(separator, at), inner.size());
-    std::string part = inner.substr(at, end - at);
-    const size_t begin = part.find_first_not_of(' ');
-    part = begin == std::string::npos ? ""
-                                      : part.substr(begin, part.find_last_not_of(' ') - begin + 1);
-    if (!part.empty() && std::find(parts.begin(), parts.end(), part) == parts.end()) {
-      parts.push_back(part);
+bool is_written_number(std::string text) {
+  for (const char* sign : {"$", "€", "£", "%", ",", " ", "'", "’"}) {
+    for (size_t at; (at = text.find(sign)) != std::string::npos;) {
+      text.erase(at, std::string_view(sign).size());
     }
-    at = end + 1;
   }
-  return parts;
+  double ignored = 0;
+  return read_number(text, &ignored);
+}
+
+bool is_quantity(const std::string& text) {
+  constexpr std::string_view of_number = "0123456789.,'", bounds = "<>~+-=";
+  const size_t begin = text.find_first_not_of(bounds);
+  if (begin == std::string::npos) return false;
+  const size_t end = std::min(text.find_first_not_of(of_number, begin), text.size());
+  if (!is_written_number(text.substr(begin, end - begin))) return false;
+  // A word behind the number has a blank before it: "7up" is a name.
+  const std::string unit = text.substr(end);
+  return unit.empty() || unit == "+" ||
+         (unit[0] == ' ' && unit.find_first_of("0123456789") == std::string::npos);
 }
 
 }  // namespace tandem::image_folder

@@ -1,5 +1,5 @@
-// What the texts in a column of labels look like: missing, 0 and 1, numbers, names with marks
-// between them.
+// What the texts in a column of labels look like: missing, 0 and 1, numbers, and numbers as people
+// write them.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ struct Survey {
   bool is_binary = true, is_number = true, is_whole = true;
   bool is_count = true;  // whole numbers from 0 on, perhaps written as 3.0
   bool has_negative = false, has_zero = false, has_minus_one = false;
-  int64_t missing = 0, fractions = 0;  // numbers with a decimal point
+  int64_t missing = 0, numbers = 0;
+  int64_t fractions = 0;  // numbers with a decimal point
   std::set<std::string> distinct;
 
   void add(const std::string& text);
@@ -29,8 +30,9 @@ struct Survey {
   [[nodiscard]] bool has_two_values() const { return is_binary && !(has_zero && has_minus_one); }
 };
 
-// The names in a text, each once. Separator '[': they are a list as Python writes it; '\0': the
-// text is one name.
-[[nodiscard]] std::vector<std::string> split_at(const std::string& text, char separator);
+// A number with a sign of money, a percent sign or marks between thousands: "$1,200", "1'200.50".
+[[nodiscard]] bool is_written_number(std::string text);
+// A number with a unit or a bound: "7.5 cm", "90+", "<5".
+[[nodiscard]] bool is_quantity(const std::string& text);
 
 }  // namespace tandem::image_folder

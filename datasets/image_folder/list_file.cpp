@@ -11,6 +11,7 @@
 
 #include "datasets/image_folder/caffe_list.h"
 #include "datasets/image_folder/csv_headings.h"
+#include "datasets/image_folder/decimal_commas.h"
 #include "datasets/image_folder/list_lines.h"
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
@@ -25,37 +26,6 @@ using picture::as_utf8;
 using picture::beginning_of;
 using picture::extension_of;
 using picture::lower_case;
-
-// "3,5", as numbers are written where ';' divides the fields.
-bool has_decimal_comma(std::string_view text) {
-  const size_t comma = text.find(',');
-  double ignored = 0;
-  return comma != std::string_view::npos && comma + 1 < text.size() &&
-         read_number(text.substr(0, comma), &ignored) &&
-         text.find_first_not_of("0123456789", comma + 1) == std::string_view::npos;
-}
-
-// Columns of numbers with decimal commas get points.
-void read_decimal_commas(ListFile& list) {
-  double ignored = 0;
-  for (size_t column = 0; column < list.columns.size(); ++column) {
-    bool any = false;
-    const bool are_numbers =
-        std::all_of(list.entries.begin(), list.entries.end(), [&](const ListEntry& entry) {
-          const std::string& text = entry.labels[column];
-          any = any || has_decimal_comma(text);
-          return text.empty() || has_decimal_comma(text) || read_number(text, &ignored);
-        });
-    if (!any || !are_numbers) continue;
-    for (ListEntry& entry : list.entries) {
-      std::replace(entry.labels[column].begin(), entry.labels[column].end(), ',', '.');
-    }
-    list.notes.push_back(
-        sdk::text("'", list.file, "': the decimal commas ",
-                  list.columns[column].empty() ? "" : sdk::text("of '", list.columns[column], "' "),
-                  "are read as points (3,5 is 3.5)"));
-  }
-}
 
 // The letters and digits of a heading, in lower case: "Image Index" is "imageindex".
 std::string plain(const std::string& heading) {

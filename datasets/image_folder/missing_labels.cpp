@@ -12,7 +12,7 @@
 namespace tandem::image_folder {
 namespace {
 
-using Kind = LabelForm::Kind;
+using FormKind = LabelForm::Kind;
 
 // What programs write where a table has a gap.
 bool is_nan(const std::string& text) {
@@ -25,8 +25,8 @@ class Settler {
       : request_(request), form_(form), list_(list) {}
 
   void settle() {
-    if (form_.kind == Kind::tags) return empty_tags();
-    if (form_.kind == Kind::one_class) note_words();
+    if (form_.kind == FormKind::tags) return empty_tags();
+    if (form_.kind == FormKind::one_class) note_words();
     const auto lacks = [&](const ListEntry& entry) {
       return std::any_of(entry.labels.begin(), entry.labels.end(),
                          [&](const std::string& text) { return is_gap(text); });
@@ -34,7 +34,7 @@ class Settler {
     const auto first = std::find_if(list_.entries.begin(), list_.entries.end(), lacks);
     if (first == list_.entries.end()) return;
     const auto count = std::count_if(list_.entries.begin(), list_.entries.end(), lacks);
-    const bool has_labels = form_.kind == Kind::columns || form_.kind == Kind::one_hot;
+    const bool has_labels = form_.kind == FormKind::columns || form_.kind == FormKind::one_hot;
     if (request_.missing == "zero" && has_labels) return take_for_zero(count);
     if (request_.missing != "skip") throw refusal(*first, count);
     std::erase_if(list_.entries, lacks);
@@ -54,7 +54,7 @@ class Settler {
     return takes_any || std::find(names.begin(), names.end(), text) != names.end();
   }
   [[nodiscard]] bool is_gap(const std::string& text) const {
-    if (form_.kind != Kind::one_class) return is_missing(text);
+    if (form_.kind != FormKind::one_class) return is_missing(text);
     return text.empty() || (is_nan(text) && !is_named(text));
   }
 
@@ -97,7 +97,7 @@ class Settler {
     const std::string others =
         sdk::text(" ('", *gap, "'; ", count, " of ", list_.entries.size(), " lines ");
     const char* way = "): the data option missing=skip leaves such images out";
-    if (form_.kind == Kind::one_class) {
+    if (form_.kind == FormKind::one_class) {
       const std::string column =
           list_.columns[0].empty() ? "" : " in column '" + list_.columns[0] + "'";
       const std::string as_name =
@@ -107,7 +107,7 @@ class Settler {
     const std::string title =
         title_of(list_, static_cast<size_t>(std::distance(first.labels.begin(), gap)));
     return sdk::invalid(where, title, " has no value", others, "lack one", way,
-                        form_.kind == Kind::numbers ? "" : ", and missing=zero takes it for 0");
+                        form_.kind == FormKind::numbers ? "" : ", and missing=zero takes it for 0");
   }
 
   const FormRequest& request_;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "datasets/image_folder/label_form.h"
+#include "datasets/image_folder/form_finder.h"
 
 namespace tandem::image_folder {
 
