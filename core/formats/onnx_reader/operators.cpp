@@ -7,7 +7,7 @@ namespace tandem {
 OnnxOperator find_onnx_operator(const std::string& domain, const std::string& name) {
   using namespace onnx_operators;
   for (const auto* table :
-       {&convolutions(), &sizes(), &weighted(), &elementwise(), &windows(), &shapes()}) {
+       {&convolutions(), &parts(), &sizes(), &weighted(), &elementwise(), &windows(), &shapes()}) {
     for (const NamedOnnxOperator& known : *table) {
       if (domain == known.domain && name == known.name) return known.map;
     }

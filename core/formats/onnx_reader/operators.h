@@ -22,6 +22,7 @@ namespace onnx_operators {
 
 // Tables of a file each.
 [[nodiscard]] const std::vector<NamedOnnxOperator>& convolutions();
+[[nodiscard]] const std::vector<NamedOnnxOperator>& parts();
 [[nodiscard]] const std::vector<NamedOnnxOperator>& sizes();
 [[nodiscard]] const std::vector<NamedOnnxOperator>& weighted();
 [[nodiscard]] const std::vector<NamedOnnxOperator>& elementwise();
@@ -64,6 +65,23 @@ void apply(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue& value, const 
                                                 size_t input, int64_t channels);
 // `name { type: "xavier" }`, for a net that is trained anew.
 void add_filler(Message& block, const char* name, const char* type);
+
+// The value whose factors of the axis are one index range of its own: the axis is at `axis` of the
+// tensor, with `before` and `after` as the factors around it.
+struct Line {
+  OnnxNetValue value;
+  int64_t axis = 1;  // of the tensor
+};
+[[nodiscard]] Line line_of(OnnxMapper& mapper, const OnnxNetValue& x, size_t axis);
+// A part of the line, the tensor `top`, with `extent` indices of the axis.
+[[nodiscard]] OnnxNetValue part_of(const Line& line, size_t axis, const std::string& top,
+                                   int64_t extent);
+// The values one after another along an axis. Error where their other extents differ.
+[[nodiscard]] OnnxNetValue joined(OnnxMapper& mapper, const OnnxNode& node,
+                                  std::vector<OnnxNetValue> parts, size_t axis);
+// The node's output: the value with other axes; elements are moved where that is needed.
+void set_reshaped(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue x,
+                  const std::vector<int64_t>& extents);
 
 }  // namespace onnx_operators
 }  // namespace tandem
