@@ -292,7 +292,10 @@ class Auditor {
     if (result_.task != TANDEM_TASK_CLASSES) return;
     using Text = std::string (*)(const StoredSample&);
     const Text form = [](const StoredSample& one) {
-      const char* color = one.channels == 1 ? "gray " : one.channels == 3 ? "color " : "";
+      const char* color = one.channels == 1   ? "gray "
+                          : one.channels == 3 ? "color "
+                          : one.channels == 4 ? "four-channel "
+                                              : "";
       return one.format.empty() ? "" : color + one.format;
     };
     const Text size = [](const StoredSample& one) {

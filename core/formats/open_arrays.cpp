@@ -74,7 +74,12 @@ std::unique_ptr<ArrayReader> reader_of(const fs::path& path) {
   if (path.filename().string().ends_with(index_ending)) return std::make_unique<ShardReader>(path);
   // safetensors begins with the length of its JSON header, which begins with a brace.
   std::array<char, 9> head{};
-  (void)InputFile(path, "weight file").read(0, head.data(), head.size());
+  const InputFile file(path, "weight file");
+  if (file.size() == 0) {
+    throw error("'{}' cannot be used: it is empty (0 bytes): copy or download it again",
+                path.string());
+  }
+  (void)file.read(0, head.data(), head.size());
   if (head[8] == '{' || path.extension() == ".safetensors") {
     return std::make_unique<SafetensorsReader>(path);
   }

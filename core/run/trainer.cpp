@@ -164,6 +164,12 @@ void report_guards(const PluginGuards& guards, const TrainSetup& setup, Observer
 void require_checkpoint(const RunFolder& folder) {
   complete_pairs(folder.path());
   if (has_checkpoint(folder.path(), "last")) return;
+  if (const auto weights = weights_without_last(folder.path()); !weights.empty()) {
+    throw error(
+        "run '{}' cannot be resumed: its last.safetensors is gone, from which it would go on. A "
+        "new run begins with the weights that are there by --weights '{}' and another --out",
+        folder.path().string(), weights.string());
+  }
   throw error(
       "run '{}' has no checkpoint to resume from: it stopped before its first one. Remove the "
       "folder, or name another with --out, and begin again",

@@ -27,7 +27,7 @@ std::string_view below_class(const std::string& file) {
 
 // The folders in a class folder; none if images are beside them. Where there is one alone that is
 // no split, as in cat/images, those in it.
-std::set<std::string> folders_of(const ClassFolder& one) {
+std::set<std::string> folders_of(const ClassFolder& one, bool as_written = false) {
   std::vector<std::string_view> paths;
   for (const std::string& file : one.files) paths.push_back(below_class(file));
   while (true) {
@@ -35,7 +35,8 @@ std::set<std::string> folders_of(const ClassFolder& one) {
     for (const std::string_view path : paths) {
       const size_t slash = path.find('/');
       if (slash == std::string_view::npos) return {};
-      folders.insert(lower_case(path.substr(0, slash)));
+      const std::string_view name = path.substr(0, slash);
+      folders.insert(as_written ? picture::as_utf8(std::string(name)) : lower_case(name));
     }
     if (folders.size() != 1 || !picture::split_of_name(*folders.begin()).empty()) return folders;
     for (std::string_view& path : paths) path.remove_prefix(path.find('/') + 1);
@@ -103,10 +104,61 @@ void require_no_masks(const std::vector<ClassFolder>& classes) {
                      expected_layout, "; if they are classes, give ", classes_option);
 }
 
+// The stem of the picture whose mask or drawing this is, as "benign (1)" of "benign (1)_mask" and
+// of "benign (1)_mask_1"; "" if the name says no such thing.
+std::string_view pictured_by(std::string_view stem) {
+  static constexpr std::array words{"mask", "masks",      "seg",         "segmentation",
+                                    "gt",   "annotation", "groundtruth", "label"};
+  constexpr std::string_view between = "_-. ";
+  const auto before_last = [&](std::string_view text) {
+    const size_t at = text.find_last_of(between);
+    return at == std::string_view::npos ? text.substr(0, 0) : text.substr(0, at);
+  };
+  std::string_view begin = before_last(stem);
+  const bool is_counted = begin.size() + 1 < stem.size() &&
+                          stem.find_first_not_of("0123456789", begin.size() + 1) == stem.npos;
+  if (is_counted && !begin.empty()) {
+    stem = begin;
+    begin = before_last(stem);
+  }
+  if (begin.empty()) return begin;
+  const std::string_view word = stem.substr(begin.size() + 1);
+  const bool is_known = std::find(words.begin(), words.end(), word) != words.end();
+  return is_known ? begin : begin.substr(0, 0);
+}
+
 // A name without its extension, in lower case.
 std::string stem_of(const std::string& file) {
   const std::string_view path = below_class(file);
   return lower_case(path.substr(0, path.rfind('.')));
+}
+
+// Masks in the class folder of their pictures.
+void require_no_masks_beside(const std::vector<ClassFolder>& classes) {
+  size_t images = 0, pairs = 0;
+  std::string first;
+  for (const ClassFolder& one : classes) {
+    images += one.files.size();
+    std::set<std::string> stems;
+    for (const std::string& file : one.files) {
+      const std::string stem = stem_of(file);
+      const std::string_view picture = pictured_by(stem);
+      if (picture.empty()) continue;
+      if (stems.empty()) {
+        for (const std::string& other : one.files) stems.insert(stem_of(other));
+      }
+      if (!stems.contains(std::string(picture))) continue;
+      if (pairs == 0) first = file;
+      ++pairs;
+    }
+  }
+  constexpr size_t few = 2, share = 20;
+  if (pairs < few || share * pairs < images) return;
+  throw sdk::invalid(pairs, " of the ", images,
+                     " images are, by their names, masks or drawings of "
+                     "others beside them, as '",
+                     first, "': move them elsewhere; if they are images of their classes, give ",
+                     classes_option);
 }
 
 // Whether the names only count from 0 or 1: 1, 2, 3; img_000, img_001.
@@ -157,8 +209,21 @@ void require_different_files(const std::vector<ClassFolder>& classes) {
 
 void require_classes(const std::vector<ClassFolder>& classes) {
   require_no_masks(classes);
+  require_no_masks_beside(classes);
   require_different_folders(classes);
   require_different_files(classes);
+}
+
+std::string text_of_subfolders(const std::vector<ClassFolder>& classes) {
+  Names joined;
+  for (const ClassFolder& one : classes) {
+    const std::set<std::string> folders = folders_of(one, true);
+    if (folders.size() < 2) continue;
+    joined.push_back(sdk::text(one.name, " (", list_of({folders.begin(), folders.end()}), ")"));
+  }
+  if (joined.empty()) return "";
+  return sdk::text("images in subfolders are of the class above them: ", list_of(joined),
+                   "; to learn the subfolders as classes, move them up");
 }
 
 }  // namespace tandem::image_folder

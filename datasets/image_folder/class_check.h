@@ -3,6 +3,7 @@
 // the option that reads it all the same.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "datasets/image_folder/folder.h"
@@ -11,5 +12,7 @@ namespace tandem::image_folder {
 
 // Refusal: "'a' and 'b' ...".
 void require_classes(const std::vector<ClassFolder>& classes);
+// Which class folders have all of their images in subfolders, a line for the user; "": none.
+[[nodiscard]] std::string text_of_subfolders(const std::vector<ClassFolder>& classes);
 
 }  // namespace tandem::image_folder

@@ -53,6 +53,9 @@ class Lister {
   void list_train() {
     require_train();
     const std::vector<ClassFolder> classes = read_training_classes();
+    const std::string joined =
+        options_.classes_only || options_.by_names ? "" : text_of_subfolders(classes);
+    if (!joined.empty()) listing_.note(joined);
     if (layout_.val.empty()) {
       take_part(classes, false);
       listing_.note("no val/ folder: ", percent(),

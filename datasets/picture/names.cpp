@@ -54,9 +54,13 @@ bool has_word(std::string_view name, std::string_view word) {
 }
 
 bool is_litter(std::string_view name) {
-  static constexpr std::array known{"__macosx",   "thumbs.db",    "desktop.ini",    "@eadir",
-                                    "lost+found", "$recycle.bin", "ehthumbs.db",    "__pycache__",
-                                    "wandb",      "mlruns",       "lightning_logs", "work_dirs"};
+  static constexpr std::array known{
+      // of systems and network drives
+      "__macosx", "thumbs.db", "ehthumbs.db", "desktop.ini", "@eadir", "lost+found", "$recycle.bin",
+      "#recycle", "@recycle", "#snapshot", "@snapshot", "@recently-snapshot", "@tmp", "found.000",
+      "system volume information", "network trash folder", "temporary items",
+      // of programs
+      "__pycache__", "wandb", "mlruns", "lightning_logs", "work_dirs"};
   const std::string small = lower_case(name);
   return name.starts_with('.') || std::find(known.begin(), known.end(), small) != known.end();
 }

@@ -290,6 +290,17 @@ TEST(Files, ARunWithoutACheckpointIsNotToBeResumed) {
   ASSERT_EQ(desk.tandem(train).code, 0);
   EXPECT_THAT(desk.refusal(train), HasSubstr("already holds a run: go on with it (--resume)"));
   fs::remove(desk / "run/last.safetensors");
+  // Nobody is told to remove what was learned.
+  EXPECT_THAT(desk.refusal(train),
+              HasSubstr("already holds a run with weights, but without last.safetensors"));
+  EXPECT_THAT(
+      desk.refusal("train --resume --out run"),
+      HasSubstr("begins with the weights that are there by --weights 'run/best.safetensors' "
+                "and another --out"));
+  fs::rename(desk / "run/best.safetensors", desk / "run/step_1.safetensors");
+  EXPECT_THAT(desk.refusal("train --resume --out run"), HasSubstr("'run/step_1.safetensors'"));
+  fs::remove(desk / "run/step_1.safetensors");
+  EXPECT_THAT(desk.refusal("train --resume --out run"), HasSubstr("stopped before its first one"));
   EXPECT_THAT(desk.refusal(train), HasSubstr("already holds a run that ended before its first "
                                              "checkpoint: remove the folder"));
 }

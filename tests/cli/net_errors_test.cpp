@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,6 +19,41 @@ std::string refusal_of_net(const std::string& net) {
   const Desk desk;
   desk.write("net.prototxt", net);
   return desk.refusal("train --net net.prototxt --data synthetic --steps 2 --out run");
+}
+
+// Predictions take the class with the largest output, which such a net does not learn.
+TEST(NetErrors, ALossThatReadsClassesAsNumbersIsRefusedWithTheWayOut) {
+  const std::string net = replaced(tiny_net(), "num_output: 2", "num_output: 1");
+  for (const char* loss : {"EuclideanLoss", "HuberLoss", "SigmoidCrossEntropyLoss"}) {
+    const bool are_labels = loss[0] == 'S';
+    EXPECT_THAT(refusal_of_net(replaced(net, "SoftmaxWithLoss", loss)),
+                AllOf(HasSubstr(std::string("layer 'loss' (") + loss), HasSubstr("num_output: 2"),
+                      HasSubstr("use SoftmaxWithLoss"),
+                      HasSubstr(are_labels ? "--task multilabel" : "--task regression")));
+  }
+}
+
+TEST(NetErrors, AnIgnoredLabelThatIsAClassIsSaid) {
+  const auto net = [](int outputs, int ignored) {
+    return replaced(replaced(tiny_net(), "num_output: 2", fmt::format("num_output: {}", outputs)),
+                    "top: \"loss\" }",
+                    fmt::format("top: \"loss\" loss_param {{ ignore_label: {} }} }}", ignored));
+  };
+  EXPECT_THAT(
+      refusal_of_net(net(2, 1)),
+      HasSubstr("ignore_label 1 is the class 'class_1', so that the other would be the answer"));
+  const Desk desk;
+  for (const int ignored : {1, 255}) {
+    desk.write("net.prototxt", net(3, ignored));
+    const Outcome outcome = desk.tandem(
+        "train --net net.prototxt --data synthetic --steps 2 --out run" + std::to_string(ignored));
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_EQ(
+        outcome.output.find("ignore_label 1 is the class 'class_1': nothing is learned from its "
+                            "images") != std::string::npos,
+        ignored == 1)
+        << outcome.output;
+  }
 }
 
 TEST(NetErrors, AnUnknownNetGivesTheNearName) {

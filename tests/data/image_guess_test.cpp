@@ -55,6 +55,53 @@ TEST(ImageGuess, SplitFoldersAreKnownByTheirUsualNames) {
   }
 }
 
+TEST(ImageGuess, MasksBesideTheirPicturesAreNoPicturesOfTheClass) {
+  const std::vector<std::vector<std::string>> cases = {
+      {"x (1).png", "x (1)_mask.png", "x (2).png", "x (2)_mask.png", "x (2)_mask_1.png"},
+      {"ISIC_01.png", "ISIC_01_segmentation.png", "ISIC_02.png", "ISIC_02_Segmentation.png"},
+      {"a1.png", "a1-gt.png", "a2.png", "a2-gt.png"},
+      {"in/1.png", "in/1.mask.png", "in/2.png", "in/2.mask.png"}};
+  for (const auto& names : cases) {
+    const TempFolder folder;
+    fill(folder, "cat", names);
+    fill_class(folder, "dog", 3);
+    EXPECT_THAT(refusal(folder), AllOf(HasSubstr("masks or drawings of others beside them"),
+                                       HasSubstr("layout=classes")))
+        << names[1];
+    EXPECT_EQ(open_images(as_classes(folder)).class_names().size(), 2U);
+  }
+  // A word alone, without the picture, is a name.
+  const TempFolder folder;
+  fill(folder, "cat", {"face_mask.png", "paint_mask.png", "a_1.png", "a_2.png"});
+  fill_class(folder, "dog", 3);
+  EXPECT_EQ(refusal(folder), "");
+}
+
+TEST(ImageGuess, WhatSystemsAndDrivesKeepIsNoClass) {
+  const TempFolder folder;
+  for (const char* name : {"cat", "dog", "#recycle", "@Recycle", "#snapshot", "$RECYCLE.BIN",
+                           "System Volume Information", "cat/@eaDir", ".Trash-1000"}) {
+    fill_class(folder, name, 3);
+  }
+  (void)folder.write("FOUND.000/file", "x");
+  const Dataset data = open_images(folder);
+  EXPECT_THAT(data.class_names(), ElementsAre("cat", "dog"));
+  EXPECT_EQ(data.size() + open_images(folder, "val").size(), 6);
+}
+
+TEST(ImageGuess, SubfoldersThatAreJoinedToAClassAreNamed) {
+  const TempFolder folder, wrapped;
+  for (const char* name : {"Apple/Scab", "Apple/Rot", "Corn/Rust", "Corn/Blight"}) {
+    fill_class(folder, name, 2);
+  }
+  EXPECT_THAT(open_images(folder).notes(),
+              HasSubstr("images in subfolders are of the class above them: Apple (Rot, Scab), Corn "
+                        "(Blight, Rust); to learn the subfolders as classes, move them up"));
+  EXPECT_THAT(open_images(as_classes(folder)).notes(), Not(HasSubstr("subfolders")));
+  for (const char* name : {"cat/images", "dog/images"}) fill_class(wrapped, name, 3);
+  EXPECT_THAT(open_images(wrapped).notes(), Not(HasSubstr("subfolders")));
+}
+
 TEST(ImageGuess, NamesOfTheReferenceNeedNoNote) {
   const TempFolder folder;
   for (const char* name : {"train/a", "train/b", "valid/a", "test/b"}) fill_class(folder, name, 2);

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "core/data/audit.h"
 #include "tests/data/image_data.h"
 
 namespace tandem {
@@ -249,6 +250,21 @@ TEST(WhiteOfImages, APnmHasItsOwnInItsHeader) {
     high += number_of(65535, 2, false);
   }
   EXPECT_EQ(read("a.pgm", twelve + low).pixels, read("b.pgm", sixteen + high).pixels);
+}
+
+TEST(RemarksOnImages, AClassIsToldApartByWhatItsFilesDifferIn) {
+  const TempFolder folder;
+  const cv::Mat inks(16, 20, CV_8UC4, cv::Scalar(10, 200, 90, 255));
+  test::fill_class(folder, "a", 6);
+  for (int i = 0; i < 6; ++i) (void)folder.write(fmt::format("b/{}.jpg", i), test::cmyk_jpeg(inks));
+  AuditOptions options;
+  options.source = folder.string();
+  std::string lines;
+  for (const std::string& line : audit(test::data_registry(), options).suggestions) {
+    lines += line + "\n";
+  }
+  EXPECT_THAT(lines, HasSubstr("class 'a' has color JPEG alone, and no other class has any"));
+  EXPECT_THAT(lines, testing::Not(HasSubstr("has JPEG alone")));
 }
 
 TEST(RemarksOnImages, AreTheSameWordsForEveryFileAndCounted) {

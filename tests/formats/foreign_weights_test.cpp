@@ -29,6 +29,8 @@ TEST(ForeignWeights, AreToldByTheirFirstBytesAndNamedWithTheWayOut) {
               AllOf(HasSubstr("as Keras writes them"), HasSubstr("export the model as ONNX")));
   EXPECT_THAT(told("d.pkl", "\x80\x04}."), HasSubstr("torch.save(model.state_dict()"));
   EXPECT_THAT(told("e.keras", "PK\3\4"), HasSubstr("a file of Keras"));
+  EXPECT_THAT(told("g.pth", ""), HasSubstr("g.pth' cannot be used: it is empty (0 bytes)"));
+  EXPECT_THAT(told("g.caffemodel", ""), HasSubstr("it is empty (0 bytes)"));
   EXPECT_THAT(told("f.weights", std::string(32, '\1')), HasSubstr("a file of Darknet"));
 }
 

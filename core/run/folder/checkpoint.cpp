@@ -253,6 +253,19 @@ bool has_checkpoint(const fs::path& folder, const std::string& name) {
   return path_status(weights_file(folder, name)).exists();
 }
 
+fs::path weights_without_last(const fs::path& folder) {
+  if (has_checkpoint(folder, "best")) return weights_file(folder, "best");
+  fs::path found;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const bool are_weights =
+        name.ends_with(".safetensors") && !name.ends_with(".state.safetensors");
+    if (are_weights && name > found.filename().string()) found = entry.path();
+  }
+  return found;
+}
+
 std::string checkpoint_name(const fs::path& folder, const std::string& which) {
   if (which != "best" && which != "last") {
     throw error("weights '{}': there are 'best' and 'last'", which);

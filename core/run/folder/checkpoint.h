@@ -45,6 +45,9 @@ void complete_names(const std::filesystem::path& folder, const std::string& name
 [[nodiscard]] std::filesystem::path weights_file(const std::filesystem::path& folder,
                                                  const std::string& name);
 [[nodiscard]] bool has_checkpoint(const std::filesystem::path& folder, const std::string& name);
+// Weights in a run folder that has no last checkpoint: the best ones, else those of the last
+// snapshot by name. Empty: there are none, so that nothing is lost with the folder.
+[[nodiscard]] std::filesystem::path weights_without_last(const std::filesystem::path& folder);
 // The pair that a run's user means by "best" (else last) or "last". Error for another word, and for
 // a run without it.
 [[nodiscard]] std::string checkpoint_name(const std::filesystem::path& folder,

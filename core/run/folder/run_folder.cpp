@@ -13,6 +13,7 @@
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
 #include "core/model/file/text_format.h"
+#include "core/run/folder/checkpoint.h"
 #include "plugins/class_names.h"
 
 namespace tandem {
@@ -73,11 +74,14 @@ std::string classes_text(const std::vector<std::string>& names) {
 
 void require_no_run(const fs::path& path) {
   if (!path_status(record_file(path)).exists()) return;
-  const bool has_checkpoint = path_status(path / "last.safetensors").exists();
-  throw error("run folder '{}' already holds a run{}", path.string(),
-              has_checkpoint ? ": go on with it (--resume), or choose another folder (--out)"
-                             : " that ended before its first checkpoint: remove the folder, or "
-                               "choose another (--out)");
+  const char* advice =
+      has_checkpoint(path, "last") ? ": go on with it (--resume), or choose another folder (--out)"
+      : weights_without_last(path).empty()
+          ? " that ended before its first checkpoint: remove the folder, or choose "
+            "another (--out)"
+          : " with weights, but without last.safetensors, from which it would go "
+            "on: choose another folder (--out)";
+  throw error("run folder '{}' already holds a run{}", path.string(), advice);
 }
 
 // Whether anything is in the folder besides the curve of --find-lr.

@@ -3,6 +3,7 @@
 #include "core/run/setup/setup.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "core/base/error.h"
@@ -152,6 +153,47 @@ void check_pixels(TrainSetup& setup) {
   setup.note("{}: {}", same, what);
 }
 
+// Losses of several labels and of numbers, which read a class as a number. With one output, and
+// with several, what is then predicted is not what was learned.
+void check_losses_of_classes(const Net& net, const TrainSetup& setup) {
+  static constexpr std::array others{"SigmoidCrossEntropyLoss", "EuclideanLoss", "HuberLoss"};
+  if (setup.record.task != TANDEM_TASK_CLASSES) return;
+  for (const Layer& layer : net.layers) {
+    const bool reads_label = layer.inputs.size() > 1 && layer.inputs[1] == net.label;
+    const bool is_other =
+        std::any_of(others.begin(), others.end(), [&](const char* one) { return layer.is(one); });
+    if (!reads_label || !is_other) continue;
+    throw error(
+        "{}: would read the number of each image's class (0, 1, ...) as a value, while predictions "
+        "take the class with the largest output: use SoftmaxWithLoss, and an output for each class "
+        "in the layer before it (num_output: {}); {}, give a list of images that has them{}",
+        layer.title(), std::max<size_t>(2, setup.record.class_names.size()),
+        layer.is(others[0]) ? "for several labels of an image (--task multilabel)"
+                            : "for numbers to predict (--task regression)",
+        in_file(layer.location));
+  }
+}
+
+// A class that a loss leaves out, as Caffe's nets leave out pixels without a class.
+void check_ignored_classes(const Net& net, TrainSetup& setup) {
+  const std::vector<std::string>& classes = setup.record.class_names;
+  for (const Layer& layer : net.layers) {
+    const bool reads_label = layer.inputs.size() > 1 && layer.inputs[1] == net.label;
+    const Attribute* ignored = layer.attributes->find("ignore_label");
+    if (!layer.has(TANDEM_LOSS) || !reads_label || ignored == nullptr || !ignored->is_set) continue;
+    const int64_t label = layer.attributes->integer("ignore_label");
+    if (label < 0 || label >= static_cast<int64_t>(classes.size())) continue;
+    const std::string text = fmt::format("{}: ignore_label {} is the class '{}'", layer.title(),
+                                         label, classes[size_t(label)]);
+    constexpr const char* what = "remove ignore_label, or give a number that is no class";
+    if (classes.size() == 2) {
+      throw error("{}, so that the other would be the answer for every image: {}{}", text, what,
+                  in_file(layer.location));
+    }
+    setup.note("{}: nothing is learned from its images; {}{}", text, what, in_file(layer.location));
+  }
+}
+
 void check_net(const Registry& registry, TrainSetup& setup) {
   const TrainOptions& chosen = setup.record.options;
   NetOptions options;
@@ -159,6 +201,8 @@ void check_net(const Registry& registry, TrainSetup& setup) {
   options.data = setup.record.data;
   options.device_kind = "";
   const Net net = build_net(setup.net, registry, options);
+  check_losses_of_classes(net, setup);
+  check_ignored_classes(net, setup);
   const auto devices =
       static_cast<int64_t>(parse_devices(chosen.devices, registry).ordinals.size());
   for (const LearningProblem& one : find_learning_problems(setup.net, net, setup.first_weights,
