@@ -122,7 +122,7 @@ class Model:
         self.model.to(memory_format=torch.channels_last)
 
     def groups(self):
-        return [{"params": [w], "lr": RATE, "weight_decay": 0.0005 if w.ndim > 1 else 0.0} for w in self.weights.values()]
+        return [{"params": [w], "lr": RATE, "weight_decay": 0.0005 if w.ndim in (2, 4) else 0.0} for w in self.weights.values()]
 
 
 class Ranks:

@@ -134,7 +134,7 @@ Evaluation TrainingRun::evaluated(int64_t done) {
     throw error("validation image '{}' cannot be used, and every one must be: {}", now.bad[0].name,
                 now.bad[0].reason);
   }
-  if (equal.holds() && !stopping()) note_equal_scores(equal.samples());
+  if (equal.holds() && done > 0 && !stopping()) note_equal_scores(equal.samples());
   now.step = done;
   now.epoch = progress_.epochs_of(done);
   if (report_ && !stopping()) {
@@ -203,20 +203,23 @@ bool TrainingRun::is_best(const Evaluation& now) const {
   return std::isfinite(now.loss) && (!has_best_ || better);
 }
 
-// Returns whether the evaluation is the best so far. A stopped evaluation gives no result and stays
-// due.
 void TrainingRun::note_equal_scores(int64_t samples) {
   if (has_noted_equal_scores_ || ranks_ != nullptr) return;
+  std::string layer;
+  try {
+    layer = first_constant(registry_, definition(), session_.weights(), diagnose_inputs(0, 0));
+  } catch (const Error&) {  // no memory for it, as may be
+  }
+  if (layer.empty()) return;  // or the images are equal, or nearly so
   has_noted_equal_scores_ = true;
-  const std::string layer =
-      first_constant(registry_, definition(), session_.weights(), diagnose_inputs(0, 0));
-  if (layer.empty()) return;  // the images are equal, or nearly so
   recorder_.on_message(fmt::format(
       "note: all {} validation images have the same scores: {} makes the same of every image. Its "
-      "limits or factors do so, or the weights before it, as after too high a --lr ({:g})",
-      samples, layer, setup_.solver.base_rate));
+      "limits or factors do so, or the weights before it, as after too high a --lr",
+      samples, layer));
 }
 
+// Returns whether the evaluation is the best so far. A stopped evaluation gives no result and stays
+// due.
 bool TrainingRun::run_test(const Checkpoint& checkpoint) {
   const int64_t done = checkpoint.step;
   if (keeps_average()) set_weights_of_all(averaged(checkpoint).weights);

@@ -220,12 +220,12 @@ void EqualScores::add(const float* scores, int64_t classes) {
   ++samples_;
   if (!are_equal_) return;
   if (first_.empty()) first_.assign(scores, scores + classes);
-  float largest = 0, away = 0;
+  float largest = 0;
+  for (const float score : first_) largest = std::max(largest, std::abs(score));
   for (int64_t c = 0; c < classes; ++c) {
-    largest = std::max(largest, std::abs(first_[size_t(c)]));
-    away = std::max(away, std::abs(scores[c] - first_[size_t(c)]));
+    const float away = std::abs(scores[c] - first_[size_t(c)]);
+    are_equal_ = are_equal_ && away <= 1e-6F * largest;  // false of what is not a number
   }
-  are_equal_ = away <= 1e-6F * largest;  // false of what is not a number
 }
 
 Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOptions& options,

@@ -46,11 +46,11 @@ NetDefinition with_outputs(const NetDefinition& net, int64_t classes) {
 }
 
 // As of a data set's classes: they are written to files with a name on each line, and printed.
-void require_class_name(const fs::path& file, const std::string& name) {
-  if (!is_utf8(name)) throw error("--classes '{}': a name in it is not UTF-8", file.string());
+void require_class_name(const std::string& file, const std::string& name) {
+  if (!is_utf8(name)) throw error("{}: a name in it is not UTF-8", file);
   for (const char c : name) {
     if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) continue;
-    throw error("--classes '{}': class '{}' has a control character", file.string(), name);
+    throw error("{}: class '{}' has a control character", file, name);
   }
 }
 
@@ -62,7 +62,7 @@ std::vector<std::string> names_of_file(const fs::path& file) {
   }
   std::set<std::string> seen;
   for (const std::string& name : read.names) {
-    require_class_name(file, name);
+    require_class_name(fmt::format("--classes '{}'", file.string()), name);
     if (!seen.insert(name).second) {
       throw error("--classes '{}': class '{}' is there twice", file.string(), name);
     }
@@ -96,15 +96,31 @@ void take_task(const OnnxImport& onnx, const Registry& registry, NetDefinition& 
   }
 }
 
-// Those that the file has, or a config.json beside it.
-void take_class_names(const OnnxImport& onnx, RunRecord& record) {
-  const auto is_plain = [](const std::string& name) {
-    return is_utf8(name) && std::none_of(name.begin(), name.end(),
-                                         [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-  };
-  const std::vector<std::string>& names = onnx.class_names;
-  if (names.size() != record.class_names.size()) return;
-  if (std::all_of(names.begin(), names.end(), is_plain)) record.class_names = names;
+// Those that the file has, or a config.json beside it. Returns a line on what was changed, or "".
+std::string take_class_names(const OnnxImport& onnx, const fs::path& file, RunRecord& record) {
+  if (onnx.class_names.empty()) return "";
+  if (onnx.class_names.size() != record.class_names.size()) {
+    return fmt::format("\nthe file's {} names of classes are not taken: it has {} outputs",
+                       onnx.class_names.size(), record.class_names.size());
+  }
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  std::string changed;
+  try {
+    for (std::string name : onnx.class_names) {
+      require_class_name(fmt::format("'{}'", file.string()), name);
+      if (!seen.insert(name).second) {
+        changed = fmt::format("\nclass '{0}' is there twice: the later one is called '{0} ({1})'",
+                              name, names.size());
+        name += fmt::format(" ({})", names.size());
+      }
+      names.push_back(std::move(name));
+    }
+  } catch (const Error& unusable) {
+    return fmt::format("\nthe file's names of classes are not taken: {}", unusable.what());
+  }
+  record.class_names = std::move(names);
+  return changed;
 }
 
 TransformDefinition transform_of(const NetDefinition& net) {
@@ -279,7 +295,9 @@ ImportResult import_weights(const ImportOptions& options) {
   RunRecord record = record_of(options, definition, published, beside, &mean_note);
   record.class_names = names_of_classes(options, class_count(definition));
   const bool is_onnx = published && published->onnx != nullptr;
-  if (is_onnx && options.classes.empty()) take_class_names(*published->onnx, record);
+  if (is_onnx && options.classes.empty()) {
+    outputs += take_class_names(*published->onnx, published->file, record);
+  }
   const Registry registry = Registry::with_defaults();
   if (is_onnx) take_task(*published->onnx, registry, definition, record);
   const Net net = build_for_weights(definition, registry, record.data);

@@ -244,7 +244,7 @@ TEST_F(FineTuningCommand, WeightsOfARunOfImagesThatAreNotSquareKeepTheirSize) {
   ASSERT_EQ(desk_.tandem("train --data images --net wide.prototxt --steps 2 --out wide").code, 0);
   const Outcome outcome = desk_.tandem("train --data images --weights wide --steps 2 --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
-  EXPECT_THAT(outcome.output, HasSubstr("the largest part in the middle of the shape of 8x10, resized to 8x10"));
+  EXPECT_THAT(outcome.output, HasSubstr("cropped to the proportions of 8x10, resized to 8x10"));
   EXPECT_FALSE(json::parse(desk_.read("run/run.json")).at("data_parameters").contains("resize"));
 }
 

@@ -88,6 +88,22 @@ TEST_F(OnnxPreparation, EachFieldOfAProcessorOfHuggingFaceIsDone) {
        "127.5,127.5,127.5 0.00392156863 rgb crop bilinear 1.143 0.5 0.25 0.125"},
       {half + R"(, "size": {"height": 256, "width": 256}, "crop_size": 224)",
        "127.5,127.5,127.5 0.00392156863 rgb squash bilinear 1.143 0.5 0.25 0.125"},
+      {half + R"(, "size": [24, 24], "do_center_crop": null, "crop_pct": null, "resample": null)",
+       "127.5,127.5,127.5 0.00392156863 rgb squash bilinear 1 0.5 0.25 0.125"},
+      // What classes of Hugging Face's do besides.
+      {half + R"(, "size": 256, "crop_size": 224, "do_center_crop": true,)"
+              R"("feature_extractor_type": "DeiTFeatureExtractor")",
+       "127.5,127.5,127.5 0.00392156863 rgb squash bilinear 1.143 0.5 0.25 0.125"},
+      {half + R"(, "size": {"shortest_edge": 224}, "crop_size": 224,)"
+              R"("image_processor_type": "LevitImageProcessor")",
+       "127.5,127.5,127.5 0.00392156863 rgb crop bilinear 1.143 0.5 0.25 0.125"},
+      {half + R"(, "size": {"shortest_edge": 224}, "crop_size": 224, "crop_pct": 0.875,)"
+              R"("image_processor_type": "PoolFormerImageProcessor")",
+       "127.5,127.5,127.5 0.00392156863 rgb crop bilinear 1.143 0.5 0.25 0.125"},
+      {half + R"(, "image_processor_type": "EfficientNetImageProcessor")",
+       "127.5,127.5,127.5 0.00392156863 rgb crop bilinear 1 0.25 0.0625 0.0156"},
+      {half + R"(, "image_processor_type": "EfficientNetImageProcessor", "include_top": false)",
+       "127.5,127.5,127.5 0.00392156863 rgb crop bilinear 1 0.5 0.25 0.125"},
       {half + R"(, "size": {"shortest_edge": 224}, "crop_pct": 0.875)",
        "127.5,127.5,127.5 0.00392156863 rgb crop bilinear 1.143 0.5 0.25 0.125"},
       {half + R"(, "size": {"shortest_edge": 384}, "crop_pct": 0.875)",
@@ -110,6 +126,20 @@ TEST_F(OnnxPreparation, TheConfigOfTimmIsReadWhole) {
   }
 }
 
+TEST_F(OnnxPreparation, AConfigOfAnotherProgramDoesNotStopTheFile) {
+  for (const char* text : {R"({"mean": "fast"})", R"({"mean": 3, "std": 1})", "[1]", "{", "{}",
+                           R"({"pretrained_cfg": null, "num_classes": 0})"}) {
+    const PublishedWeights found = read("config.json", text);
+    EXPECT_EQ(found.preparation_source, "") << text;
+    EXPECT_EQ(summary(found),
+              "103.53,116.28,123.675 0.00392156863 rgb crop bilinear 1.143 0.229 0.224 0.225");
+  }
+  // The file has its own number of classes and size of images.
+  EXPECT_THAT(read("config.json", R"({"mean": [0.5], "num_classes": 0, "input_size": [1, 8, 9]})")
+                  .preparation_source,
+              HasSubstr("config.json"));
+}
+
 TEST_F(OnnxPreparation, WhatIsNotDoneIsNamed) {
   const auto notes = [&](const std::string& more) {
     return fmt::format("{}", fmt::join(processor("{" + half + more + "}").onnx->notes, "\n"));
@@ -119,6 +149,8 @@ TEST_F(OnnxPreparation, WhatIsNotDoneIsNamed) {
   EXPECT_THAT(notes(R"(, "do_resize": false)"), HasSubstr("'do_resize' false: images are resized"));
   EXPECT_THAT(notes(R"(, "size": {"longest_edge": 9})"), HasSubstr("it is not done"));
   EXPECT_THAT(notes(R"(, "size": 24, "do_resize": true)"), Not(HasSubstr("not")));
+  EXPECT_THAT(processor(R"({"do_normalize": true})").onnx->notes.front(),
+              HasSubstr("'image_mean' is missing: torchvision's is taken"));
 }
 
 TEST_F(OnnxPreparation, AValueThatDoesNotFitIsRefusedByItsField) {

@@ -98,8 +98,11 @@ void leave_out_units(const OnnxFile& file, std::string& scores, OnnxImport& resu
   const OnnxNode* spread =
       shift == nullptr ? nullptr : maker_of(file, shift->inputs.front(), "Mul");
   if (spread == nullptr) return;
-  result.target_means = constant_of(file, *shift, 1);
-  result.target_deviations = constant_of(file, *spread, 1);
+  std::vector<float> means = constant_of(file, *shift, 1);
+  std::vector<float> deviations = constant_of(file, *spread, 1);
+  if (means.empty() || means.size() != deviations.size()) return;
+  result.target_means = std::move(means);
+  result.target_deviations = std::move(deviations);
   scores = spread->inputs.front();
 }
 
@@ -204,8 +207,8 @@ OnnxImport import_net(const fs::path& path, const std::array<double, 3>& std, bo
   OnnxImport result;
   const ImageInput image = image_input(file, result.notes);
   std::string scores = scores_of(file, result.notes);
-  leave_out_units(file, scores, result);
   fold_constants(file);
+  leave_out_units(file, scores, result);
   recognize_patterns(file);
   OnnxMapper mapper(file);
   const bool is_bytes = file.inputs.front().is_bytes;
@@ -243,8 +246,12 @@ OnnxImport import_net(const fs::path& path, const std::array<double, 3>& std, bo
     result.class_names = names_from(file.metadata["classes"]);
   }
   if (is_bytes) {
-    result.preparation = R"({"scale": 1, "channels": "rgb"})";
-    result.notes.push_back("its input has bytes: images are given as they are, R, G, B, 0 to 255");
+    const bool is_bgr = file.metadata["Image.BitmapPixelFormat"].starts_with("Bgr");
+    const char* channels = image.c != 3 ? "gray" : is_bgr ? "bgr" : "rgb";
+    result.preparation = fmt::format(R"({{"scale": 1, "channels": "{}"}})", channels);
+    result.notes.push_back(fmt::format(
+        "its input has bytes: images are given as they are, {}, 0 to 255, whatever is beside it",
+        channels));
   }
   result.notes.insert(result.notes.end(), mapped.notes.begin(), mapped.notes.end());
   return result;

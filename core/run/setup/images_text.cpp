@@ -41,8 +41,9 @@ std::string fit_text(const RunRecord& record) {
   }
   if (!resize.empty())
     return fmt::format("resized to {} ({}) and cropped to {}", resize, filter, size);
-  return fmt::format("the largest part in the middle of the shape of {0}, resized to {0} ({1})",
-                     size, filter);
+  const bool is_square = record.data.h == record.data.w;
+  return fmt::format("cropped to {}, resized to {} ({})",
+                     is_square ? "a square" : "the proportions of " + size, size, filter);
 }
 
 std::string training_text(const RunRecord& record) {

@@ -36,10 +36,10 @@ class ConfigFields {
   ConfigFields(const nlohmann::json& tree, const std::filesystem::path& file)
       : tree_(tree), file_(file) {}
 
-  // Null if there is no such field.
+  // Null if there is no such field, or nothing in it.
   [[nodiscard]] const nlohmann::json* find(const char* name) const {
     const auto found = tree_.find(name);
-    return found == tree_.end() ? nullptr : &*found;
+    return found == tree_.end() || found->is_null() ? nullptr : &*found;
   }
 
   // Leaves `value` as it is if there is no such field. Error if it does not fit; `right`: what
@@ -52,15 +52,18 @@ class ConfigFields {
     field->get_to(value);
   }
 
+  // Of red, green and blue; one number, alone or in an array, is for all three.
   void read_colors(const char* name, double min, std::array<double, 3>& values,
                    double max = 1) const {
-    const auto fits = [&](const nlohmann::json& field) {
-      return field.is_array() && field.size() == 3 &&
-             std::all_of(field.begin(), field.end(),
-                         [&](const nlohmann::json& value) { return is_within(value, min, max); });
-    };
-    read(name, values, fits,
-         fmt::format("three numbers from {:g} to {:g}, of red, green and blue", min, max));
+    const nlohmann::json* field = find(name);
+    if (field == nullptr) return;
+    const bool is_list = field->is_array() && (field->size() == 1 || field->size() == 3);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const nlohmann::json& one = !is_list ? *field : field->at(field->size() == 1 ? 0 : i);
+      require(name, is_within(one, min, max),
+              fmt::format("three numbers from {:g} to {:g}, of red, green and blue", min, max));
+      values[i] = one.get<double>();
+    }
   }
 
   void read_line(const char* name, std::string& text) const {

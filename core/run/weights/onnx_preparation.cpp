@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -36,9 +37,13 @@ struct Size {
 
 Size size_of(const ConfigFields& fields, const char* name, ToldPreparation& told) {
   const json* field = fields.find(name);
-  if (field == nullptr || field->is_null()) return {};
+  if (field == nullptr) return {};
   const auto side = [](const json& v) { return is_integer_within(v, 1, max_image_side); };
   if (side(*field)) return {true, false, field->get<int64_t>()};
+  if (field->is_array() && field->size() == 2) {
+    fields.require(name, side(field->front()) && side(field->back()), "two numbers of pixels");
+    return {true, false, std::max(field->front().get<int64_t>(), field->back().get<int64_t>())};
+  }
   constexpr const char* right =
       R"(a number of pixels, {"height": H, "width": W} or {"shortest_edge": S})";
   fields.require(name, field->is_object(), right);
@@ -55,36 +60,57 @@ Size size_of(const ConfigFields& fields, const char* name, ToldPreparation& told
           std::max(field->at("height").get<int64_t>(), field->at("width").get<int64_t>())};
 }
 
-// Colors of three values, or of one for all.
-void read_colors(const ConfigFields& fields, const std::string& name, double min,
-                 std::array<double, 3>& values) {
-  const json* field = fields.find(name.c_str());
-  const json* one = field != nullptr && field->is_array() && field->size() == 1 ? &field->front()
-                    : field != nullptr && field->is_number()                    ? field
-                                                                                : nullptr;
-  if (one != nullptr && is_within(*one, min, max_color)) {
-    values.fill(one->get<double>());
-  } else {
-    fields.read_colors(name.c_str(), min, values, max_color);
+// What classes of Hugging Face's do that no field says. `type`: how their names begin.
+struct Processor {
+  const char* type = "";
+  bool squashes_before_crop = false;  // a size of one number
+  bool enlarges_by_crop_pct = false;  // the shorter side
+  double enlarges_by = 1;             // the same
+  bool may_divide_twice = false;      // by the deviation, unless "include_top" is false
+};
+constexpr std::array processors{Processor{.type = "DeiT", .squashes_before_crop = true},
+                                Processor{.type = "PoolFormer", .enlarges_by_crop_pct = true},
+                                Processor{.type = "Levit", .enlarges_by = 256.0 / 224},
+                                Processor{.type = "EfficientNet", .may_divide_twice = true}};
+
+Processor processor_of(const ConfigFields& fields) {
+  std::string type;
+  for (const char* name : {"feature_extractor_type", "image_processor_type"}) {
+    fields.read_line(name, type);
   }
+  for (const Processor& one : processors) {
+    if (type.starts_with(one.type)) return one;
+  }
+  return {};
 }
 
 // x = (pixel scale - mean) / std, where each of the steps is done.
-void read_arithmetic(const ConfigFields& fields, PublishedWeights& published) {
+void read_arithmetic(const ConfigFields& fields, PublishedWeights& published,
+                     ToldPreparation& told) {
   const bool has_prefix = fields.find("image_mean") != nullptr || fields.find("mean") == nullptr;
-  const std::string prefix = has_prefix ? "image_" : "";
-  read_colors(fields, prefix + "mean", -max_color, published.mean);
-  read_colors(fields, prefix + "std", min_deviation, published.std);
-  if (!is_true(fields, "do_normalize", fields.find((prefix + "mean").c_str()) != nullptr)) {
+  const std::string mean = has_prefix ? "image_mean" : "mean",
+                    std = has_prefix ? "image_std" : "std";
+  fields.read_colors(mean.c_str(), -max_color, published.mean, max_color);
+  fields.read_colors(std.c_str(), min_deviation, published.std, max_color);
+  if (!is_true(fields, "do_normalize", fields.find(mean.c_str()) != nullptr)) {
     published.mean = {0, 0, 0};
     published.std = {1, 1, 1};
+  } else {
+    for (const std::string& name : {mean, std}) {
+      if (fields.find(name.c_str()) != nullptr) continue;
+      told.notes.push_back(fmt::format("'{}' is missing: torchvision's is taken", name));
+    }
   }
   fields.read(
       "rescale_factor", published.scale, [](const json& v) { return is_within(v, 1e-9, 1e3); },
       "a number above 0");
-  if (!is_true(fields, "do_rescale", true)) published.scale = 1;
-  if (is_true(fields, "rescale_offset", false)) {
-    for (double& mean : published.mean) mean += 1;
+  const bool rescales = is_true(fields, "do_rescale", true);
+  if (!rescales) published.scale = 1;
+  if (rescales && is_true(fields, "rescale_offset", false)) {
+    for (double& value : published.mean) value += 1;
+  }
+  if (processor_of(fields).may_divide_twice && is_true(fields, "include_top", true)) {
+    for (double& value : published.std) value *= value;
   }
   published.is_bgr = is_true(fields, "do_flip_channel_order", false);
 }
@@ -113,15 +139,20 @@ void read_resizing(const ConfigFields& fields, PublishedWeights& published, Told
       "a number from 0.1 to 1");
   published.crop_side = published.resized_side = 1;
   if (!size.is_given) return;
-  const auto edge = static_cast<double>(size.side);
+  auto edge = static_cast<double>(size.side);
+  const Processor processor = processor_of(fields);
   if (share > 0 && !crops) {
     published.fit = edge < largest_whole ? "crop" : "squash";
     if (edge < largest_whole) published.crop_side = share;
     return;
   }
   // A number alone is the shorter side of images that are cropped, and both sides of others.
-  published.fit = size.is_edge || (crops && fields.find("size")->is_number()) ? "crop" : "squash";
+  const bool keeps_shape = size.is_edge || (crops && fields.find("size")->is_number() &&
+                                            !processor.squashes_before_crop);
+  published.fit = keeps_shape ? "crop" : "squash";
   if (!crops || !crop.is_given) return;
+  edge = std::floor(edge * processor.enlarges_by);
+  if (processor.enlarges_by_crop_pct && share > 0) edge = std::floor(edge / share);
   published.crop_side = static_cast<double>(crop.side);
   published.resized_side = std::max(edge, published.crop_side);
   if (edge < published.crop_side) {
@@ -163,9 +194,15 @@ std::vector<std::string> class_names_of(const json& tree) {
 
 // What is known of such files and changes no pixel, or is read above. Another "do_..." is named.
 void note_other_steps(const json& tree, ToldPreparation& told) {
-  static const std::set<std::string> known{
-      "do_resize",      "do_center_crop",        "do_rescale",      "do_normalize",
-      "do_convert_rgb", "do_flip_channel_order", "do_reduce_labels"};
+  static const std::set<std::string> known{"do_resize",
+                                           "do_center_crop",
+                                           "do_rescale",
+                                           "do_normalize",
+                                           "do_convert_rgb",
+                                           "do_flip_channel_order",
+                                           "do_reduce_labels",
+                                           "do_resize_and_center_crop",
+                                           "do_resize_and_center_crop"};
   for (const auto& [name, value] : tree.items()) {
     if (name.starts_with("do_") && value == true && !known.contains(name)) {
       told.notes.push_back(fmt::format("'{}' is not done here", name));
@@ -188,6 +225,12 @@ bool is_processor(const json& tree) {
   static constexpr std::array fields{"image_mean", "do_normalize", "do_rescale", "do_resize"};
   return std::any_of(fields.begin(), fields.end(),
                      [&](const char* name) { return tree.contains(name); });
+}
+
+// Another program's may be called so, too.
+bool is_of_timm(const ConfigFields& fields) {
+  const json *own = fields.find("pretrained_cfg"), *mean = fields.find("mean");
+  return (own != nullptr && own->is_object()) || (mean != nullptr && mean->is_array());
 }
 
 }  // namespace
@@ -247,17 +290,24 @@ ToldPreparation read_preparation_beside(const fs::path& file, PublishedWeights& 
   for (const char* name : {"preprocessor_config.json", "config.json"}) {
     const fs::path beside = file.parent_path() / name;
     if (!path_status(beside).is_file()) continue;
-    const json tree = object_of(beside);
+    json tree;
+    try {
+      tree = object_of(beside);
+    } catch (const Error& unreadable) {
+      if (std::string(name) != config_file) throw;  // any program may call a file so
+      told.notes.push_back(unreadable.what());
+      continue;
+    }
     if (told.class_names.empty()) told.class_names = class_names_of(tree);
     if (!told.source.empty()) continue;
     const ConfigFields fields(tree, beside);
     if (is_processor(tree)) {
-      read_arithmetic(fields, published);
+      read_arithmetic(fields, published, told);
       read_filter(fields, published);
       read_resizing(fields, published, told);
       note_other_steps(tree, told);
-    } else if (tree.contains("pretrained_cfg") || tree.contains("mean")) {
-      read_timm_preparation(tree, beside, published);
+    } else if (is_of_timm(fields)) {
+      read_timm_images(tree, beside, published);
     } else {
       continue;
     }
@@ -296,7 +346,11 @@ std::vector<std::string> names_of_python(const std::string& text) {
     if (quote != '\'' && quote != '"') return {};
     std::string name;
     for (++at; at < text.size() && text[at] != quote; ++at) {
-      if (text[at] == '\\' && at + 1 < text.size()) ++at;
+      if (text[at] == '\\') {
+        ++at;
+        if (at == text.size() || std::string("\\'\"").find(text[at]) == std::string::npos)
+          return {};
+      }
       name += text[at];
     }
     names.push_back(name);
@@ -313,6 +367,7 @@ struct PixelRange {
 };
 constexpr std::array pixel_ranges{PixelRange{"", 1, 0, 1},
                                   PixelRange{"NominalRange_0_255", 1, 0, 1},
+                                  PixelRange{"NominalRange_16_235", 219.0 / 255, -16, 1},
                                   PixelRange{"Normalized_0_1", 1.0 / 255, 0, 1},
                                   PixelRange{"Normalized_1_1", 1.0 / 255, 0.5, 0.5}};
 
@@ -340,7 +395,6 @@ bool take_windows_ml(const std::map<std::string, std::string>& metadata,
 ToldPreparation read_preparation_in(const std::map<std::string, std::string>& metadata,
                                     PublishedWeights& published) {
   ToldPreparation told;
-  told.class_names = names_of_python(value_of(metadata, "names"));
   if (take_windows_ml(metadata, published, told)) {
     told.source = "the file itself";
   } else if (value_of(metadata, "author") == "Ultralytics") {
@@ -350,6 +404,10 @@ ToldPreparation read_preparation_in(const std::map<std::string, std::string>& me
     told.source = "the file itself (of Ultralytics: pixels of 0 to 1)";
   }
   return told;
+}
+
+std::vector<std::string> names_in(const std::map<std::string, std::string>& metadata) {
+  return names_of_python(value_of(metadata, "names"));
 }
 
 }  // namespace tandem

@@ -25,8 +25,11 @@ struct ToldPreparation {
 // file beside it that cannot be read, or has a value that does not fit.
 [[nodiscard]] ToldPreparation read_preparation_beside(const std::filesystem::path& file,
                                                       PublishedWeights& published);
-// The same by the file's metadata.
+// The same by the file's metadata, without names.
 [[nodiscard]] ToldPreparation read_preparation_in(
     const std::map<std::string, std::string>& metadata, PublishedWeights& published);
+
+// The names of classes that the metadata has; none if it has none.
+[[nodiscard]] std::vector<std::string> names_in(const std::map<std::string, std::string>& metadata);
 
 }  // namespace tandem

@@ -18,8 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-void read_preparation(const ConfigFields& fields, PublishedWeights& published) {
-  constexpr int64_t max_classes = 10'000'000;  // the classifier's size is the exact test
+void read_images(const ConfigFields& fields, PublishedWeights& published) {
   constexpr double min_crop = 0.1, min_deviation = 1e-6;
   fields.read_colors("mean", 0, published.mean);
   fields.read_colors("std", min_deviation, published.std);
@@ -27,6 +26,18 @@ void read_preparation(const ConfigFields& fields, PublishedWeights& published) {
       "crop_pct", published.crop_side,
       [](const json& value) { return is_within(value, min_crop, 1); },
       fmt::format("a number from {:g} to 1", min_crop));
+  fields.read_line("interpolation", published.interpolation);
+  std::string crop_mode = "center";
+  fields.read_line("crop_mode", crop_mode);
+  static const std::map<std::string, std::string> fits{
+      {"center", "crop"}, {"squash", "squash"}, {"border", "pad"}};
+  fields.require("crop_mode", fits.contains(crop_mode), "center, squash or border");
+  if (fields.find("crop_mode") != nullptr) published.fit = fits.at(crop_mode);
+}
+
+void read_preparation(const ConfigFields& fields, PublishedWeights& published) {
+  constexpr int64_t max_classes = 10'000'000;  // the classifier's size is the exact test
+  read_images(fields, published);
   std::array<int64_t, 3> size{3, published.image_size, published.image_size};
   const auto is_image = [](const json& value) {
     return value.is_array() && value.size() == 3 && is_integer_within(value[0], 3, 3) &&
@@ -41,15 +52,17 @@ void read_preparation(const ConfigFields& fields, PublishedWeights& published) {
       "num_classes", published.classes,
       [](const json& value) { return is_integer_within(value, 1, max_classes); },
       fmt::format("an integer from 1 to {}", max_classes));
-  fields.read_line("interpolation", published.interpolation);
-  const json* license = fields.find("license");
-  if (license != nullptr && !license->is_null()) fields.read_line("license", published.license);
-  std::string crop_mode = "center";
-  fields.read_line("crop_mode", crop_mode);
-  static const std::map<std::string, std::string> fits{
-      {"center", "crop"}, {"squash", "squash"}, {"border", "pad"}};
-  fields.require("crop_mode", fits.contains(crop_mode), "center, squash or border");
-  if (fields.find("crop_mode") != nullptr) published.fit = fits.at(crop_mode);
+  fields.read_line("license", published.license);
+}
+
+using Reader = void (*)(const ConfigFields&, PublishedWeights&);
+void read_both(const json& config, const fs::path& file, PublishedWeights& published, Reader read) {
+  const ConfigFields fields(config, file);
+  read(fields, published);
+  const json* own = fields.find("pretrained_cfg");
+  if (own == nullptr) return;
+  fields.require("pretrained_cfg", own->is_object(), "an object with 'mean', 'std' and others");
+  read(ConfigFields(*own, file), published);
 }
 
 // What would make another net of the architecture. Its arrays may have the same names and shapes,
@@ -95,12 +108,11 @@ std::string read_plain_architecture(const json& config, const fs::path& file) {
 }
 
 void read_timm_preparation(const json& config, const fs::path& file, PublishedWeights& published) {
-  const ConfigFields fields(config, file);
-  read_preparation(fields, published);
-  const json* own = fields.find("pretrained_cfg");
-  if (own == nullptr) return;
-  fields.require("pretrained_cfg", own->is_object(), "an object with 'mean', 'std' and others");
-  read_preparation(ConfigFields(*own, file), published);
+  read_both(config, file, published, read_preparation);
+}
+
+void read_timm_images(const json& config, const fs::path& file, PublishedWeights& published) {
+  read_both(config, file, published, read_images);
 }
 
 }  // namespace tandem

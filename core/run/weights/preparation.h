@@ -22,5 +22,8 @@ constexpr const char* config_file = "config.json";
 // in "pretrained_cfg".
 void read_timm_preparation(const nlohmann::json& config, const std::filesystem::path& file,
                            PublishedWeights& published);
+// Of these only mean, deviation, crop and filter.
+void read_timm_images(const nlohmann::json& config, const std::filesystem::path& file,
+                      PublishedWeights& published);
 
 }  // namespace tandem

@@ -194,22 +194,20 @@ std::array<double, 3> deviations_of(const PublishedWeights& published) {
 }
 
 // The file's net, and how its images are prepared: by what is beside the file, else by what is in
-// it.
+// it. An export of this program and a file that takes bytes prepare them themselves.
 OnnxImport read_told(const fs::path& path, PublishedWeights& published) {
+  OnnxImport onnx = import_onnx(path, std::nullopt);
+  if (!onnx.preparation.empty()) return onnx;
   ToldPreparation told = read_preparation_beside(path, published);
-  const bool is_beside = !told.source.empty();
-  OnnxImport onnx =
-      import_onnx(path, is_beside ? std::optional(deviations_of(published)) : std::nullopt);
-  if (!onnx.is_own) {
-    ToldPreparation inside;
-    if (!is_beside) inside = read_preparation_in(onnx.metadata, published);
-    if (!inside.source.empty()) {
-      onnx = import_onnx(path, deviations_of(published));
-      told.source = inside.source;
-      told.notes = inside.notes;
-    }
-    onnx.class_names = told.class_names.empty() ? inside.class_names : told.class_names;
+  std::vector<std::string> names = told.class_names;
+  if (told.source.empty()) {
+    const std::vector<std::string> notes = told.notes;
+    told = read_preparation_in(onnx.metadata, published);
+    told.notes.insert(told.notes.begin(), notes.begin(), notes.end());
   }
+  if (names.empty()) names = names_in(onnx.metadata);
+  if (!told.source.empty()) onnx = import_onnx(path, deviations_of(published));
+  onnx.class_names = names;
   published.preparation_source = told.source;
   onnx.notes.insert(onnx.notes.begin(), told.notes.begin(), told.notes.end());
   return onnx;
@@ -345,8 +343,8 @@ std::string to_text(const PublishedWeights& published) {
       parts.push_back(fmt::format("{} {}", name, value));
     }
     std::string text = fmt::format(
-        "net of '{}', its images prepared with {}{} ({}; --data-option of 'tandem train' or a "
-        "preprocessor_config.json beside it changes it)",
+        "net of '{}', its images prepared with {}{} ({}; --data-option of 'tandem train'{} changes "
+        "it)",
         published.file.string(), fmt::join(parts, ", "),
         published.run_parameters.empty() && published.onnx->net.input_shape().c == 3 &&
                 published.onnx->largest_pixel == 0
@@ -355,7 +353,8 @@ std::string to_text(const PublishedWeights& published) {
         published.preparation_source.empty()
             ? "as torchvision's: the file does not say it, nor a preprocessor_config.json or "
               "config.json beside it"
-            : "as " + published.preparation_source + " says");
+            : "as " + published.preparation_source + " says",
+        published.onnx->preparation.empty() ? " or a preprocessor_config.json beside it" : "");
     for (const std::string& note : published.onnx->notes) text += "\n" + note;
     return text;
   }
