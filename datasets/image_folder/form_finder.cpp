@@ -6,8 +6,10 @@
 #include "datasets/image_folder/class_texts.h"
 #include "datasets/image_folder/label_texts.h"
 #include "datasets/image_folder/label_vectors.h"
+#include "datasets/image_folder/list_repeats.h"
 #include "datasets/image_folder/missing_labels.h"
 #include "datasets/image_folder/tag_separator.h"
+#include "datasets/image_folder/value_steps.h"
 #include "datasets/picture/names.h"
 #include "plugins/sdk.h"
 
@@ -32,6 +34,7 @@ class FormFinder {
       find_of_columns();
     }
     form_.notes.insert(form_.notes.begin(), list_.notes.begin(), list_.notes.end());
+    join_lines();
     settle_missing(request_, form_, list_);
     if (form_.kind == FormKind::one_class) return std::move(form_);
     if (form_.kind == FormKind::tags) {
@@ -40,10 +43,34 @@ class FormFinder {
       name_columns();
     }
     if (form_.kind == FormKind::one_hot) require_one_hot();
+    if (form_.kind == FormKind::numbers && request_.model_names.empty()) {
+      refuse_lost_steps(form_, list_);
+    }
     return std::move(form_);
   }
 
  private:
+  // A line for each label of an image, as of Open Images.
+  void join_lines() {
+    if (form_.kind == FormKind::tags) {
+      const size_t count = join_repeats(list_);
+      if (count == 0) return;
+      form_.notes.push_back(sdk::text("'", list_.file, "': ", count,
+                                      count == 1 ? " image has" : " images have",
+                                      " several lines, whose labels are joined"));
+      return;
+    }
+    const auto count = std::erase_if(list_.entries, [](const auto& one) { return one.is_denied; });
+    if (count == 0) return;
+    form_.notes.push_back(sdk::text("'", list_.file, "': ", count,
+                                    count == 1 ? " line says" : " lines say",
+                                    " that an image does not have the label (Confidence 0): left "
+                                    "out (--task multilabel takes all labels of an image)"));
+    if (list_.entries.empty()) {
+      throw sdk::invalid("list '", list_.file, "': every line has the Confidence 0");
+    }
+  }
+
   void survey() {
     surveys_.resize(list_.columns.size());
     for (const ListEntry& entry : list_.entries) {
@@ -148,7 +175,8 @@ class FormFinder {
 
   void find_of_columns() {
     const bool are_binary = all([](const Survey& one) { return one.has_two_values(); });
-    const bool are_numbers = all([](const Survey& one) { return one.is_number; });
+    const bool are_numbers =
+        all([](const Survey& one) { return one.is_number || one.has_two_values(); });
     if (is_task("regression")) {
       form_.kind = FormKind::numbers;
     } else if (is_task("multilabel") || is_task("labels")) {
@@ -163,6 +191,7 @@ class FormFinder {
                : "several labels of an image");
     } else if (are_numbers && !has_uncertain()) {
       form_.kind = FormKind::numbers;
+      take_words_for_numbers();
       note(list_.columns.size(), " columns of numbers: values to predict");
     } else {
       refuse_mixture();
@@ -180,12 +209,27 @@ class FormFinder {
     return all([](const Survey& one) { return one.is_binary; });
   }
 
+  // Columns of yes and no beside others of numbers.
+  void take_words_for_numbers() {
+    for (size_t i = 0; i < surveys_.size(); ++i) {
+      if (surveys_[i].is_number) continue;
+      for (ListEntry& entry : list_.entries) {
+        std::string& text = entry.labels[i];
+        if (!is_missing(text)) text = binary_of(text) == 1 ? "1" : "0";
+      }
+      note(title_of(list_, i), " has '", *surveys_[i].distinct.begin(),
+           "' and the like: 0 and 1 among numbers");
+    }
+  }
+
   void refuse_mixture() const {
     std::vector<std::string> odd;
     for (size_t i = 0; i < surveys_.size(); ++i) {
       const Survey& one = surveys_[i];
-      if (one.is_binary ? one.has_two_values() : one.is_number && has_uncertain()) continue;
-      odd.push_back(list_.columns[i].empty() ? title_of(list_, i) : list_.columns[i]);
+      if (one.has_two_values() || (one.is_number && !has_uncertain())) continue;
+      odd.push_back(!list_.columns[i].empty()                ? list_.columns[i]
+                    : list_.places.size() == surveys_.size() ? std::to_string(list_.places[i])
+                                                             : title_of(list_, i));
     }
     if (has_uncertain()) {
       throw sdk::invalid("list '", list_.file, "': ", list_of(odd), " ha",
@@ -193,10 +237,14 @@ class FormFinder {
                          " 0, 1 and -1: a label is 0 or 1 (or -1 or 1); write what -1 is to be, or "
                          "--task regression takes them as numbers");
     }
+    const char* way =
+        list_.columns[0].empty()
+            ? "): the data option labels=N,N names those to learn by their places in the line, the "
+              "first of which is 1"
+            : "): the data option labels=COLUMN,COLUMN names those to learn";
     throw sdk::invalid("list '", list_.file, "' has ", list_.columns.size(),
                        " columns besides the path, which are neither all 0 and 1 nor all numbers (",
-                       list_of(odd),
-                       "): the data option labels=COLUMN,COLUMN names those to learn");
+                       list_of(odd), way);
   }
 
   void name_tags() {
@@ -212,10 +260,29 @@ class FormFinder {
       form_.notes.push_back(sdk::text(without, " of ", list_.entries.size(), " images of '",
                                       list_.file, "' have no label"));
     }
+    const std::vector<std::string>& written = request_.written_names;
+    if (!written.empty()) {
+      if (are_numbers_of(distinct, written)) form_.number_names = written;
+      require_written(distinct, written);
+      if (form_.names.empty()) form_.names = written;
+    }
     if (!form_.names.empty()) return;
     form_.names.assign(distinct.begin(), distinct.end());
     std::sort(form_.names.begin(), form_.names.end(), natural_less);
     if (form_.names.empty()) throw sdk::invalid("list '", list_.file, "': no image has a label");
+  }
+
+  void require_written(const std::set<std::string>& tags,
+                       const std::vector<std::string>& written) const {
+    for (const std::string& tag : tags) {
+      const bool is_name = std::find(written.begin(), written.end(), tag) != written.end();
+      const bool is_number =
+          !form_.number_names.empty() && tag.size() < 10 && std::stoull(tag) < written.size();
+      if (is_name || is_number) continue;
+      throw sdk::invalid("list '", list_.file, "': label '", tag,
+                         "' is not in the file of names (classes=)", did_you_mean(tag, written),
+                         ", which has ", list_of(written));
+    }
   }
 
   void name_columns() {
@@ -232,6 +299,12 @@ class FormFinder {
     if (!known.empty() && has_headings) {
       for (const std::string& name : known) {
         if (std::count(list_.columns.begin(), list_.columns.end(), name) == 1) continue;
+        if (request_.model_names.empty()) {
+          throw sdk::invalid("list '", list_.file, "': the headings name the columns (",
+                             list_of(list_.columns), "), and '", name,
+                             "' of the file of names (classes=) is none of them",
+                             did_you_mean(name, list_.columns), ": leave the option out");
+        }
         throw sdk::invalid("list '", list_.file, "' has no column '", name, "'",
                            did_you_mean(name, list_.columns), ", which the model has; it has ",
                            list_of(list_.columns));

@@ -199,9 +199,6 @@ class FileLister {
     file_ = file;
     ListFile list = read_list(file, options_.request);
     if (list.entries.empty()) throw sdk::invalid("list '", file, "' names no image");
-    for (std::string& note : notes_of_repeats(list, root().string())) {
-      listing_.notes.push_back(std::move(note));
-    }
     leave_out_unlabeled_test(list);
     if (list.entries.empty()) {
       throw sdk::invalid("list '", file, "': every line is of the split test and has no label");
@@ -218,6 +215,9 @@ class FileLister {
     if (!is_first && form.kind == LabelForm::Kind::tags) form.separator = form_.separator;
     form_ = std::move(form);
     has_form_ = true;
+    for (std::string& note : notes_of_repeats(list, root().string())) {
+      listing_.notes.push_back(std::move(note));
+    }
     for (const std::string& note : form_.notes) listing_.notes.push_back(note);
     return list;
   }
@@ -230,9 +230,10 @@ class FileLister {
 
   [[nodiscard]] std::string class_of(const ListFile& list, const ListEntry& entry) const {
     std::string name = image_folder::class_of(form_, list, entry);
-    if (!list.numbered || written_names_.empty() || form_.kind == LabelForm::Kind::one_hot) {
-      return name;
-    }
+    const bool is_one = form_.kind == LabelForm::Kind::one_class;
+    if (!has_numbers_ || written_names_.empty() || !is_one) return name;
+    // In CSV a further list may have names.
+    if (name.find_first_not_of("0123456789") != std::string::npos) return name;
     const auto number = static_cast<size_t>(std::stoull(name));
     if (number < written_names_.size()) return written_names_[number];
     throw sdk::invalid(file_, ":", entry.line, ": class ", name, ", but '", options_.classes,
@@ -247,6 +248,9 @@ class FileLister {
       names = form_.names;
       return listing_.note_similar_classes();
     }
+    std::set<std::string> texts;
+    for (const ListEntry& entry : train.entries) texts.insert(entry.labels[0]);
+    has_numbers_ = train.numbered || are_numbers_of(texts, written_names_);
     names = options_.common.class_names;
     if (names.empty() && form_.kind == LabelForm::Kind::one_hot) {
       names = form_.names;
@@ -264,6 +268,8 @@ class FileLister {
                         " names them, if that is what the file does");
         }
       }
+    } else if (names.empty() && !written_names_.empty()) {
+      names = written_names_;
     } else if (names.empty()) {
       std::set<std::string> distinct;
       for (const ListEntry& entry : train.entries) distinct.insert(class_of(train, entry));
@@ -285,12 +291,15 @@ class FileLister {
     const std::string name = class_of(list, entry);
     const auto found = numbers_.find(as_utf8(name));
     if (found != numbers_.end()) return found->second;
-    throw sdk::invalid(
-        file_, ":", entry.line, ": class '", name, "' is unknown to ",
-        options_.common.class_names.empty() ? "training" : "the model",
-        did_you_mean(name, listing_.class_names),
-        "; known classes: ", list_of(listing_.class_names),
-        list.numbered ? "; the data option classes=FILE names those of numbers" : "");
+    throw sdk::invalid(file_, ":", entry.line, ": class '", name, "' is unknown to ",
+                       !options_.common.class_names.empty() ? "the model"
+                       : written_names_.empty()             ? "training"
+                                                            : "'" + options_.classes + "'",
+                       did_you_mean(name, listing_.class_names),
+                       "; known classes: ", list_of(listing_.class_names),
+                       list.numbered && written_names_.empty()
+                           ? "; the data option classes=FILE names those of numbers"
+                           : "");
   }
 
   void take(const ListFile& list) {
@@ -460,7 +469,11 @@ class FileLister {
     for (size_t i = 0; i < std::min(checked_files, listing_.images.size()); ++i) {
       if (picture::path_status(listing_.images[i].path).exists()) return;
     }
-    throw sdk::invalid("list '", file_, "': there is no file '", listing_.images[0].path,
+    const std::string& first = listing_.images[0].path;
+    if (const std::string why = why_missing(first); !why.empty()) {
+      throw sdk::invalid("list '", file_, "': there is no file '", first, "'", why);
+    }
+    throw sdk::invalid("list '", file_, "': there is no file '", first,
                        "'; the data option root=FOLDER says where its paths begin",
                        options_.root.empty() ? "" : sdk::text(" (here '", options_.root, "')"));
   }
@@ -469,6 +482,7 @@ class FileLister {
   std::string file_;  // read last
   LabelForm form_;    // of that file
   bool has_form_ = false;
+  bool has_numbers_ = false;  // the classes of the training list are written as numbers
   std::vector<std::string> written_names_;
   std::unordered_map<std::string, int64_t> numbers_;
   Listing listing_;

@@ -41,6 +41,12 @@ float label_value(const ListFile& list, const ListEntry& entry, size_t column) {
                     "'; a label is 0 or 1 (or -1 or 1, false or true, no or yes)");
 }
 
+bool is_count(const std::string& text) {
+  constexpr size_t most_digits = 18;
+  return !text.empty() && text.size() <= most_digits &&
+         text.find_first_not_of("0123456789") == std::string::npos;
+}
+
 void require_name(const ListFile& list, const ListEntry& entry, const std::string& name,
                   const char* what) {
   if (name.empty()) throw wrong_entry(list, entry, "names no class");
@@ -52,8 +58,7 @@ void require_name(const ListFile& list, const ListEntry& entry, const std::strin
 
 std::string number_of_class(const ListFile& list, const ListEntry& entry) {
   const std::string& text = entry.labels[0];
-  const bool is_digits = text.find_first_not_of("0123456789") == std::string::npos;
-  if (!is_digits || text.size() > 18) {
+  if (!is_count(text)) {
     throw wrong_entry(
         list, entry, "the class '", beginning_of(text),
         "' must be a number from 0 on (a list with class names is CSV: path,label; --task "
@@ -83,6 +88,12 @@ int64_t LabelForm::task() const {
   return TANDEM_TASK_CLASSES;
 }
 
+bool are_numbers_of(const std::set<std::string>& texts, const std::vector<std::string>& names) {
+  return !texts.empty() && std::all_of(texts.begin(), texts.end(), [&](const std::string& text) {
+    return is_count(text) && std::find(names.begin(), names.end(), text) == names.end();
+  });
+}
+
 std::string class_of(const LabelForm& form, const ListFile& list, const ListEntry& entry) {
   if (form.kind == FormKind::one_class) {
     if (list.numbered) return number_of_class(list, entry);
@@ -107,7 +118,17 @@ std::string class_of(const LabelForm& form, const ListFile& list, const ListEntr
 }
 
 std::vector<std::string> tags_of(const LabelForm& form, const ListEntry& entry) {
-  return split_at(entry.labels[0], form.separator);
+  std::vector<std::string> tags;
+  for (const std::string& text : entry.labels) {
+    for (std::string& tag : split_at(text, form.separator)) {
+      if (!form.number_names.empty() && is_count(tag)) {
+        const size_t number = std::stoull(tag);
+        if (number < form.number_names.size()) tag = form.number_names[number];
+      }
+      if (std::find(tags.begin(), tags.end(), tag) == tags.end()) tags.push_back(std::move(tag));
+    }
+  }
+  return tags;
 }
 
 std::vector<float> targets_of(const LabelForm& form, const ListFile& list, const ListEntry& entry) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,10 +28,16 @@ struct LabelForm {
   char separator = '\0';
   // Of columns, numbers and tags; of classes those of one_hot.
   std::vector<std::string> names;
+  // Of tags that are written as numbers, from 0 on, where a file names these; else none.
+  std::vector<std::string> number_names;
   std::vector<std::string> notes;  // what was taken for what
 
   [[nodiscard]] int64_t task() const;  // TANDEM_TASK_CLASSES, ...
 };
+
+// Whether texts are numbers from 0 on, and none of them is one of the names that a file gives.
+[[nodiscard]] bool are_numbers_of(const std::set<std::string>& texts,
+                                  const std::vector<std::string>& names);
 
 // The class of an entry: its name, or its number in a list of Caffe's.
 [[nodiscard]] std::string class_of(const LabelForm& form, const ListFile& list,

@@ -50,8 +50,10 @@ constexpr size_t none = std::string::npos;
 
 struct Columns {
   size_t path = 0, split = none, fold = none;
+  size_t confidence = none;  // of 0 and 1: whether the image has the label of the line
   // Of a column of 1 and 0, as fastai's is_valid: the splits of these. "": it holds names.
   std::string split_of_one, split_of_zero;
+  bool has_numbered_splits = false;  // 0, 1 and 2, as of CelebA and WILDS
   bool heading = false;
   size_t count = 2;
   std::vector<size_t> labels;
@@ -132,25 +134,36 @@ void refuse_doubt(const Rows& rows, const std::string& file) {
               "else write a line path,label before it");
 }
 
+// The column that a text names by its place, from 1 on; `count`: none.
+ptrdiff_t place_of(const std::string& text, size_t count) {
+  size_t place = 0;
+  const auto [stop, status] = std::from_chars(text.data(), text.data() + text.size(), place);
+  const bool is_place = status == std::errc{} && stop == text.data() + text.size() && place > 0;
+  return static_cast<ptrdiff_t>(is_place && place <= count ? place - 1 : count);
+}
+
 // The label columns that are named, those called so, or all that are left.
 void choose_labels(const std::vector<std::string>& headings, const ListRequest& request,
                    Columns& columns, ListFile& list) {
   const std::string &named = request.labels, &file = list.file;
   const auto is_taken = [&](size_t i) {
-    return i == columns.path || i == columns.split || i == columns.fold;
+    return i == columns.path || i == columns.split || i == columns.fold || i == columns.confidence;
   };
   const size_t label = !columns.heading ? none : label_heading(headings);
   if (!named.empty()) {
     for (size_t at = 0; at <= named.size();) {
       const size_t end = std::min(named.find(',', at), named.size());
       const std::string one(trimmed(std::string_view(named).substr(at, end - at)));
-      const auto found = std::find(headings.begin(), headings.end(), one);
-      if (!columns.heading || found == headings.end()) {
+      auto found = std::find(headings.begin(), headings.end(), one);
+      if (!columns.heading) found = headings.begin() + place_of(one, headings.size());
+      if (found == headings.end()) {
         const bool has_others =
             columns.count > 1 + size_t(columns.split != none) + size_t(columns.fold != none);
         if (request.may_lack_labels && !has_others) return columns.labels.clear();
         throw sdk::invalid("labels=", named, ": '", file, "' has no column '", one, "'",
-                           picture::did_you_mean(one, headings));
+                           columns.heading ? picture::did_you_mean(one, headings)
+                                           : sdk::text("; it has no heading: the columns are 1 to ",
+                                                       headings.size()));
       }
       columns.labels.push_back(static_cast<size_t>(found - headings.begin()));
       at = end + 1;
@@ -177,6 +190,7 @@ void choose_labels(const std::vector<std::string>& headings, const ListRequest& 
   }
   for (const size_t i : columns.labels) {
     list.columns.push_back(columns.heading ? as_utf8(headings[i]) : "");
+    list.places.push_back(i + 1);
   }
   if (!unread.empty()) {
     list.notes.push_back(
@@ -257,7 +271,13 @@ size_t find_folds(const std::vector<std::string>& headings, const Columns& colum
                      picture::did_you_mean(named, headings));
 }
 
+bool lacks_split(const std::string& text) {
+  return text.empty() || is_unassigned(text);
+}
+
 std::string split_of(const std::string& text, const Columns& columns, const Line& place) {
+  if (columns.has_numbered_splits) return text == "0" ? "train" : text == "1" ? "val" : "test";
+  if (lacks_split(text)) return "train";
   std::string split = picture::split_of_name(text);
   if (!columns.split_of_one.empty()) {
     const std::string small = lower_case(text);
@@ -267,13 +287,91 @@ std::string split_of(const std::string& text, const Columns& columns, const Line
     if (split.empty()) throw wrong(place, "'", beginning_of(text), "' is not True or False");
   }
   if (!split.empty()) return split;
-  throw wrong(place, "the split '", beginning_of(text), "' is not one of train, val, test");
+  throw wrong(
+      place, "the split '", beginning_of(text),
+      "' is not one of train, val, test (or of 0, 1, 2, where all three are there); if the column "
+      "holds no splits, give it another heading");
 }
 
 bool are_unassigned(const Rows& rows, const Columns& columns) {
   return std::all_of(rows.begin() + (columns.heading ? 1 : 0), rows.end(), [&](const auto& row) {
-    return columns.split < row.second.size() && is_unassigned(row.second[columns.split]);
+    return columns.split < row.second.size() && lacks_split(row.second[columns.split]);
   });
+}
+
+// What stands in a column of splits that names none.
+void read_odd_splits(const Rows& rows, Columns& columns, ListFile& list) {
+  list.has_splits = columns.split != none;
+  if (!list.has_splits) return;
+  if (are_unassigned(rows, columns)) {
+    list.has_splits = false;
+    const bool any_word = !rows.back().second[columns.split].empty();
+    list.notes.push_back(sdk::text("'", list.file, "': no line has a split",
+                                   any_word ? " (UNASSIGNED)" : "", ": validation is drawn"));
+    return;
+  }
+  if (!columns.split_of_one.empty()) return;
+  std::set<std::string> texts;
+  size_t without = 0;
+  for (size_t i = columns.heading ? 1 : 0; i < rows.size(); ++i) {
+    if (columns.split >= rows[i].second.size()) continue;
+    texts.insert(rows[i].second[columns.split]);
+    without += lacks_split(rows[i].second[columns.split]) ? 1 : 0;
+  }
+  columns.has_numbered_splits = texts == std::set<std::string>{"0", "1", "2"};
+  if (columns.has_numbered_splits) {
+    list.notes.push_back(
+        sdk::text("'", list.file, "': the splits 0, 1 and 2 are train, val and test"));
+  }
+  if (without > 0) {
+    list.notes.push_back(sdk::text("'", list.file, "': ", without,
+                                   without == 1 ? " line has no split and is trained on"
+                                                : " lines have no split and are trained on"));
+  }
+}
+
+// A title, a date or the like above the heading, which is the first row with its words.
+void leave_out_titles(Rows& rows, ListFile& list) {
+  constexpr size_t most = 5;
+  for (size_t i = 0; i <= most && i + 1 < rows.size(); ++i) {
+    const std::vector<std::string>& fields = rows[i].second;
+    if (image_column(fields) != none) return;
+    const bool has_image =
+        rows[i + 1].second.size() == fields.size() && image_column(rows[i + 1].second) != none;
+    if (path_heading(fields) == none || (label_heading(fields) == none && !has_image)) continue;
+    if (i == 0) return;
+    list.notes.push_back(sdk::text("'", list.file, "': ", i, i == 1 ? " line" : " lines",
+                                   " above the heading ", i == 1 ? "is" : "are", " left out, as '",
+                                   beginning_of(rows[0].second[0]), "'"));
+    rows.erase(rows.begin(), rows.begin() + static_cast<ptrdiff_t>(i));
+    return;
+  }
+}
+
+// The last rows where they sum up the others: "Total,60".
+void leave_out_totals(Rows& rows, size_t path, ListFile& list) {
+  static constexpr std::string_view words[] = {"total",  "totals",     "sum",   "subtotal",
+                                               "gesamt", "grandtotal", "count", "summe"};
+  while (rows.size() > 1 && path < rows.back().second.size()) {
+    const std::string word = plain(rows.back().second[path]);
+    if (std::find(std::begin(words), std::end(words), word) == std::end(words)) return;
+    list.notes.push_back(sdk::text("'", list.file, "': line ", rows.back().first, " ('",
+                                   beginning_of(rows.back().second[path]),
+                                   "') sums up the others and is left out"));
+    rows.pop_back();
+  }
+}
+
+// A column "Confidence" of 0 and 1 beside one of labels, as of Open Images.
+size_t confidence_column(const Rows& rows) {
+  const size_t column = find_heading(rows[0].second, {"confidence"});
+  if (column == none || label_heading(rows[0].second) == none) return none;
+  const bool is_binary = std::all_of(rows.begin() + 1, rows.end(), [&](const auto& row) {
+    double value = -1;
+    return column < row.second.size() && read_number(row.second[column], &value) &&
+           (value == 0 || value == 1);
+  });
+  return is_binary ? column : none;
 }
 
 // Files that were joined have their heading each.
@@ -291,9 +389,11 @@ void leave_out_headings(Rows& rows, ListFile& list) {
 
 void read_csv(Rows rows, const ListRequest& request, ListFile& list) {
   if (rows.empty()) return;
+  leave_out_titles(rows, list);
   leave_out_headings(rows, list);
   refuse_pixels(rows, list.file);
   Columns columns = columns_of(rows, list.file);
+  leave_out_totals(rows, columns.path, list);
   if (columns.heading) refuse_other_order(rows, list.file);
   if (columns.count < 2 && !request.may_lack_labels) {
     throw wrong({list.file, rows[0].first}, "'", beginning_of(rows[0].second[0]),
@@ -301,16 +401,12 @@ void read_csv(Rows rows, const ListRequest& request, ListFile& list) {
   }
   columns.fold = find_folds(rows[0].second, columns, request.fold_column, list.file);
   if (columns.fold == columns.split) columns.fold = none;  // of the names of splits
+  if (columns.heading && request.labels.empty()) columns.confidence = confidence_column(rows);
   choose_labels(rows[0].second, request, columns, list);
   if (columns.labels.empty() && !request.may_lack_labels) {
     throw wrong({list.file, rows[0].first}, "has no column of labels");
   }
-  list.has_splits = columns.split != none;
-  if (list.has_splits && are_unassigned(rows, columns)) {
-    list.has_splits = false;
-    list.notes.push_back(
-        sdk::text("'", list.file, "': no line has a split (UNASSIGNED): validation is drawn"));
-  }
+  read_odd_splits(rows, columns, list);
   if (columns.fold != none) list.fold_column = as_utf8(rows[0].second[columns.fold]);
   if (columns.heading) {
     const auto heading = [&](size_t i) { return as_utf8(rows[0].second[i]); };
@@ -327,12 +423,20 @@ void read_csv(Rows rows, const ListRequest& request, ListFile& list) {
     const Line place{list.file, line};
     if (fields.size() != columns.count) {
       throw wrong(place, "has ", fields.size(), " fields instead of ", columns.count,
-                  " (put what contains a comma into quotation marks)");
+                  columns.heading
+                      ? " (put what contains a comma into quotation marks)"
+                      : " (put what contains a comma into quotation marks, and several labels of "
+                        "an image into one field, as a|b)");
     }
-    ListEntry entry{fields[columns.path], {}, "", "", line};
+    ListEntry entry;
+    entry.path = fields[columns.path];
+    entry.line = line;
     if (columns.fold != none) entry.fold = fields[columns.fold];
     if (entry.path.empty()) throw wrong(place, "names no file");
     if (list.has_splits) entry.split = split_of(fields[columns.split], columns, place);
+    double confidence = 1;
+    if (columns.confidence != none) (void)read_number(fields[columns.confidence], &confidence);
+    entry.is_denied = confidence == 0;
     for (const size_t column : columns.labels) entry.labels.push_back(as_utf8(fields[column]));
     list.entries.push_back(std::move(entry));
   }
@@ -351,6 +455,23 @@ bool read_number(std::string_view text, double* value) {
   return status == std::errc{} && stop == text.data() + text.size() && std::isfinite(*value);
 }
 
+namespace {
+
+// Names of another code page become letters that nobody wrote.
+void note_latin(const std::string& text, ListFile& list) {
+  if (is_utf8(text)) return;
+  const auto is_odd = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+  const auto at =
+      static_cast<size_t>(std::find_if(text.begin(), text.end(), is_odd) - text.begin());
+  const size_t begin = at == 0 ? 0 : text.find_last_of(",;\t\n", at) + 1;
+  const size_t end = std::min(text.find_first_of(",;\t\n", at), text.size());
+  list.notes.push_back(sdk::text("'", list.file, "': is not UTF-8 and read as Latin-1, as '",
+                                 beginning_of(std::string_view(text).substr(begin, end - begin)),
+                                 "': if the names are wrong, save the file as UTF-8"));
+}
+
+}  // namespace
+
 ListFile parse_list(const std::string& text, const std::string& file, const ListRequest& request) {
   ListFile list;
   list.file = file;
@@ -359,6 +480,7 @@ ListFile parse_list(const std::string& text, const std::string& file, const List
   const std::string plain_text = list.numbered ? with_plain_blanks(text) : text;
   const ListLines lines = lines_of_list(plain_text, file, !list.numbered);
   list.notes = lines.notes;
+  note_latin(text, list);
   if (list.numbered) {
     for (const auto& [name, value] :
          {std::pair("labels", request.labels), std::pair("fold_column", request.fold_column)}) {

@@ -11,16 +11,19 @@ namespace tandem::image_folder {
 
 struct ListEntry {
   std::string path;                 // as written
-  std::vector<std::string> labels;  // of each label column, as written
+  std::vector<std::string> labels;  // of each label column, as written; of joined lines of one
+                                    // image and column, those of each
   std::string split;                // train, val or test; "" without a column of splits
   std::string fold;                 // as written; "" without a column of folds
   int64_t line = 0;
+  bool is_denied = false;  // the image does not have the label (a column "Confidence")
 };
 
 struct ListFile {
   std::string file;
   std::vector<ListEntry> entries;
   std::vector<std::string> columns;  // headings of the label columns; "" without a heading
+  std::vector<size_t> places;        // of these columns in the line of CSV, from 1 on
   bool numbered = false;             // Caffe's: labels are numbers
   bool has_splits = false;
   std::string fold_column;         // its heading; "": none

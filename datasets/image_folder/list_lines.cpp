@@ -56,9 +56,9 @@ std::vector<std::string> csv_fields(std::string_view line, const CsvForm& form, 
   }
 }
 
-// Between the fields: what divides one of the first two lines so that a field is an image, or else
-// the first of these marks that the first line has. In "a.jpg;3,5" the comma is of a number.
-char separator_of(std::string_view first, std::string_view second) {
+// Between the fields: what divides one of the first lines so that a field is an image, or else the
+// first of these marks that the first line has. In "a.jpg;3,5" the comma is of a number.
+char separator_of(const std::vector<std::pair<int64_t, std::string_view>>& lines) {
   constexpr std::array marks{',', ';', '\t'};
   const auto has_image = [](std::string_view line, char mark) {
     for (size_t at = 0; at <= line.size();) {
@@ -70,9 +70,13 @@ char separator_of(std::string_view first, std::string_view second) {
     }
     return false;
   };
+  constexpr size_t looked_at = 7;
   for (const char one : marks) {
-    if (has_image(first, one) || has_image(second, one)) return one;
+    for (size_t i = 0; i < std::min(looked_at, lines.size()); ++i) {
+      if (has_image(lines[i].second, one)) return one;
+    }
   }
+  const std::string_view first = lines[0].second;
   const auto found = std::find_if(marks.begin(), marks.end(), [&](char one) {
     return first.find(one) != std::string_view::npos;
   });
@@ -185,9 +189,7 @@ ListLines lines_of_list(std::string_view text, const std::string& file, bool is_
 CsvRows csv_rows(const ListLines& given, const std::string& file) {
   CsvRows result;
   if (given.lines.empty()) return result;
-  const std::string_view second = given.lines.size() > 1 ? given.lines[1].second : "";
-  result.separator =
-      given.separator != '\0' ? given.separator : separator_of(given.lines[0].second, second);
+  result.separator = given.separator != '\0' ? given.separator : separator_of(given.lines);
   std::deque<std::string> room;
   const Lines lines = joined(given.lines, result.separator, room);
   // The first line may be a heading without them.

@@ -1,6 +1,7 @@
 #include "datasets/image_folder/list_paths.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <unordered_map>
 
@@ -23,6 +24,23 @@ bool is_there(const std::string& path) {
   return picture::path_status(path).exists();
 }
 
+// With the characters of "%20" and the like, as of addresses.
+std::string without_escapes(const std::string& path) {
+  std::string result;
+  for (size_t at = 0; at < path.size(); ++at) {
+    unsigned code = 0;
+    const char* digits = path.data() + at + 1;
+    const bool may_be = path[at] == '%' && at + 2 < path.size();
+    if (may_be && std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2 && code > 0) {
+      result += static_cast<char>(code);
+      at += 2;
+    } else {
+      result += path[at];
+    }
+  }
+  return result;
+}
+
 class Finder {
  public:
   explicit Finder(std::string root) : root_(std::move(root)) {}
@@ -33,6 +51,9 @@ class Finder {
     std::string plain = path;
     std::replace(plain.begin(), plain.end(), '\\', '/');
     std::string found = spelled(plain);
+    if (const std::string decoded = without_escapes(plain); found.empty() && decoded != plain) {
+      found = spelled(decoded);
+    }
     // Joined with the root by then, or absolute.
     if (!found.empty() || !fs::path(plain).is_absolute()) return found;
     return spelled((fs::path(root_) / fs::path(plain).relative_path()).string());
@@ -129,6 +150,26 @@ std::string moved_beginning(const std::vector<std::string>& paths, const std::st
     }
   }
   return "";
+}
+
+std::string why_missing(const std::string& path) {
+  const fs::path whole(path);
+  const std::string name = whole.filename().string();
+  const fs::path parent = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
+  const std::string key = key_of(picture::is_image(name) ? whole.stem().string() : name);
+  std::vector<std::string> others;
+  std::error_code failure;
+  for (fs::directory_iterator at(parent, failure), end; !failure && at != end;
+       at.increment(failure)) {
+    const std::string other = at->path().filename().string();
+    const bool has_stem = picture::is_image(other) && key_of(at->path().stem().string()) == key;
+    if (has_stem) others.push_back(other);
+  }
+  if (others.empty()) return "";
+  std::sort(others.begin(), others.end());
+  return sdk::text("; its folder has ", picture::list_of(others),
+                   others.size() > 1 ? ": which of them is meant is told by the extension"
+                                     : ": write the extension as it is there");
 }
 
 void find_files(Listing& listing, const std::string& root) {

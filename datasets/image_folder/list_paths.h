@@ -1,6 +1,6 @@
 // Finds the files of a list on the disk, also where the list spells their paths otherwise: letters
-// of another form or case, other blanks, '\' for '/', no extension, or a '/' before a path that is
-// below the root.
+// of another form or case, other blanks, '\' for '/', no extension, "%20" for a blank, or a '/'
+// before a path that is below the root.
 #pragma once
 
 #include <string>
@@ -23,5 +23,9 @@ void find_files(Listing& listing, const std::string& root);
 // below `root`: the lists of others name their folders. "": there is none, or the paths are here.
 [[nodiscard]] std::string moved_beginning(const std::vector<std::string>& paths,
                                           const std::string& root);
+
+// Why there is no such file, where its folder has files that the path may mean: "; ...". "": it has
+// none.
+[[nodiscard]] std::string why_missing(const std::string& path);
 
 }  // namespace tandem::image_folder

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 #include <unordered_map>
 
 #include "datasets/image_folder/list_paths.h"
@@ -68,8 +69,10 @@ std::vector<std::string> notes_of_repeats(const ListFile& list, const std::strin
   }
   std::vector<std::string> notes;
   if (labels.count > 0) {
-    notes.push_back(labels.text(list.file, " line gives an image another label than before",
-                                " lines give an image another label than before", ""));
+    notes.push_back(labels.text(
+        list.file, " line gives an image another label than before",
+        " lines give an image another label than before",
+        list.columns.size() == 1 ? "; --task multilabel joins the lines of an image" : ""));
   }
   if (splits.count > 0) {
     notes.push_back(splits.text(list.file, " line has an image of another split",
@@ -82,6 +85,32 @@ std::vector<std::string> notes_of_repeats(const ListFile& list, const std::strin
                                ": with these folds what is learned is judged by itself"));
   }
   return notes;
+}
+
+size_t join_repeats(ListFile& list) {
+  for (ListEntry& entry : list.entries) {
+    if (entry.is_denied) entry.labels[0].clear();
+  }
+  std::unordered_map<std::string, size_t> known;
+  std::vector<ListEntry> entries;
+  std::set<size_t> joined;
+  bool any_differs = false;
+  for (const ListEntry& entry : list.entries) {
+    const std::string key =
+        sdk::text(plain_path(entry.path, ""), "\n", entry.split, "\n", entry.fold);
+    const auto [found, is_new] = known.emplace(key, entries.size());
+    if (is_new) {
+      entries.push_back(entry);
+      continue;
+    }
+    std::vector<std::string>& labels = entries[found->second].labels;
+    any_differs = any_differs || labels[0] != entry.labels[0];
+    labels.push_back(entry.labels[0]);
+    joined.insert(found->second);
+  }
+  if (!any_differs) return 0;
+  list.entries = std::move(entries);
+  return joined.size();
 }
 
 }  // namespace tandem::image_folder

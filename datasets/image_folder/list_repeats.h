@@ -20,4 +20,9 @@ namespace tandem::image_folder {
 [[nodiscard]] std::vector<std::string> notes_of_repeats(const ListFile& list,
                                                         const std::string& root);
 
+// Joins the lines of one image, split and fold, each of which names some of its labels. Labels that
+// a line denies are none. Returns the number of images that had several lines; 0: lines that repeat
+// an image have the same labels, and stay.
+size_t join_repeats(ListFile& list);
+
 }  // namespace tandem::image_folder

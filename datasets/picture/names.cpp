@@ -79,7 +79,12 @@ bool is_image(std::string_view name) {
 }
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
-  return suggest_nearest(name, known, 1, edit_distance);
+  // A name of which no letter is left is no misspelled one: '7' is not '0'.
+  const auto distance = [](std::string_view a, std::string_view b) {
+    const size_t away = edit_distance(a, b);
+    return away > 0 && away >= std::max(a.size(), b.size()) ? std::string_view::npos : away;
+  };
+  return suggest_nearest(name, known, 1, distance);
 }
 
 std::string list_of(const std::vector<std::string>& names) {
