@@ -137,7 +137,7 @@ OnnxConstant identity(const OnnxNode& node, const Inputs& inputs) {
   const bool is_float = type == 1 || type == 10 || type == 11 || type == 16;
   auto result = make(node, x.shape, !is_float);
   for (int64_t row = 0; row < x.shape[0]; ++row) {
-    if (row + k < 0 || row + k >= x.shape[1]) continue;
+    if (k < -row || k >= x.shape[1] - row) continue;
     set(*result, size_t(row * x.shape[1] + row + k), 1);
   }
   return result;

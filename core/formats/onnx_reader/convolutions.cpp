@@ -11,12 +11,13 @@ namespace tandem::onnx_operators {
 namespace {
 
 // The node with one entry of an attribute for each of these axes of its images, and its weights so.
-OnnxNode with_axes(const OnnxNode& node, const std::vector<size_t>& axes) {
+OnnxNode with_axes(const OnnxNode& node, const std::vector<size_t>& axes, size_t rank) {
   OnnxNode result = node;
   for (const char* name : {"strides", "dilations", "kernel_shape", "pads"}) {
     const std::vector<int64_t> all = node.integers(name);
     if (all.empty()) continue;
-    const size_t sides = std::string(name) == "pads" ? 2 : 1, rank = all.size() / sides;
+    const size_t sides = std::string(name) == "pads" ? 2 : 1;
+    if (all.size() != sides * rank) throw error("{} has {} values", name, all.size());
     std::vector<int64_t> kept;
     for (size_t side = 0; side < sides; ++side) {
       for (const size_t axis : axes) kept.push_back(all.at(side * rank + axis));
@@ -66,6 +67,8 @@ Images images_of(const OnnxNode& node, const OnnxNetValue& x, const OnnxTensor& 
 // the step from one window to the next.
 int64_t interleave(OnnxWindow& window, const Images& images) {
   if (images.inner == 1) return 1;
+  constexpr int64_t most = 1000000;
+  if (images.inner > most) throw error("it has {} separate images", images.inner);
   window.dilation.w *= images.inner;
   window.before.w *= images.inner;
   window.after.w *= images.inner;
@@ -139,8 +142,8 @@ void convolution(OnnxMapper& m, const OnnxNode& node) {
   const OnnxSpan extents = along([&](size_t axis) { return x.extent(axis); });
   std::vector<size_t> attributes;
   for (const size_t axis : images.axes) attributes.push_back(axis - 2);
-  OnnxWindow window =
-      window_of(with_axes(node, attributes), {channels, extents.h, extents.w}, kernel, axes);
+  OnnxWindow window = window_of(with_axes(node, attributes, x.axes.size() - 2),
+                                {channels, extents.h, extents.w}, kernel, axes);
   if (is_transposed) check_transposed(node, window, images);
   const int64_t step = interleave(window, images);
   const OnnxImage image{channels, extents.h, extents.w * images.inner};

@@ -118,6 +118,8 @@ OnnxMapper::Exposed OnnxMapper::exposed(OnnxNetValue value, const std::vector<si
 
 OnnxNetValue OnnxMapper::repeated(OnnxNetValue x, const std::vector<int64_t>& extents) {
   if (x.extents() == extents) return x;
+  constexpr int64_t most = int64_t{1} << 31;
+  if (count_of(extents, most) < 1) throw error("it repeats a value to {}", fmt::join(extents, "x"));
   int64_t times = 1;
   std::vector<int64_t> more;
   for (size_t axis = 0; axis < extents.size(); ++axis) {

@@ -136,6 +136,10 @@ std::vector<double> shares_of(const OnnxNode& node, const Places& places, int64_
 // One axis by a product with a matrix that is not trained: for places and modes without a layer.
 OnnxNetValue resized(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, size_t axis,
                      const Places& places) {
+  constexpr int64_t most_values = int64_t{1} << 26;
+  if (count_of({places.output, places.input}, most_values) < 0) {
+    throw error("it makes {} pixels of {}", places.output, places.input);
+  }
   OnnxTensor matrix;
   matrix.shape = {places.output, places.input};
   for (int64_t i = 0; i < places.output; ++i) {
