@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/run/weights/published.h"
+#include "core/run/weights/published_weights.h"
 
 namespace tandem {
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/run/weights/published.h"
+#include "core/run/weights/published_weights.h"
 
 namespace tandem {
 
