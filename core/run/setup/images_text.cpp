@@ -88,15 +88,16 @@ std::string images_text(const RunRecord& record) {
   const bool is_rgb = parameter(record, "color") == "rgb";
   const std::string channels = record.data.c == 1 ? "gray" : is_rgb ? "r,g,b" : "b,g,r";
   const std::string mean = parameter(record, "mean"), scale = parameter(record, "scale");
-  const std::string white = parameter(record, "white");
+  const std::string white = parameter(record, "white"), black = parameter(record, "black");
   const bool is_by_pixel = !parameter(record, "mean_image").empty();
   const std::string taken =
       mean.empty() ? (is_by_pixel ? "a mean of each pixel" : "no mean")
                    : fmt::format("{} {} ({})", is_by_pixel ? "a mean of each pixel, about" : "mean",
                                  mean, record.data.c == 1 ? "gray" : "b,g,r");
-  return fmt::format("images: {}, {}, {}, {}{}{}", channels, fit_text(record), taken,
+  return fmt::format("images: {}, {}, {}, {}{}{}{}", channels, fit_text(record), taken,
                      scale.empty() ? "scale 1" : "scale " + scale,
-                     white.empty() ? "" : ", white " + white, training_text(record));
+                     white.empty() ? "" : ", white " + white,
+                     black.empty() ? "" : ", black " + black, training_text(record));
 }
 
 std::string images_text(Registry& registry, const RunRecord& record, const std::string& source,
