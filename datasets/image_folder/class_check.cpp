@@ -133,24 +133,42 @@ std::string stem_of(const std::string& file) {
   return lower_case(path.substr(0, path.rfind('.')));
 }
 
-// Masks in the class folder of their pictures.
+// Pictures of a class that by their names are masks of others in it.
+struct MasksBeside {
+  size_t count = 0;
+  std::string first;
+};
+
+MasksBeside masks_of(const ClassFolder& one) {
+  MasksBeside masks;
+  size_t unsure = 0;
+  std::set<std::string> stems;
+  for (const std::string& file : one.files) {
+    const std::string stem = stem_of(file);
+    const std::string_view picture = pictured_by(stem);
+    if (picture.empty()) continue;
+    if (stems.empty()) {
+      for (const std::string& other : one.files) stems.insert(stem_of(other));
+    }
+    if (!stems.contains(std::string(picture))) continue;
+    if (masks.count == 0) masks.first = file;
+    ++masks.count;
+    unsure += stem.ends_with("label") || stem.ends_with("gt") ? 1 : 0;
+  }
+  // A bottle's label and a car of the kind GT are not beside most pictures.
+  constexpr size_t share = 3;
+  const bool may_be_pictures = unsure == masks.count && share * masks.count < one.files.size();
+  return may_be_pictures ? MasksBeside() : masks;
+}
+
 void require_no_masks_beside(const std::vector<ClassFolder>& classes) {
   size_t images = 0, pairs = 0;
   std::string first;
   for (const ClassFolder& one : classes) {
+    const MasksBeside masks = masks_of(one);
     images += one.files.size();
-    std::set<std::string> stems;
-    for (const std::string& file : one.files) {
-      const std::string stem = stem_of(file);
-      const std::string_view picture = pictured_by(stem);
-      if (picture.empty()) continue;
-      if (stems.empty()) {
-        for (const std::string& other : one.files) stems.insert(stem_of(other));
-      }
-      if (!stems.contains(std::string(picture))) continue;
-      if (pairs == 0) first = file;
-      ++pairs;
-    }
+    pairs += masks.count;
+    if (first.empty()) first = masks.first;
   }
   constexpr size_t few = 2, share = 20;
   if (pairs < few || share * pairs < images) return;

@@ -60,6 +60,7 @@ class FormFinder {
                                       " several lines, whose labels are joined"));
       return;
     }
+    if (form_.kind != FormKind::one_class) return;  // of a number it is a weight
     const auto count = std::erase_if(list_.entries, [](const auto& one) { return one.is_denied; });
     if (count == 0) return;
     form_.notes.push_back(sdk::text("'", list_.file, "': ", count,

@@ -18,6 +18,18 @@ bool are_number_texts(const std::vector<std::string>& parts) {
   return !parts.empty() && std::all_of(parts.begin(), parts.end(), is_number_text);
 }
 
+// Numbers that are no bounds of a range: some are not whole, or all are 0 or 1.
+bool are_values(const std::vector<std::string>& parts) {
+  if (!are_number_texts(parts)) return false;
+  const auto is_bit = [](const std::string& part) { return part == "0" || part == "1"; };
+  const auto is_whole = [](const std::string& part) {
+    return part.find_first_not_of("0123456789") == std::string::npos;
+  };
+  constexpr size_t several = 3;
+  return !std::all_of(parts.begin(), parts.end(), is_whole) ||
+         (parts.size() >= several && std::all_of(parts.begin(), parts.end(), is_bit));
+}
+
 // Reads a quoted text from `at` on, which becomes the place behind it. False: it has no end.
 bool read_quoted(std::string_view text, size_t& at, std::string& result) {
   const char mark = text[at++];
@@ -104,10 +116,9 @@ Cell read_cell(std::string_view text) {
   }
   Inside inside(inner);
   Cell cell = inside.read();
-  // "(black, white)" and "{x}" may be names.
-  const bool may_be_name = text.front() == '('
-                               ? !inside.has_quotes() && !are_number_texts(cell.parts)
-                               : text.front() == '{' && !cell.is_sure;
+  // "(black, white)", "(25, 32)" and "{x}" may be names.
+  const bool may_be_name = text.front() == '(' ? !inside.has_quotes() && !are_values(cell.parts)
+                                               : text.front() == '{' && !cell.is_sure;
   if (cell.form == Cell::Form::list && may_be_name && !cell.parts.empty()) return {};
   return cell;
 }

@@ -7,6 +7,7 @@
 #include "datasets/image_folder/label_cells.h"
 #include "datasets/image_folder/label_texts.h"
 #include "datasets/image_folder/missing_labels.h"
+#include "datasets/image_folder/tag_separator.h"
 #include "datasets/picture/names.h"
 #include "plugins/sdk.h"
 
@@ -53,19 +54,29 @@ struct VectorSurvey {
   bool is_binary = true, has_fraction = false, has_negative = false;
   bool repeats = false;         // a number stands twice in a cell, as in no set of labels
   bool may_be_numbers = false;  // "3,50", "1 200" and "1,234.5" are one number each
+  bool are_thousands = true;    // "1,000.50": the parts are those of one number
   size_t distinct = 0;          // numbers
 
   [[nodiscard]] bool all_vectors() const { return count > 0 && count == written && same_length; }
   // Places of a vector, and no numbers of labels.
-  [[nodiscard]] bool are_places() const {
+  [[nodiscard]] bool are_places(const std::string& heading) const {
     if (is_binary) return length > 2 || !may_be_numbers;
-    if (may_be_numbers && !has_fraction) return false;
+    if (may_be_numbers && (!has_fraction || are_thousands)) return false;
     // Numbers that hardly repeat name no labels.
     constexpr size_t several = 8;
     const bool are_values = distinct >= several && 2 * distinct > count * length;
-    return has_fraction || has_negative || repeats || are_values;
+    return has_fraction || has_negative || repeats || (are_values && !is_of_labels(heading));
   }
 };
+
+// "1,000.50" and "12,345" as parts at commas.
+bool are_parts_of_number(const Parts& parts, char mark) {
+  constexpr size_t digits = 3;
+  if (mark != ',') return false;
+  return std::all_of(parts.begin() + 1, parts.end(), [&](const std::string& part) {
+    return std::min(part.find_first_not_of("0123456789"), part.size()) == digits;
+  });
+}
 
 VectorSurvey survey_vectors(const std::vector<Vector>& vectors, const ListFile& list) {
   VectorSurvey result;
@@ -80,6 +91,7 @@ VectorSurvey survey_vectors(const std::vector<Vector>& vectors, const ListFile& 
     ++lengths[parts.size()];
     const bool is_plain = text.find(", ") == std::string::npos;
     result.may_be_numbers = result.may_be_numbers || mark == ' ' || (mark == ',' && is_plain);
+    result.are_thousands = result.are_thousands && are_parts_of_number(parts, mark);
     std::set<std::string> own;
     for (const std::string& part : parts) {
       double value = 0;
@@ -106,12 +118,13 @@ bool holds_vectors(const FormRequest& request, const VectorSurvey& survey,
   if (!survey.all_vectors()) return false;
   const std::vector<std::string>& known = request.model_names;
   if (!known.empty()) {
-    return known.size() == survey.length && (request.task == "regression" || survey.are_places() ||
-                                             known[0] == place_name(heading, 0));
+    return known.size() == survey.length &&
+           (request.task == "regression" || survey.are_places(heading) ||
+            known[0] == place_name(heading, 0));
   }
   if (request.task == "regression") return !survey.may_be_numbers || survey.has_fraction;
-  if (request.task == "multilabel") return survey.is_binary && survey.are_places();
-  return survey.are_places();
+  if (request.task == "multilabel") return survey.is_binary && survey.are_places(heading);
+  return survey.are_places(heading);
 }
 
 // Of a column most of whose cells are vectors: the first that is none, or of another length.
@@ -161,7 +174,7 @@ std::string divide_vectors(const FormRequest& request, ListFile& list) {
   }
   return sdk::text(title, " has ", survey.length, " numbers in each line, as '", example,
                    "': each place is a column of its own",
-                   names.empty() ? "" : ", with the names that are given");
+                   request.written_names.empty() ? "" : ", with the names that are given");
 }
 
 }  // namespace tandem::image_folder

@@ -61,8 +61,9 @@ class Settler {
   // An image may have no label at all.
   void empty_tags() {
     for (ListEntry& entry : list_.entries) {
-      std::string& text = entry.labels[0];
-      if (is_nan(text) && !is_named(text)) text.clear();
+      for (std::string& text : entry.labels) {
+        if (is_nan(text) && !is_named(text)) text.clear();
+      }
     }
   }
 

@@ -49,6 +49,13 @@ bool are_lists(const Values& values) {
 
 }  // namespace
 
+bool is_of_labels(const std::string& heading) {
+  constexpr std::array words{"labels", "tags", "classes", "categories", "targets", "ids"};
+  const std::string name = picture::lower_case(heading);
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char* end) { return name.ends_with(end); });
+}
+
 char tag_separator(const Values& values, const std::string& heading, bool is_forced) {
   const auto splits = [&](char one) {
     return std::any_of(values.begin(), values.end(),
@@ -61,15 +68,12 @@ char tag_separator(const Values& values, const std::string& heading, bool is_for
   const std::string name = picture::lower_case(heading);
   const bool is_plural = name.ends_with("s") && name != "class";
   // A column of prices may end with an s, too, as "Preis".
-  constexpr std::array of_labels{"labels", "tags", "classes", "categories", "targets", "ids"};
-  const bool is_of_labels =
-      is_forced || std::any_of(of_labels.begin(), of_labels.end(),
-                               [&](const char* end) { return name.ends_with(end); });
-  if (splits(',') && (is_of_labels || !are_written_numbers(values, ',')) &&
+  const bool are_labels = is_forced || is_of_labels(heading);
+  if (splits(',') && (are_labels || !are_written_numbers(values, ',')) &&
       (is_forced || is_plural || recombines(values, ','))) {
     return ',';
   }
-  if (splits(' ') && (is_of_labels || !are_written_numbers(values, ' ')) &&
+  if (splits(' ') && (are_labels || !are_written_numbers(values, ' ')) &&
       (is_forced || is_plural)) {
     return ' ';
   }

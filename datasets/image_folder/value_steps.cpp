@@ -29,7 +29,9 @@ void refuse_lost_steps(const LabelForm& form, const ListFile& list) {
     const double step = std::nextafter(largest, std::numeric_limits<float>::infinity()) - largest;
     if (!std::isfinite(largest) || deviation == 0 || few_steps * step <= deviation) continue;
     char whole[400];  // the digits of any double
-    (void)std::snprintf(whole, sizeof whole, "%.0f", std::floor(least));
+    const double begin = std::floor(least);
+    const bool is_whole = begin != 0;
+    (void)std::snprintf(whole, sizeof whole, is_whole ? "%.0f" : "%.9g", is_whole ? begin : least);
     throw sdk::invalid("list '", list.file, "': ", title_of(list, column),
                        " has values with a standard deviation of ", deviation, ", from ", whole,
                        " on, but nets are trained in float32, which has steps of ", step,

@@ -70,6 +70,12 @@ TEST(ImageGuess, MasksBesideTheirPicturesAreNoPicturesOfTheClass) {
         << names[1];
     EXPECT_EQ(open_images(as_classes(folder)).class_names().size(), 2U);
   }
+  // A few bottles with their labels.
+  const TempFolder bottles;
+  fill(bottles, "wine",
+       {"a.png", "a_label.png", "b.png", "b_label.png", "c.png", "d.png", "e.png"});
+  fill_class(bottles, "beer", 3);
+  EXPECT_EQ(refusal(bottles), "");
   // A word alone, without the picture, is a name.
   const TempFolder folder;
   fill(folder, "cat", {"face_mask.png", "paint_mask.png", "a_1.png", "a_2.png"});

@@ -103,6 +103,24 @@ TEST_F(LabelCells, ThatAreListsOfNumbersOfLabelsAreTags) {
   EXPECT_THAT(two.class_names(), ElementsAre("0", "1"));
 }
 
+// "(25, 32)" is a range of ages, and 0|1 under such a heading are labels though they hardly repeat.
+TEST_F(LabelCells, ThatMayNameClassesOrLabelsAreNoColumns) {
+  const Dataset ages = open_images(options("path,age", {"\"(0, 2)\"", "\"(25, 32)\""}, {}, 8));
+  EXPECT_EQ(ages.task(), TANDEM_TASK_CLASSES);
+  EXPECT_THAT(ages.class_names(), ElementsAre("(0, 2)", "(25, 32)"));
+  Texts pairs;
+  for (int i = 0; i < 12; ++i) pairs.push_back(fmt::format("{}|{}", 3 * i, 3 * i + 1));
+  const Dataset labels = open_images(options("path,labels", pairs));
+  EXPECT_EQ(labels.task(), TANDEM_TASK_LABELS);
+  EXPECT_EQ(labels.class_count(), 24);
+  EXPECT_EQ(open_images(options("path,place", pairs)).task(), TANDEM_TASK_VALUES);
+}
+
+TEST_F(LabelCells, OfOneNumberWithMarksOfThousandsAreNotDivided) {
+  EXPECT_THAT(test::refusal(options("path,price", {"\"1,000.50\"", "\"2,345.75\""}, {}, 8)),
+              HasSubstr("1,000.50"));
+}
+
 TEST_F(LabelCells, ThatAreListsMayStandBesidePlainNames) {
   for (const char* list :
        {R"("{""choices"":[""a"",""b""]}")", R"("[""a"",""b""]")", "\"['a', 'b']\"",

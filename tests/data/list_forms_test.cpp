@@ -119,6 +119,11 @@ TEST_F(ListForms, ConfidenceZeroSaysThatAnImageLacksTheLabel) {
   EXPECT_EQ(data.size(), 3);
   EXPECT_EQ(values(data, 0), (Values{1, 0}));
   EXPECT_EQ(values(data, 2), (Values{0, 0}));
+  // Of a number it may be a weight.
+  EXPECT_EQ(open("path,age,confidence\n0.png,1.5,1\n1.png,2.5,0\n2.png,3.75,1\n").size(), 3);
+  const Dataset gaps =
+      open("ImageID,LabelName\n0.png,a\n0.png,NaN\n1.png,b\n", {{"task", "multilabel"}});
+  EXPECT_EQ(gaps.class_count(), 2);
   const Dataset classes = open(text);
   EXPECT_EQ(classes.size(), 2);
   EXPECT_THAT(classes.notes(), HasSubstr("l.csv': 2 lines say that an image does not have"));

@@ -130,7 +130,8 @@ onnx_constants::Evaluation find_evaluation(const std::string& operation) {
 
 OnnxConstant compute(const OnnxNode& node, const std::vector<OnnxConstant>& inputs) {
   // In training mode statistics are further outputs, which nothing reads.
-  const bool has_more = node.outputs.size() != 1 && node.operation != "BatchNormalization";
+  const bool may_have_more = node.operation == "BatchNormalization" && !node.outputs.empty();
+  const bool has_more = node.outputs.size() != 1 && !may_have_more;
   if (!node.domain.empty() || has_more) return nullptr;
   const auto evaluate = find_evaluation(node.operation);
   return evaluate == nullptr ? nullptr : evaluate(node, inputs);

@@ -78,7 +78,8 @@ class Division {
   bool activate() {
     const std::string fixed = fused_.activation;
     if (fixed == "Swish") {
-      const std::string beta = node_.outputs.at(0) + "/alpha";
+      std::string beta = node_.outputs.at(0) + "/alpha";
+      while (file_.constants.contains(beta)) beta += "'";
       auto constant = std::make_shared<OnnxTensor>();
       constant->floats = {static_cast<float>(node_.number("alpha", 1.702F))};
       file_.constants[beta] = std::move(constant);
