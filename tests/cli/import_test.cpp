@@ -474,7 +474,6 @@ TEST_F(PublishedWeights, WhoseConfigHasAFieldOutOfRangeAreRefusedByFieldAndValue
   for (const Bad& bad : std::vector<Bad>{{"mean", "\"grey\""},
                                          {"mean", "[1e300,0.0,0.0]"},
                                          {"mean", "[0.5,0.5,0.5,0.5]"},
-                                         {"mean", "[0.5]"},
                                          {"std", "[0.5,1e-300,0.5]"},
                                          {"crop_pct", "1e-300"},
                                          {"crop_pct", "0.0001"},
