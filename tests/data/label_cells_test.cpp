@@ -2,9 +2,7 @@
 #include "plugins/abi.h"
 #ifdef TANDEM_TEST_IMAGES
 
-#include <gmock/gmock.h>
-
-#include "tests/data/image_data.h"
+#include "tests/data/list_fixture.h"
 
 namespace tandem {
 namespace {
@@ -15,36 +13,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-using Texts = std::vector<std::string>;
-using Values = std::vector<float>;
-
-class LabelCells : public testing::Test {
- protected:
-  void SetUp() override {
-    const std::string png = test::encoded(".png", test::gradient(9, 9));
-    for (int i = 0; i < 24; ++i) (void)folder_.write(std::to_string(i) + ".png", png);
-  }
-  // `count` lines, of which each has the next text.
-  [[nodiscard]] DatasetOptions options(const std::string& heading, const Texts& texts,
-                                       Parameters parameters = {}, size_t count = 0,
-                                       char separator = ',') const {
-    std::string text = heading + "\n";
-    for (size_t i = 0; i < std::max(count, texts.size()); ++i) {
-      text += std::to_string(i) + ".png" + separator + texts[i % texts.size()] + "\n";
-    }
-    DatasetOptions result = test::image_options(folder_.write("l.csv", text).string());
-    parameters.emplace("val_fraction", "0");
-    result.parameters = std::move(parameters);
-    return result;
-  }
-  static Values values(const Dataset& data, int64_t index) {
-    Values result(size_t(data.class_count()));
-    data.values(index, result.data());
-    return result;
-  }
-
-  test::TempFolder folder_;
-};
+class LabelCells : public test::ListFixture {};
 
 TEST_F(LabelCells, ThatAreVectorsOfZeroAndOneAreAColumnForEachPlace) {
   for (const Texts& texts :

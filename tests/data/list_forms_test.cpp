@@ -3,9 +3,7 @@
 #include "plugins/abi.h"
 #ifdef TANDEM_TEST_IMAGES
 
-#include <gmock/gmock.h>
-
-#include "tests/data/image_data.h"
+#include "tests/data/list_fixture.h"
 
 namespace tandem {
 namespace {
@@ -17,36 +15,17 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-using Values = std::vector<float>;
-
-class ListForms : public testing::Test {
+class ListForms : public test::ListFixture {
  protected:
-  void SetUp() override {
-    const std::string png = test::encoded(".png", test::gradient(9, 9));
-    for (int i = 0; i < 12; ++i) (void)folder_.write(std::to_string(i) + ".png", png);
-  }
-  [[nodiscard]] DatasetOptions options(const std::string& text, Parameters parameters = {}) const {
-    DatasetOptions result = test::image_options(folder_.write("l.csv", text).string());
-    parameters.emplace("val_fraction", "0");
-    result.parameters = std::move(parameters);
-    return result;
-  }
   [[nodiscard]] Dataset open(const std::string& text, Parameters parameters = {}) const {
-    return open_images(options(text, std::move(parameters)));
+    return open_images(list(text, std::move(parameters)));
   }
   [[nodiscard]] std::string refusal(const std::string& text, Parameters parameters = {}) const {
-    return test::refusal(options(text, std::move(parameters)));
+    return test::refusal(list(text, std::move(parameters)));
   }
   [[nodiscard]] Parameters names(const std::string& text) const {
     return {{"classes", folder_.write("names.txt", text).string()}};
   }
-  static Values values(const Dataset& data, int64_t index) {
-    Values result(size_t(data.class_count()));
-    data.values(index, result.data());
-    return result;
-  }
-
-  test::TempFolder folder_;
 };
 
 TEST_F(ListForms, LinesAboveTheHeadingAreLeftOut) {
@@ -176,7 +155,7 @@ TEST_F(ListForms, FilesThatTheListMayMeanAreNamed) {
 
 TEST_F(ListForms, SplitsMayBeNumbersOrMissing) {
   const std::string lines = "path,y,split\n0.png,a,0\n1.png,b,0\n2.png,a,1\n3.png,b,2\n";
-  DatasetOptions numbered = options(lines);
+  DatasetOptions numbered = list(lines);
   EXPECT_EQ(open_images(numbered).size(), 2);
   EXPECT_THAT(open_images(numbered).notes(), HasSubstr("0, 1 and 2 are train, val and test"));
   numbered.split = "test";
@@ -195,7 +174,7 @@ TEST_F(ListForms, OtherEncodingsAreSaid) {
 }
 
 TEST_F(ListForms, ANameOfWhichNothingIsLeftIsNotSuggested) {
-  DatasetOptions model = options("path,label\n0.png,7\n1.png,0\n");
+  DatasetOptions model = list("path,label\n0.png,7\n1.png,0\n");
   model.class_names = {"0", "1"};
   EXPECT_THAT(test::refusal(model), AllOf(HasSubstr("'7' is unknown"), Not(HasSubstr("did you"))));
 }

@@ -2,9 +2,7 @@
 #include "plugins/abi.h"
 #ifdef TANDEM_TEST_IMAGES
 
-#include <gmock/gmock.h>
-
-#include "tests/data/image_data.h"
+#include "tests/data/list_fixture.h"
 
 namespace tandem {
 namespace {
@@ -17,26 +15,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::UnorderedElementsAre;
 
-class ListLabels : public testing::Test {
- protected:
-  void SetUp() override {
-    const std::string png = test::encoded(".png", test::gradient(9, 9));
-    for (int i = 0; i < 12; ++i) (void)folder_.write(std::to_string(i) + ".png", png);
-  }
-  // A line for each text.
-  [[nodiscard]] DatasetOptions options(const std::string& heading,
-                                       const std::vector<std::string>& texts,
-                                       Parameters parameters = {}) const {
-    std::string text = heading.empty() ? "" : heading + "\n";
-    for (size_t i = 0; i < texts.size(); ++i) text += std::to_string(i) + ".png," + texts[i] + "\n";
-    DatasetOptions result = test::image_options(folder_.write("l.csv", text).string());
-    parameters.emplace("val_fraction", "0");
-    result.parameters = std::move(parameters);
-    return result;
-  }
-
-  test::TempFolder folder_;
-};
+class ListLabels : public test::ListFixture {};
 
 TEST_F(ListLabels, OfNoTextOrNanAreMissing) {
   for (const char* gap : {"", "nan", "NaN"}) {
@@ -192,8 +171,9 @@ TEST_F(ListLabels, BehindAnUnassignedSplitAreSplitByTheSeed) {
   EXPECT_THAT(data.class_names(), ElementsAre("cat", "dog"));
   EXPECT_TRUE(data.split_is_drawn());
   EXPECT_THAT(data.notes(), HasSubstr("l.csv': no line has a split (UNASSIGNED)"));
-  const Dataset some = open_images(options_of("TRAIN,0.png,cat\nUNASSIGNED,1.png,dog\n"
-                                              "VALIDATION,2.png,cat\n"));
+  const Dataset some =
+      open_images(options_of("TRAIN,0.png,cat\nUNASSIGNED,1.png,dog\n"
+                             "VALIDATION,2.png,cat\n"));
   EXPECT_EQ(some.size(), 2);
   EXPECT_THAT(some.notes(), HasSubstr("l.csv': 1 line has no split and is trained on"));
 }

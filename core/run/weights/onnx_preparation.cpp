@@ -201,7 +201,6 @@ void note_other_steps(const json& tree, ToldPreparation& told) {
                                            "do_convert_rgb",
                                            "do_flip_channel_order",
                                            "do_reduce_labels",
-                                           "do_resize_and_center_crop",
                                            "do_resize_and_center_crop"};
   for (const auto& [name, value] : tree.items()) {
     if (name.starts_with("do_") && value == true && !known.contains(name)) {
