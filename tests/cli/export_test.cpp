@@ -64,7 +64,7 @@ TEST_F(Export, ReadAgainPredictsAsTheRunWithTheNamesOfItsClasses) {
     }
     return shares;
   };
-  for (const std::string& resize : {"resize=10", "resize=8"}) {
+  for (const std::string resize : {"resize=10", "resize=8"}) {
     train("tiny.prototxt", "--steps 20 --data-option " + resize);
     ASSERT_EQ(desk_.tandem("export --run run net.onnx").code, 0);
     const Outcome import = desk_.tandem("import net.onnx --out again");

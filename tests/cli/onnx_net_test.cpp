@@ -108,7 +108,9 @@ TEST_P(OnnxNet, IsWrittenAsOnnxWithWhatWasRead) {
     // Running statistics are sums, of which another export has another number.
     const bool is_sum =
         name.ends_with(".mean") || name.ends_with(".variance") || name.ends_with(".scale_factor");
-    if (!is_sum) EXPECT_EQ(array.values, first.at(name).values) << name;
+    if (!is_sum) {
+      EXPECT_EQ(array.values, first.at(name).values) << name;
+    }
   }
 }
 

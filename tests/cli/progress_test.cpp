@@ -57,9 +57,15 @@ TEST(Progress, SaysOfWhichStepAnAccuracyIs) {
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   std::istringstream text(outcome.output);
   for (std::string line; std::getline(text, line);) {
-    if (line.starts_with("step 3/")) EXPECT_THAT(line, Not(HasSubstr("val")));
-    if (line.starts_with("step 5/")) EXPECT_THAT(line, HasSubstr(" % (step 3) lr "));
-    if (line.starts_with("step 8/")) EXPECT_THAT(line, HasSubstr(" % (step 6) lr "));
+    if (line.starts_with("step 3/")) {
+      EXPECT_THAT(line, Not(HasSubstr("val")));
+    }
+    if (line.starts_with("step 5/")) {
+      EXPECT_THAT(line, HasSubstr(" % (step 3) lr "));
+    }
+    if (line.starts_with("step 8/")) {
+      EXPECT_THAT(line, HasSubstr(" % (step 6) lr "));
+    }
   }
 }
 

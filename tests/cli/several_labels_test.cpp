@@ -189,7 +189,7 @@ TEST_F(SeveralLabels, OnnxModelsGiveProbabilitiesOrNumbers) {
 }
 
 TEST_F(SeveralLabels, AnOnnxModelThatIsReadAgainPredictsTheSameLabelsOrNumbers) {
-  for (const std::string& list : {"labels", "numbers"}) {
+  for (const std::string list : {"labels", "numbers"}) {
     ASSERT_EQ(train(list, "--steps 3").code, 0);
     const std::string softmax = list == "labels" ? " --softmax" : "";
     const Outcome outcome = desk_.tandem("export --run " + list + " m.onnx --overwrite" + softmax);

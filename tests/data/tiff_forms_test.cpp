@@ -22,7 +22,7 @@ using testing::Not;
 struct TiffForm {
   uint64_t channels = 1, bits = 8, format = 1, photometric = 1, planes = 1, tile = 0;
   uint64_t compression = 1;
-  std::vector<uint64_t> extra;
+  std::vector<uint64_t> extra = {};
   bool little = true;
 };
 

@@ -31,7 +31,7 @@ class OnnxPreparation : public testing::Test {
                         const std::map<std::string, std::string>& metadata = {}) {
     folder_.emplace();
     const auto file = folder_->write("net.onnx", net_bytes() + OnnxGraph::metadata_bytes(metadata));
-    if (!beside.empty()) folder_->write(beside, text);
+    if (!beside.empty()) (void)folder_->write(beside, text);
     return *find_published(file, "");
   }
   PublishedWeights processor(const std::string& text) {
