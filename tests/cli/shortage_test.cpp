@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tests/cli/program.h"
+#include "tests/support/emulation.h"
 
 namespace tandem {
 namespace {
@@ -162,6 +163,7 @@ TEST_F(Shortage, MemoryThatCannotBeMappedEndsTrainingWithOneLine) {
 }
 
 TEST_F(Shortage, LittleAddressSpaceEndsACommandWithOneLine) {
+  TANDEM_SKIP_IF_EMULATED("its memory counts, too");
   for (const std::string& command :
        {std::string("net googlenet"), prediction(), std::string("test --run base"),
         std::string("export --run base base.onnx"), training("out")}) {
