@@ -4,28 +4,26 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "datasets/image_folder/form_finder.h"
 #include "datasets/image_folder/label_texts.h"
+#include "datasets/image_folder/list_classes.h"
 #include "datasets/image_folder/list_file.h"
 #include "datasets/image_folder/list_folder.h"
 #include "datasets/image_folder/list_paths.h"
 #include "datasets/image_folder/list_repeats.h"
+#include "datasets/image_folder/list_root.h"
 #include "datasets/image_folder/missing_labels.h"
 #include "datasets/picture/classes.h"
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/file_groups.h"
 #include "datasets/picture/names.h"
 #include "datasets/picture/split_names.h"
-#include "plugins/class_names.h"
 
 namespace tandem::image_folder {
 namespace {
 
-using picture::as_utf8;
-using picture::did_you_mean;
 using picture::list_of;
 
 namespace fs = std::filesystem;
@@ -39,45 +37,12 @@ struct ListOptions {
   FormRequest form;
 };
 
-constexpr size_t checked_files = 10;  // must not all be missing
-
-std::vector<std::string> names_of_file(const std::string& file, Listing& listing) {
-  ClassNames read = read_class_names(picture::text_of_file(file));
-  const auto wrong = [&](size_t line, const std::string& what) {
-    const std::string where =
-        line > 0 ? sdk::text(file, ":", line) : sdk::text("classes '", file, "'");
-    return sdk::invalid(where, ": ", what);
-  };
-  if (!read.mistake.empty()) throw wrong(read.line, read.mistake);
-  std::set<std::string> seen;
-  for (std::string& name : read.names) {
-    name = as_utf8(name);
-    if (name.empty()) throw wrong(0, "a class has no name");
-    if (name.size() > longest_class_name) {
-      throw wrong(0, sdk::text("a name has ", name.size(), " bytes; a class name has at most ",
-                               longest_class_name));
-    }
-    if (!seen.insert(name).second) throw wrong(0, sdk::text("class '", name, "' is there twice"));
-  }
-  for (const std::string& note : read.notes) listing.note("'", file, "': ", note);
-  return std::move(read.names);
-}
-
-// Files beside a list that may name its classes.
-std::string names_beside(const fs::path& folder) {
-  for (const char* name : {"classes.txt", "labels.txt", "names.txt", "class_names.txt",
-                           "synset_words.txt", "obj.names", "data.yaml"}) {
-    const std::string file = (folder / name).string();
-    if (picture::path_status(file).is_file()) return file;
-  }
-  return "";
-}
-
 class FileLister {
  public:
-  explicit FileLister(const ListOptions& options) : options_(options) {
-    if (!options.classes.empty()) written_names_ = names_of_file(options.classes, listing_);
-  }
+  explicit FileLister(const ListOptions& options)
+      : options_(options),
+        classes_(options.classes, options.common.class_names, listing_),
+        root_(options.root) {}
 
   Listing list() {
     const std::string& split = options_.common.split;
@@ -86,7 +51,7 @@ class FileLister {
     } else {
       list_file(split);
     }
-    find_files(listing_, root());
+    find_files(listing_, root_.folder_of(file_).string());
     require_images(split);
     return std::move(listing_);
   }
@@ -107,7 +72,7 @@ class FileLister {
     }
     if (split != "train") note_test(split, test, val);
     const ListFile training = read(train);
-    name_classes(training);
+    classes_.name(form_, training);
     if (split == "train") {
       if (val.empty()) return take_part(training, false);
       take(training);
@@ -154,7 +119,7 @@ class FileLister {
     }
     const ListFile list = read(options_.common.source);
     if (!list.has_splits) {
-      name_classes(list);
+      classes_.name(form_, list);
       if (split == "test") note_test(split, "", "");
       return take_part(list, split != "train");
     }
@@ -168,7 +133,7 @@ class FileLister {
     };
     const ListFile train = part("train"), val = part("val"), wanted = part(split);
     if (train.entries.empty()) throw sdk::invalid("no line is of split 'train'");
-    name_classes(train);
+    classes_.name(form_, train);
     if (split == "train" && val.entries.empty()) return take_part(train, false);
     if (!wanted.entries.empty()) return take(wanted);
     if (split == "test") note_test(split, "", val.entries.empty() ? "" : "val");
@@ -205,7 +170,7 @@ class FileLister {
     }
     FormRequest request = options_.form;
     request.model_names = options_.common.class_names;
-    request.written_names = written_names_;
+    request.written_names = classes_.written_names();
     const bool is_first = !has_form_;
     if (!is_first) {
       request.task = task_name(form_.task());
@@ -215,7 +180,7 @@ class FileLister {
     if (!is_first && form.kind == LabelForm::Kind::tags) form.separator = form_.separator;
     form_ = std::move(form);
     has_form_ = true;
-    for (std::string& note : notes_of_repeats(list, root().string())) {
+    for (std::string& note : notes_of_repeats(list, root_.folder_of(file).string())) {
       listing_.notes.push_back(std::move(note));
     }
     for (const std::string& note : form_.notes) listing_.notes.push_back(note);
@@ -228,82 +193,8 @@ class FileLister {
                                         : "labels";
   }
 
-  [[nodiscard]] std::string class_of(const ListFile& list, const ListEntry& entry) const {
-    std::string name = image_folder::class_of(form_, list, entry);
-    const bool is_one = form_.kind == LabelForm::Kind::one_class;
-    if (!has_numbers_ || written_names_.empty() || !is_one) return name;
-    // In CSV a further list may have names.
-    if (name.find_first_not_of("0123456789") != std::string::npos) return name;
-    const auto number = static_cast<size_t>(std::stoull(name));
-    if (number < written_names_.size()) return written_names_[number];
-    throw sdk::invalid(file_, ":", entry.line, ": class ", name, ", but '", options_.classes,
-                       "' names classes 0 to ", written_names_.size() - 1);
-  }
-
-  // Numbers the classes as the model does, or as the training list; or names labels or numbers.
-  void name_classes(const ListFile& train) {
-    std::vector<std::string>& names = listing_.class_names;
-    listing_.task = form_.task();
-    if (listing_.task != TANDEM_TASK_CLASSES) {
-      names = form_.names;
-      return listing_.note_similar_classes();
-    }
-    std::set<std::string> texts;
-    for (const ListEntry& entry : train.entries) texts.insert(entry.labels[0]);
-    has_numbers_ = train.numbered || are_numbers_of(texts, written_names_);
-    names = options_.common.class_names;
-    if (names.empty() && form_.kind == LabelForm::Kind::one_hot) {
-      names = form_.names;
-    } else if (names.empty() && train.numbered) {
-      names = written_names_;
-      if (names.empty()) {
-        size_t largest = 0;
-        for (const ListEntry& entry : train.entries) {
-          largest = std::max<size_t>(largest, std::stoull(class_of(train, entry)));
-        }
-        for (size_t i = 0; i <= largest; ++i) names.push_back(std::to_string(i));
-        const std::string beside = names_beside(fs::path(train.file).parent_path());
-        if (!beside.empty() && beside != train.file) {
-          listing_.note("the classes are called by their numbers; --data-option classes=", beside,
-                        " names them, if that is what the file does");
-        }
-      }
-    } else if (names.empty() && !written_names_.empty()) {
-      names = written_names_;
-    } else if (names.empty()) {
-      std::set<std::string> distinct;
-      for (const ListEntry& entry : train.entries) distinct.insert(class_of(train, entry));
-      names.assign(distinct.begin(), distinct.end());
-      std::sort(names.begin(), names.end(), natural_less);
-    }
-    listing_.note_similar_classes();
-    if (names.size() < 2) {
-      throw sdk::invalid("there is one class only, '", names[0],
-                         "'; a classifier needs at least two");
-    }
-    for (size_t i = 0; i < names.size(); ++i) {
-      numbers_.emplace(as_utf8(names[i]), static_cast<int64_t>(i));
-    }
-  }
-
-  [[nodiscard]] int64_t label_of(const ListFile& list, const ListEntry& entry) const {
-    if (listing_.task != TANDEM_TASK_CLASSES) return 0;
-    const std::string name = class_of(list, entry);
-    const auto found = numbers_.find(as_utf8(name));
-    if (found != numbers_.end()) return found->second;
-    throw sdk::invalid(file_, ":", entry.line, ": class '", name, "' is unknown to ",
-                       !options_.common.class_names.empty() ? "the model"
-                       : written_names_.empty()             ? "training"
-                                                            : "'" + options_.classes + "'",
-                       did_you_mean(name, listing_.class_names),
-                       "; known classes: ", list_of(listing_.class_names),
-                       list.numbered && written_names_.empty()
-                           ? "; the data option classes=FILE names those of numbers"
-                           : "");
-  }
-
   void take(const ListFile& list) {
-    note_absolute_paths(list);
+    root_.look_at(list, listing_);
     for (const ListEntry& entry : list.entries) take_one(list, entry);
     note_missing();
   }
@@ -338,7 +229,7 @@ class FileLister {
   // Of images with labels or numbers as of one class.
   void take_part(const ListFile& list, bool held_out) {
     listing_.split_is_drawn = true;
-    note_absolute_paths(list);
+    root_.look_at(list, listing_);
     const bool has_folds = !list.fold_column.empty();
     if (has_folds && options_.common.held_out.parts > 0) return take_fold(list, held_out);
     if (has_folds && !held_out) {
@@ -348,7 +239,7 @@ class FileLister {
     const bool has_classes = listing_.task == TANDEM_TASK_CLASSES;
     std::vector<int64_t> labels;
     for (const ListEntry& entry : list.entries) labels.push_back(label_of(list, entry));
-    const std::vector<std::string> files = files_of(list);
+    const std::vector<std::string> files = root_.files_of(list);
     const double fraction = options_.common.held_out.fraction;
     const std::vector<std::string> one{""};
     for (const size_t i :
@@ -369,16 +260,6 @@ class FileLister {
     }
   }
 
-  // The file of each line as it is on the disk, the same text for the same file.
-  [[nodiscard]] std::vector<std::string> files_of(const ListFile& list) const {
-    Listing all;
-    for (const ListEntry& entry : list.entries) all.images.push_back({path_of(entry), 0, {}});
-    find_files(all, root().string());
-    std::vector<std::string> files;
-    for (const Image& image : all.images) files.push_back(direct_path(image.path));
-    return files;
-  }
-
   // A list of validation beside that of training, which is read only where it is named.
   static std::string list_beside(const std::string& file) {
     const fs::path path(file);
@@ -390,73 +271,16 @@ class FileLister {
     return "";
   }
 
-  // Whether paths of the list that begin with '/' are meant below root, as Caffe joins the two: the
-  // first ones tell.
-  [[nodiscard]] bool joins_root(const ListFile& list) const {
-    if (options_.root.empty()) return false;
-    size_t looked_at = 0;
-    bool any = false;
-    for (const ListEntry& entry : list.entries) {
-      const fs::path path(entry.path);
-      if (!path.is_absolute()) continue;
-      if (picture::path_status(path).exists()) return false;
-      any = any || picture::path_status(fs::path(options_.root) / path.relative_path()).exists();
-      if (++looked_at == checked_files) break;
-    }
-    return any;
-  }
-
-  // Paths of another machine, whose files are here.
-  void find_moved(const ListFile& list) {
-    moved_ = "";
-    if (joins_root_) return;
-    std::vector<std::string> paths;
-    for (const ListEntry& entry : list.entries) paths.push_back(entry.path);
-    moved_ = moved_beginning(paths, root().string());
-    if (moved_.empty()) return;
-    const auto count = std::count_if(paths.begin(), paths.end(), [&](const std::string& path) {
-      return absolute_elsewhere(path).starts_with(moved_);
-    });
-    listing_.note("'", file_, "': ", count, count == 1 ? " path begins" : " paths begin", " with '",
-                  moved_, "', which is not on this machine: taken below '",
-                  root().empty() ? "." : root().string(), "'");
-  }
-
-  void note_absolute_paths(const ListFile& list) {
-    joins_root_ = joins_root(list);
-    find_moved(list);
-    if (!moved_.empty()) return;
-    const auto is_absolute = [](const ListEntry& entry) {
-      return fs::path(entry.path).is_absolute();
-    };
-    const auto count = std::count_if(list.entries.begin(), list.entries.end(), is_absolute);
-    if (count == 0 || options_.root.empty()) return;
-    listing_.note("'", file_, "': ", count, " paths begin with '/': ",
-                  joins_root_ ? "taken below root '" : "taken as they are, not below root '",
-                  options_.root, "'");
-  }
-
-  [[nodiscard]] std::string path_of(const ListEntry& entry) const {
-    const std::string elsewhere = absolute_elsewhere(entry.path);
-    const bool is_moved = !moved_.empty() && elsewhere.starts_with(moved_);
-    const fs::path path(is_moved            ? elsewhere.substr(moved_.size())
-                        : elsewhere.empty() ? entry.path
-                                            : elsewhere);
-    const fs::path below = joins_root_ ? path.relative_path() : path;
-    return (path.is_absolute() && !joins_root_ ? path : root() / below).string();
+  [[nodiscard]] int64_t label_of(const ListFile& list, const ListEntry& entry) const {
+    return classes_.label_of(form_, list, entry);
   }
 
   void take_one(const ListFile& list, const ListEntry& entry) {
-    Image image{path_of(entry), label_of(list, entry), {}};
+    Image image{root_.path_of(entry), label_of(list, entry), {}};
     if (listing_.task != TANDEM_TASK_CLASSES) image.targets = targets_of(form_, list, entry);
     listing_.images.push_back(std::move(image));
   }
 
-  [[nodiscard]] fs::path root() const {
-    return options_.root.empty() ? fs::path(file_).parent_path() : fs::path(options_.root);
-  }
-
-  // Single missing files are skipped later. If all are missing, the paths begin elsewhere.
   void require_images(const std::string& split) const {
     const picture::HeldOut& share = options_.common.held_out;
     if (listing_.images.empty() && split != "train" && share.is_share()) {
@@ -466,28 +290,16 @@ class FileLister {
       throw sdk::invalid("val_fraction ", options_.common.held_out.fraction,
                          " leaves no image for ", split == "train" ? "training" : "validation");
     }
-    for (size_t i = 0; i < std::min(checked_files, listing_.images.size()); ++i) {
-      if (picture::path_status(listing_.images[i].path).exists()) return;
-    }
-    const std::string& first = listing_.images[0].path;
-    if (const std::string why = why_missing(first); !why.empty()) {
-      throw sdk::invalid("list '", file_, "': there is no file '", first, "'", why);
-    }
-    throw sdk::invalid("list '", file_, "': there is no file '", first,
-                       "'; the data option root=FOLDER says where its paths begin",
-                       options_.root.empty() ? "" : sdk::text(" (here '", options_.root, "')"));
+    root_.require_some(listing_.images, file_);
   }
 
   const ListOptions& options_;
+  Listing listing_;
+  ListClasses classes_;
+  ListRoot root_;
   std::string file_;  // read last
   LabelForm form_;    // of that file
   bool has_form_ = false;
-  bool has_numbers_ = false;  // the classes of the training list are written as numbers
-  std::vector<std::string> written_names_;
-  std::unordered_map<std::string, int64_t> numbers_;
-  Listing listing_;
-  bool joins_root_ = false;
-  std::string moved_;  // the beginning of paths of another machine; "": there are none
 };
 
 }  // namespace
