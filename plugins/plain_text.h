@@ -74,15 +74,27 @@ inline size_t blank_bytes(std::string_view text, size_t at) {
 
 }  // namespace plain
 
-[[nodiscard]] inline bool is_utf16(std::string_view bytes) {
-  return bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff");
+// How the bytes of a text are to be read. UTF-16 has a byte order mark, or of its first letters
+// mostly every second byte is zero, and none between them.
+enum class TextForm { bytes, little_utf16, big_utf16 };
+[[nodiscard]] inline TextForm form_of_text(std::string_view bytes) {
+  if (bytes.starts_with("\xff\xfe")) return TextForm::little_utf16;
+  if (bytes.starts_with("\xfe\xff")) return TextForm::big_utf16;
+  constexpr size_t looked_at = 4096;
+  size_t zeros[2] = {0, 0};
+  const size_t count = bytes.size() < looked_at ? bytes.size() : looked_at;
+  for (size_t i = 0; i < count; ++i) zeros[i % 2] += bytes[i] == '\0' ? 1 : 0;
+  if (zeros[0] == 0 && zeros[1] > count / 4) return TextForm::little_utf16;
+  return zeros[1] == 0 && zeros[0] > count / 4 ? TextForm::big_utf16 : TextForm::bytes;
 }
 
-// The text of a file: UTF-16 with a byte order mark becomes UTF-8, a mark is left out, and a line
-// ends as "\n" where it ended as "\r\n" or "\r".
+// The text of a file: UTF-16 becomes UTF-8, a byte order mark is left out, and a line ends as "\n"
+// where it ended as "\r\n" or "\r".
 [[nodiscard]] inline std::string plain_text(std::string bytes) {
-  if (is_utf16(bytes)) {
-    bytes = plain::from_utf16(std::string_view(bytes).substr(2), bytes.starts_with("\xff"));
+  const TextForm form = form_of_text(bytes);
+  if (form != TextForm::bytes) {
+    bytes =
+        plain::from_utf16(bytes, form == TextForm::little_utf16);  // with its mark, if it has one
   }
   if (bytes.starts_with("\xef\xbb\xbf")) bytes.erase(0, 3);
   if (bytes.find('\r') == std::string::npos) return bytes;

@@ -232,6 +232,22 @@ void require_classes(const std::vector<ClassFolder>& classes) {
   require_different_files(classes);
 }
 
+bool are_named_as_parts(const std::vector<ClassFolder>& classes) {
+  static constexpr std::array words{"part", "images", "image",  "imgs",    "batch",
+                                    "set",  "folder", "volume", "archive", "chunk"};
+  std::set<std::string> stems;
+  for (const ClassFolder& one : classes) {
+    const std::string name = lower_case(one.name);
+    const size_t digits = name.find_last_not_of("0123456789") + 1;
+    if (digits == name.size()) return false;
+    const size_t end = name.find_last_not_of("_-. ", digits == 0 ? 0 : digits - 1) + 1;
+    stems.insert(name.substr(0, end));
+  }
+  return classes.size() > 1 && stems.size() == 1 &&
+         std::any_of(words.begin(), words.end(),
+                     [&](const char* word) { return stems.begin()->ends_with(word); });
+}
+
 std::string text_of_subfolders(const std::vector<ClassFolder>& classes) {
   Names joined;
   for (const ClassFolder& one : classes) {

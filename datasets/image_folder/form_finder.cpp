@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "datasets/image_folder/class_texts.h"
 #include "datasets/image_folder/label_texts.h"
@@ -9,6 +10,7 @@
 #include "datasets/image_folder/list_repeats.h"
 #include "datasets/image_folder/missing_labels.h"
 #include "datasets/image_folder/tag_separator.h"
+#include "datasets/image_folder/truth_words.h"
 #include "datasets/image_folder/value_steps.h"
 #include "datasets/picture/names.h"
 #include "plugins/sdk.h"
@@ -26,6 +28,8 @@ class FormFinder {
   FormFinder(const FormRequest& request, ListFile& list) : request_(request), list_(list) {}
 
   LabelForm find() {
+    form_.file = list_.file;
+    if (request_.training != nullptr) form_.training_file = request_.training->file;
     if (const std::string text = divide_vectors(request_, list_); !text.empty()) note(text);
     survey();
     if (list_.columns.size() == 1) {
@@ -42,9 +46,11 @@ class FormFinder {
     } else {
       name_columns();
     }
+    if (form_.kind != FormKind::numbers && form_.kind != FormKind::tags) require_two_values();
     if (form_.kind == FormKind::one_hot) require_one_hot();
-    if (form_.kind == FormKind::numbers && request_.model_names.empty()) {
-      refuse_lost_steps(form_, list_);
+    if (form_.kind == FormKind::numbers) {
+      settle_truths(request_, surveys_, form_, list_);
+      if (request_.model_names.empty()) note_lost_steps(form_, list_);
     }
     return std::move(form_);
   }
@@ -93,12 +99,16 @@ class FormFinder {
     const std::string title = title_of(list_, 0);
     if (is_task("labels")) return;
     if (is_task("auto") && is_name_of_class()) return note_whole_names(title);
+    if (is_task("auto")) refuse_several_truths(only, title);
     if (is_task("regression")) {
       form_.kind = FormKind::numbers;
     } else if (is_task("multilabel")) {
       const bool is_label = only.has_two_values() && !list_.columns[0].empty();
-      form_.kind = is_label ? FormKind::columns : FormKind::tags;
-      if (!is_label) form_.separator = tag_separator(only.distinct, list_.columns[0], true);
+      const LabelForm* known = request_.training;
+      form_.kind = known != nullptr ? known->kind : is_label ? FormKind::columns : FormKind::tags;
+      if (form_.kind != FormKind::tags) return;
+      form_.separator = known != nullptr ? known->separator
+                                         : tag_separator(only.distinct, list_.columns[0], true);
     } else if (only.is_number && !only.distinct.empty()) {
       if (!are_values(only)) return note_classes(only, title);
       form_.kind = FormKind::numbers;
@@ -113,6 +123,14 @@ class FormFinder {
            form_.separator == '[' ? ',' : form_.separator,
            "' between them (--task labels takes each value as one class)");
     }
+  }
+
+  // Of tables that were joined: "yes" and "1" would be two classes.
+  void refuse_several_truths(const Survey& only, const std::string& title) const {
+    if (!only.has_two_values() || only.is_number || only.distinct.size() <= 2) return;
+    throw sdk::invalid("list '", list_.file, "': ", title, " says yes and no in several ways (",
+                       list_of({only.distinct.begin(), only.distinct.end()}),
+                       "): write each in one way (--task labels takes each text as a class)");
   }
 
   void note_texts(const Survey& only) {
@@ -192,7 +210,6 @@ class FormFinder {
                : "several labels of an image");
     } else if (are_numbers && !has_uncertain()) {
       form_.kind = FormKind::numbers;
-      take_words_for_numbers();
       note(list_.columns.size(), " columns of numbers: values to predict");
     } else {
       refuse_mixture();
@@ -210,34 +227,37 @@ class FormFinder {
     return all([](const Survey& one) { return one.is_binary; });
   }
 
-  // Columns of yes and no beside others of numbers.
-  void take_words_for_numbers() {
-    for (size_t i = 0; i < surveys_.size(); ++i) {
-      if (surveys_[i].is_number) continue;
-      for (ListEntry& entry : list_.entries) {
-        std::string& text = entry.labels[i];
-        if (!is_missing(text)) text = binary_of(text) == 1 ? "1" : "0";
-      }
-      note(title_of(list_, i), " has '", *surveys_[i].distinct.begin(),
-           "' and the like: 0 and 1 among numbers");
+  [[nodiscard]] std::string name_of_column(size_t i) const {
+    return !list_.columns[i].empty()                ? list_.columns[i]
+           : list_.places.size() == surveys_.size() ? std::to_string(list_.places[i])
+                                                    : title_of(list_, i);
+  }
+  [[nodiscard]] sdk::Refusal uncertain(const std::vector<std::string>& columns) const {
+    return sdk::invalid("list '", list_.file, "': ", list_of(columns), " ha",
+                        columns.size() > 1 ? "ve" : "s",
+                        " 0, 1 and -1: a label is 0 or 1 (or -1 or 1); write what -1 is to be, or "
+                        "--task regression takes them as numbers");
+  }
+  // Of a task that is given. In one list -1 is no, in another one it is not known.
+  void require_two_values() const {
+    std::vector<std::string> odd;
+    for (size_t i = 0; i < form_.names.size(); ++i) {
+      const size_t column = form_.places.empty() ? i : form_.places[i];
+      const Survey& one = surveys_[column];
+      if (one.is_binary && !one.has_two_values()) odd.push_back(name_of_column(column));
     }
+    if (!odd.empty()) throw uncertain(odd);
   }
 
   void refuse_mixture() const {
     std::vector<std::string> odd;
     for (size_t i = 0; i < surveys_.size(); ++i) {
       const Survey& one = surveys_[i];
-      if (one.has_two_values() || (one.is_number && !has_uncertain())) continue;
-      odd.push_back(!list_.columns[i].empty()                ? list_.columns[i]
-                    : list_.places.size() == surveys_.size() ? std::to_string(list_.places[i])
-                                                             : title_of(list_, i));
+      if (!one.has_two_values() && (!one.is_number || has_uncertain())) {
+        odd.push_back(name_of_column(i));
+      }
     }
-    if (has_uncertain()) {
-      throw sdk::invalid("list '", list_.file, "': ", list_of(odd), " ha",
-                         odd.size() > 1 ? "ve" : "s",
-                         " 0, 1 and -1: a label is 0 or 1 (or -1 or 1); write what -1 is to be, or "
-                         "--task regression takes them as numbers");
-    }
+    if (has_uncertain()) throw uncertain(odd);
     const char* way =
         list_.columns[0].empty()
             ? "): the data option labels=N,N names those to learn by their places in the line, the "
@@ -311,7 +331,10 @@ class FormFinder {
                            list_of(list_.columns));
       }
     }
-    if (!known.empty()) return note_unknown_columns(known);
+    if (!known.empty()) {
+      if (has_headings) find_places();
+      return note_unknown_columns(known);
+    }
     form_.names = list_.columns;
     for (size_t i = 0; i < count; ++i) {
       std::string& name = form_.names[i];
@@ -323,6 +346,12 @@ class FormFinder {
       throw sdk::invalid("list '", list_.file, "': a column's heading has ", name.size(),
                          " bytes; a name has at most ", longest_class_name);
     }
+  }
+
+  void find_places() {
+    std::unordered_map<std::string, size_t> places;
+    for (size_t i = 0; i < list_.columns.size(); ++i) places.emplace(list_.columns[i], i);
+    for (const std::string& name : form_.names) form_.places.push_back(places.at(name));
   }
 
   void note_unknown_columns(const std::vector<std::string>& known) {

@@ -16,6 +16,7 @@ struct FormRequest {
                                            // by them
   bool takes_any_name = false;             // "nan" is a name, too
   std::vector<std::string> written_names;  // of a file of names, for lists without a heading
+  const LabelForm* training = nullptr;     // of the training list; null: this is that list
 };
 
 // Divides the column of vectors, and removes the entries without a value where they are to be

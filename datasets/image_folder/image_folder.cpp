@@ -108,7 +108,10 @@ class Lister {
 
   std::vector<ClassFolder> read_training_classes() {
     std::vector<ClassFolder> classes = read_tree(layout_.train);
-    if (!options_.classes_only && !options_.by_names) require_classes(classes);
+    if (!options_.classes_only && !options_.by_names) {
+      require_classes(classes);
+      require_no_parts(classes);
+    }
     for (const std::string& name : options_.class_names) add_class(name);
     if (listing_.class_names.empty()) {
       for (const ClassFolder& one : classes) {
@@ -141,7 +144,7 @@ class Lister {
     const std::string where = inside(tree, "");
     if (classes.empty()) {
       if (read_entries(tree).images > 0) throw no_classes(tree);
-      throw sdk::invalid(where, "holds no images; ", expected_layout);
+      throw sdk::invalid(where, "holds no images; ", expected_layout, without(tree));
     }
     size_t images = 0;
     for (const ClassFolder& one : classes) {
@@ -152,7 +155,29 @@ class Lister {
     if (read_entries(tree).images > 0) throw no_classes(tree);
     const std::string others =
         left_out_.empty() ? "" : sdk::text(" (only ", text_of(left_out_), ")");
-    throw sdk::invalid(where, "holds no images", others, "; ", expected_layout);
+    throw sdk::invalid(where, "holds no images", others, "; ", expected_layout, without(tree));
+  }
+
+  // The pictures of one list are often in several folders, which are no classes.
+  void require_no_parts(const std::vector<ClassFolder>& classes) const {
+    if (!are_named_as_parts(classes)) return;
+    const std::string list = list_beside(layout_.train);
+    if (list.empty()) return;
+    throw sdk::invalid("'", classes[0].name, "' and '", classes[1].name,
+                       "' differ by a number alone, as parts of one set of images", list,
+                       "; if they are classes, give ", classes_option);
+  }
+
+  // What is done where there is no such folder, for messages about one that is of no use.
+  [[nodiscard]] std::string without(const fs::path& tree) const {
+    const std::string name = tree.filename().string();
+    if (tree == layout_.val) {
+      return sdk::text("; without the folder ", name, "/ ", percent(),
+                       " of the training images of every class are held out: remove or move it");
+    }
+    if (tree != layout_.test) return "";
+    return sdk::text("; without the folder ", name,
+                     "/ what validates is tested: remove or move it");
   }
 
   [[nodiscard]] sdk::Refusal no_classes(const fs::path& tree) const {
@@ -164,7 +189,8 @@ class Lister {
         advice.empty() ? sdk::text("; for names that begin with their classes (cat.0.jpg, "
                                    "dog.12.jpg), give ",
                                    prefix_option)
-                       : advice);
+                       : advice,
+        without(tree));
   }
 
   // Where pictures are in one folder, their classes often are in a list beside it or in it.

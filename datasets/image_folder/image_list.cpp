@@ -51,7 +51,7 @@ class FileLister {
     } else {
       list_file(split);
     }
-    find_files(listing_, root_.folder_of(file_).string());
+    find_files(listing_, root_.folder_of(file_).string(), file_);
     require_images(split);
     return std::move(listing_);
   }
@@ -171,15 +171,15 @@ class FileLister {
     FormRequest request = options_.form;
     request.model_names = options_.common.class_names;
     request.written_names = classes_.written_names();
-    const bool is_first = !has_form_;
-    if (!is_first) {
+    const bool is_further = has_form_;
+    if (is_further) {
+      request.training = &form_;
       request.task = task_name(form_.task());
       if (form_.kind != LabelForm::Kind::one_class) request.model_names = form_.names;
     }
-    LabelForm form = find_form(request, list);
-    if (!is_first && form.kind == LabelForm::Kind::tags) form.separator = form_.separator;
-    form_ = std::move(form);
+    form_ = find_form(request, list);
     has_form_ = true;
+    if (is_further) classes_.match_words(form_, list);
     for (std::string& note : notes_of_repeats(list, root_.folder_of(file).string())) {
       listing_.notes.push_back(std::move(note));
     }

@@ -26,19 +26,26 @@ sdk::Refusal wrong_entry(const ListFile& list, const ListEntry& entry, const Par
   return sdk::invalid(list.file, ":", entry.line, ": ", parts...);
 }
 
-// The column of the form's name `i`: by its heading.
-size_t column_of(const LabelForm& form, const ListFile& list, size_t i) {
-  if (list.columns[0].empty()) return i;
-  const auto found = std::find(list.columns.begin(), list.columns.end(), form.names[i]);
-  return static_cast<size_t>(found - list.columns.begin());
+// The list's column of the form's name `i`.
+size_t column_of(const LabelForm& form, size_t i) {
+  return form.places.empty() ? i : form.places[i];
 }
 
-float label_value(const ListFile& list, const ListEntry& entry, size_t column) {
+// "; the training list 'train.csv' has numbers": what a further list should have, too.
+std::string unlike_training(const LabelForm& form, const char* what) {
+  return form.training_file.empty()
+             ? ""
+             : sdk::text("; the training list '", form.training_file, "' has ", what);
+}
+
+float label_value(const LabelForm& form, const ListFile& list, const ListEntry& entry,
+                  size_t column) {
   const double value = binary_of(entry.labels[column]);
   if (value != not_binary) return value == 1 ? 1.0F : 0.0F;
   throw wrong_entry(list, entry, title_of(list, column), " has '",
                     beginning_of(entry.labels[column]),
-                    "'; a label is 0 or 1 (or -1 or 1, false or true, no or yes)");
+                    "'; a label is 0 or 1 (or -1 or 1, false or true, no or yes)",
+                    unlike_training(form, "such labels"));
 }
 
 bool is_count(const std::string& text) {
@@ -102,7 +109,7 @@ std::string class_of(const LabelForm& form, const ListFile& list, const ListEntr
   }
   std::string name;
   for (size_t i = 0; i < form.names.size(); ++i) {
-    if (label_value(list, entry, column_of(form, list, i)) == 0) continue;
+    if (label_value(form, list, entry, column_of(form, i)) == 0) continue;
     if (!name.empty()) {
       throw wrong_entry(list, entry, "has 1 in '", name, "' and '", form.names[i],
                         "': one of the columns is the class (--task multilabel takes several)");
@@ -139,16 +146,17 @@ std::vector<float> targets_of(const LabelForm& form, const ListFile& list, const
       const auto found = std::find(form.names.begin(), form.names.end(), tag);
       if (found == form.names.end()) {
         throw wrong_entry(list, entry, "label '", tag, "' is unknown to training",
-                          did_you_mean(tag, form.names), "; known labels: ", list_of(form.names));
+                          did_you_mean(tag, form.names), "; known labels: ", list_of(form.names),
+                          unlike_training(form, "these"));
       }
       values[static_cast<size_t>(found - form.names.begin())] = 1;
     }
     return values;
   }
   for (size_t i = 0; i < values.size(); ++i) {
-    const size_t column = column_of(form, list, i);
+    const size_t column = column_of(form, i);
     if (form.kind == FormKind::columns) {
-      values[i] = label_value(list, entry, column);
+      values[i] = label_value(form, list, entry, column);
       continue;
     }
     double number = 0;
@@ -156,7 +164,8 @@ std::vector<float> targets_of(const LabelForm& form, const ListFile& list, const
     values[i] = static_cast<float>(number);
     if (is_number && std::isfinite(values[i])) continue;
     throw wrong_entry(list, entry, title_of(list, column), " has '",
-                      beginning_of(entry.labels[column]), "', which is no number");
+                      beginning_of(entry.labels[column]), "', which is no number",
+                      unlike_training(form, "numbers"));
   }
   return values;
 }

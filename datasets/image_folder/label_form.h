@@ -3,6 +3,7 @@
 // line.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -23,11 +24,18 @@ struct LabelForm {
     tags,       // names of labels in one column
     numbers
   };
+  // How a column of numbers says yes and no, if it says nothing else.
+  enum class Truth { other, words, zero_one, minus_one_one };
+
   Kind kind = Kind::one_class;
+  std::string file;           // the list
+  std::string training_file;  // that of training, whose form this has; "": this is of training
   // Between tags; '[': as a list of Python's is written; '\0': each is one.
   char separator = '\0';
   // Of columns, numbers and tags; of classes those of one_hot.
   std::vector<std::string> names;
+  std::vector<size_t> places;  // of each name the column of the list; empty: in their order
+  std::vector<Truth> truths;   // of numbers, for each name
   // Of tags that are written as numbers, from 0 on, where a file names these; else none.
   std::vector<std::string> number_names;
   std::vector<std::string> notes;  // what was taken for what

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "datasets/image_folder/label_texts.h"
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
 #include "plugins/class_names.h"
@@ -112,17 +113,42 @@ void ListClasses::name(const LabelForm& form, const ListFile& train) {
   for (size_t i = 0; i < names.size(); ++i) {
     numbers_.emplace(as_utf8(names[i]), static_cast<int64_t>(i));
   }
+  match_words(form, train);
+}
+
+void ListClasses::match_words(const LabelForm& form, const ListFile& list) {
+  words_.clear();
+  const std::vector<std::string>& names = listing_.class_names;
+  if (listing_.task != TANDEM_TASK_CLASSES || names.size() != 2) return;
+  const double first = binary_of(names[0]), second = binary_of(names[1]);
+  const bool are_truths = first != not_binary && second != not_binary;
+  if (!are_truths || (first == 1) == (second == 1)) return;
+  Survey texts;
+  for (const ListEntry& entry : list.entries) texts.add(name_of(form, list, entry));
+  if (!texts.has_two_values()) return;
+  std::string taken;
+  for (const std::string& text : texts.distinct) {
+    if (numbers_.contains(as_utf8(text))) continue;
+    const size_t number = (binary_of(text) == 1) == (first == 1) ? 0 : 1;
+    words_.emplace(as_utf8(text), static_cast<int64_t>(number));
+    taken +=
+        sdk::text(taken.empty() ? "" : ", ", "'", text, "' is the class '", names[number], "'");
+  }
+  if (!taken.empty()) listing_.note("'", list.file, "': ", taken);
 }
 
 int64_t ListClasses::label_of(const LabelForm& form, const ListFile& list,
                               const ListEntry& entry) const {
   if (listing_.task != TANDEM_TASK_CLASSES) return 0;
   const std::string name = name_of(form, list, entry);
-  const auto found = numbers_.find(as_utf8(name));
-  if (found != numbers_.end()) return found->second;
+  const std::string key = as_utf8(name);
+  if (const auto found = numbers_.find(key); found != numbers_.end()) return found->second;
+  if (const auto found = words_.find(key); found != words_.end()) return found->second;
+  const std::string training =
+      form.training_file.empty() ? "training" : "training ('" + form.training_file + "')";
   throw sdk::invalid(list.file, ":", entry.line, ": class '", name, "' is unknown to ",
-                     !of_model_.empty()       ? "the model"
-                     : written_names_.empty() ? "training"
+                     !of_model_.empty()       ? std::string("the model")
+                     : written_names_.empty() ? training
                                               : "'" + file_ + "'",
                      picture::did_you_mean(name, listing_.class_names),
                      "; known classes: ", picture::list_of(listing_.class_names),

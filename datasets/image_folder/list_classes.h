@@ -24,6 +24,9 @@ class ListClasses {
   // Names the classes, labels or numbers, and numbers classes as the model does or as the training
   // list. Refusal for a single class.
   void name(const LabelForm& form, const ListFile& train);
+  // After name(): finds out whether a list says yes and no in other words than the two classes do,
+  // as true and false, 1 and 0, and notes what is taken for what.
+  void match_words(const LabelForm& form, const ListFile& list);
   // The number of an entry's class, after name(); 0 of another task. Refusal for an unknown class.
   [[nodiscard]] int64_t label_of(const LabelForm& form, const ListFile& list,
                                  const ListEntry& entry) const;
@@ -38,7 +41,7 @@ class ListClasses {
   Listing& listing_;
   std::vector<std::string> written_names_;
   bool has_numbers_ = false;  // the classes of the training list are written as numbers
-  std::unordered_map<std::string, int64_t> numbers_;
+  std::unordered_map<std::string, int64_t> numbers_, words_;  // by name; by other words for it
 };
 
 }  // namespace tandem::image_folder

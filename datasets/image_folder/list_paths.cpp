@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <unordered_map>
 
+#include "datasets/image_folder/images_below.h"
 #include "datasets/picture/data_file.h"
 #include "datasets/picture/names.h"
 
@@ -172,7 +173,7 @@ std::string why_missing(const std::string& path) {
                                      : ": write the extension as it is there");
 }
 
-void find_files(Listing& listing, const std::string& root) {
+void find_files(Listing& listing, const std::string& root, const std::string& list) {
   if (are_all_there(listing.images)) return;
   Finder finder(root);
   int64_t changed = 0;
@@ -186,7 +187,7 @@ void find_files(Listing& listing, const std::string& root) {
     }
     image.path = std::move(path);
   }
-  if (changed == 0) return;
+  if (changed == 0) return find_in_folders(listing, root, list);
   listing.note(changed, changed == 1 ? " path of the list is" : " paths of the list are",
                " spelled otherwise on the disk: '", written, "' is '", found, "'");
 }

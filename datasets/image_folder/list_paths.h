@@ -12,8 +12,9 @@ namespace tandem::image_folder {
 
 // Replaces the paths that lead nowhere and have one file that they can mean, and notes how many.
 // Nothing is looked up twice, and of a long list whose first thousand files are there, spread
-// evenly, no more. `root`: where paths begin.
-void find_files(Listing& listing, const std::string& root);
+// evenly, no more. `root`: where paths begin; `list`: the file that names them. If none is there,
+// names without a folder are looked for in the folders below the root: find_in_folders().
+void find_files(Listing& listing, const std::string& root, const std::string& list);
 
 // A path as it is written, without "file://" and with '/' where another system has '\\', if it is
 // absolute there or an address; "" for any other.

@@ -80,7 +80,7 @@ std::string ListRoot::path_of(const ListEntry& entry) const {
 std::vector<std::string> ListRoot::files_of(const ListFile& list) const {
   Listing all;
   for (const ListEntry& entry : list.entries) all.images.push_back({path_of(entry), 0, {}});
-  find_files(all, folder_.string());
+  find_files(all, folder_.string(), list.file);
   std::vector<std::string> files;
   for (const Image& image : all.images) files.push_back(direct_path(image.path));
   return files;

@@ -21,16 +21,16 @@ void note(const char* module, const char*, std::va_list) {
   if (!is_of_tag) has_failed = true;
 }
 
-// libtiff's function, in what this module was loaded with. Tandem does not link libtiff itself, as
-// it must be the one that OpenCV uses.
-SetHandler find_function() {
-  constexpr const char* name = "TIFFSetErrorHandler";
+// libtiff's function, in what this module was loaded with; null: there is none. Tandem does not
+// link libtiff itself, as it must be the one that OpenCV uses.
+template <class Function>
+Function find_function(const char* name) {
   Dl_info own{};
   if (::dladdr(reinterpret_cast<const void*>(&note), &own) == 0) return nullptr;
   void* module = ::dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (module == nullptr) module = ::dlopen(nullptr, RTLD_LAZY);
   if (module == nullptr) return nullptr;
-  const auto function = reinterpret_cast<SetHandler>(::dlsym(module, name));
+  const auto function = reinterpret_cast<Function>(::dlsym(module, name));
   ::dlclose(module);
   return function;
 }
@@ -41,7 +41,7 @@ bool set_handler() {
   const cv::Mat bytes(1, static_cast<int>(no_picture.size()), CV_8U,
                       const_cast<unsigned char*>(no_picture.data()));
   static_cast<void>(cv::imdecode(bytes, cv::IMREAD_COLOR));
-  const SetHandler set = find_function();
+  const auto set = find_function<SetHandler>("TIFFSetErrorHandler");
   if (set != nullptr) set(&note);
   return set != nullptr;
 }
@@ -56,6 +56,12 @@ TiffErrors::TiffErrors() {
 
 bool TiffErrors::any() const {
   return has_failed;
+}
+
+std::optional<bool> decompresses_tiff(uint64_t compression) {
+  static const auto is_configured = find_function<int (*)(uint16_t)>("TIFFIsCODECConfigured");
+  if (is_configured == nullptr) return std::nullopt;
+  return compression <= 0xffff && is_configured(static_cast<uint16_t>(compression)) != 0;
 }
 
 }  // namespace tandem::image_folder

@@ -2,6 +2,9 @@
 // decompressed black, or as they come, and calls the picture read.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 namespace tandem::image_folder {
 
 // While it lives it notes errors on this thread. Where OpenCV brings a libtiff of its own, which
@@ -13,5 +16,8 @@ class TiffErrors {
   TiffErrors& operator=(const TiffErrors&) = delete;
   [[nodiscard]] bool any() const;
 };
+
+// Whether this libtiff has the compression of that number; nullopt: it cannot be asked.
+[[nodiscard]] std::optional<bool> decompresses_tiff(uint64_t compression);
 
 }  // namespace tandem::image_folder

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "datasets/image_folder/image_headers.h"
+#include "datasets/image_folder/tiff_errors.h"
 #include "datasets/image_folder/tiff_tags.h"
 #include "plugins/sdk.h"
 
@@ -80,13 +81,19 @@ std::string unread_codec(Bytes tiff) {
     uint64_t number;
     const char* name;
   } codecs[] = {{33003, "JPEG 2000"}, {33005, "JPEG 2000"}, {34712, "JPEG 2000"},
-                {50002, "JPEG XL"},   {52546, "JPEG XL"},   {34887, "LERC"}};
+                {50002, "JPEG XL"},   {52546, "JPEG XL"},   {34887, "LERC"},
+                {50000, "Zstandard"}, {50001, "WebP"},      {34661, "JBIG"}};
   const uint64_t compression = form_of(tiff).compression;
+  const std::optional<bool> is_known = decompresses_tiff(compression);
+  if (is_known.value_or(false)) return "";
   for (const auto& [number, name] : codecs) {
     if (number != compression) continue;
     return sdk::text("a TIFF compressed as ", name, "; convert it: gdal_translate FILE FILE.tif");
   }
-  return "";
+  if (!is_known) return "";
+  return sdk::text("a TIFF of compression ", compression,
+                   "; store it with another one, as by tiffcp -c lzw FILE FILE.tif of a libtiff "
+                   "that has it");
 }
 
 std::string unread_form(Bytes tiff) {

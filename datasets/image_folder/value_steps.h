@@ -5,8 +5,8 @@
 
 namespace tandem::image_folder {
 
-// Refusal for a column whose values lie so close to each other, for their size, that the steps of
-// float32 there are over a fiftieth of their standard deviation. `form`: of numbers.
-void refuse_lost_steps(const LabelForm& form, const ListFile& list);
+// Notes the columns whose values lose, as floats, what tells them apart: they lie close to each
+// other for their size. Refusal if that are all columns. `form`: of numbers.
+void note_lost_steps(LabelForm& form, const ListFile& list);
 
 }  // namespace tandem::image_folder

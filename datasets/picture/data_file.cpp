@@ -37,28 +37,13 @@ void DataFile::require_stored() const {
 }
 
 // In pieces, as a hole in the file has zero bytes: it is refused before it takes memory.
-namespace {
-
-// The byte order mark that a text in UTF-16 lacks; "": it has one, or is none. Every second byte of
-// its first letters is mostly zero, and none between them.
-std::string lacking_mark(std::string_view text) {
-  constexpr size_t looked_at = 4096;
-  if (is_utf16(text)) return "";
-  size_t zeros[2] = {0, 0};
-  const size_t count = std::min(looked_at, text.size());
-  for (size_t i = 0; i < count; ++i) zeros[i % 2] += text[i] == '\0' ? 1 : 0;
-  if (zeros[0] == 0 && zeros[1] > count / 4) return "\xff\xfe";
-  return zeros[1] == 0 && zeros[0] > count / 4 ? "\xfe\xff" : "";
-}
-
-}  // namespace
-
 std::string text_of_file(const std::string& path) {
   constexpr int64_t max_bytes = int64_t{1} << 32;
   constexpr int64_t piece_bytes = int64_t{1} << 20, max_utf16_bytes = int64_t{1} << 28;
   const DataFile file(path);
   if (file.size() > max_bytes) throw sdk::invalid(path, ": is over 4 GiB");
-  std::string text, mark;
+  std::string text;
+  TextForm form = TextForm::bytes;
   for (int64_t at = 0; at < file.size(); at += piece_bytes) {
     const auto begin = static_cast<size_t>(at);
     text.resize(static_cast<size_t>(std::min(at + piece_bytes, file.size())));
@@ -66,14 +51,14 @@ std::string text_of_file(const std::string& path) {
                    text.size() - begin)) {
       throw sdk::invalid(path, ": became shorter while it was read");
     }
-    if (at == 0) mark = lacking_mark(text);
+    if (at == 0) form = form_of_text(text);
     const size_t zero = text.find('\0', begin);
-    const bool is_wide = !mark.empty() || is_utf16(text);
+    const bool is_wide = form != TextForm::bytes;
     if (zero == std::string::npos || (is_wide && at < max_utf16_bytes)) continue;
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(zero), '\n');
     throw sdk::invalid(path, ":", line, ": contains a zero byte: this is no text file");
   }
-  return plain_text(mark + text);
+  return plain_text(std::move(text));
 }
 
 }  // namespace tandem::picture

@@ -43,6 +43,8 @@ std::vector<std::string> saved(const std::string& text) {
           old_mac,
           as_utf16(text, true),
           as_utf16(windows, false),
+          as_utf16(text, true).substr(2),
+          as_utf16(windows, false).substr(2),
           blanks};
 }
 

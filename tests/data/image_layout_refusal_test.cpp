@@ -38,6 +38,28 @@ TEST(ImageFolder, AFolderWithoutImagesIsReportedWithTheExpectedLayout) {
   EXPECT_THAT(refusal(folder), HasSubstr("holds no images"));
 }
 
+TEST(ImageFolder, AnEmptyFolderOfASplitIsRefusedWithWhatIsDoneWithoutIt) {
+  const TempFolder folder;
+  fill_class(folder, "train/cat", 5);
+  fill_class(folder, "train/dog", 5);
+  const auto refusal_of = [&](const char* split) {
+    return refusal(image_options(folder.string(), split));
+  };
+  std::filesystem::create_directories(folder / "valid");
+  EXPECT_THAT(
+      refusal_of("val"),
+      AllOf(HasSubstr("valid/ holds no images"),
+            HasSubstr("without the folder valid/ 20 % of the training images of every class "
+                      "are held out: remove or move it")));
+  std::filesystem::create_directories(folder / "valid/cat");
+  EXPECT_THAT(refusal_of("val"), HasSubstr("without the folder valid/ 20 %"));
+  fill_class(folder, "valid", 2);
+  EXPECT_THAT(refusal_of("val"), AllOf(HasSubstr("valid/ holds 2 images but no class folders"),
+                                       HasSubstr("without the folder valid/ 20 %")));
+  std::filesystem::create_directories(folder / "test");
+  EXPECT_THAT(refusal_of("test"), HasSubstr("without the folder test/ what validates is tested"));
+}
+
 TEST(ImageFolder, ImagesWithoutClassFoldersAreRefused) {
   const TempFolder folder;
   fill_class(folder, ".", 3);

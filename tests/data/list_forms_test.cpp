@@ -79,6 +79,21 @@ TEST_F(ListForms, NumbersThatFloat32CannotTellApartAreRefused) {
   EXPECT_EQ(open(years).task(), TANDEM_TASK_VALUES);
 }
 
+TEST_F(ListForms, AColumnThatHardlyVariesIsTrainedBesideOthers) {
+  std::string noise = "path,age,gain\n", seldom = "path,age,place\n";
+  for (int i = 0; i < 24; ++i) {
+    noise += fmt::format("{}.png,{}.5,{}\n", i, 20 + i, i == 7 ? "5.0000001" : "5");
+    seldom += fmt::format("{}.png,{}.5,{}\n", i, 20 + i, i == 7 ? 1000001 : 1000000);
+  }
+  const Dataset data = open(noise);
+  EXPECT_EQ(data.class_count(), 2);
+  EXPECT_THAT(data.notes(), AllOf(HasSubstr("column 'gain' has values with a standard deviation"),
+                                  HasSubstr("next to nothing of this column is learned")));
+  // Floats hold these values as they are.
+  EXPECT_EQ(values(open(seldom), 7), (Values{27.5F, 1000001}));
+  EXPECT_THAT(open(seldom).notes(), Not(HasSubstr("float32")));
+}
+
 TEST_F(ListForms, LinesOfOneImageAreJoinedWhereEachNamesALabel) {
   const Dataset data = open("ImageID,LabelName\n0.png,a\n0.png,b\n1.png,c\n./1.png,a\n2.png,b\n",
                             {{"task", "multilabel"}});
