@@ -36,7 +36,8 @@ struct Broadcast {
     } else if (axes.covers_all()) {
       set(s.n, 1, row, s.n);
     } else if (axes.end() == 2 && tensor.layout == TANDEM_NHWC && axes.first == 1) {
-      set(s.n * s.h, s.w, s.c, 1);
+      const int64_t pixels = tile_pixels(s.h * s.w);
+      set(s.n * (s.h * s.w / pixels), pixels, s.c, 1);
     } else if (axes.end() == 2 && block > 1) {
       const int64_t blocks = s.c / block;
       set(s.n * blocks, s.h * s.w, block, axes.first == 0 ? s.n * blocks : blocks);
@@ -51,6 +52,13 @@ struct Broadcast {
   [[nodiscard]] bool one_value_per_element() const { return tiles == period && pixels == 1; }
 
  private:
+  // The fewest pixels that divide an image of so many, but enough to be summed in float.
+  static int64_t tile_pixels(int64_t image) {
+    constexpr int64_t enough = 64;
+    int64_t pixels = std::min(enough, image);
+    while (image % pixels != 0) ++pixels;
+    return pixels;
+  }
   void set(int64_t t, int64_t p, int64_t w, int64_t every) {
     tiles = t;
     pixels = p;

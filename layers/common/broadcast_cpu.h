@@ -10,6 +10,7 @@
 #include "layers/common/broadcast.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/team.h"
+#include "plugins/cpu/vectorized.h"
 
 namespace tandem::layers {
 
@@ -65,6 +66,8 @@ template <class T, class Term>
 void add_pixels(int64_t pixels, int64_t width, const T* x, const T* g, double* sums,
                 const Term& term) {
   int64_t k = 0;
+  // Whole pieces of rows, which the processor fetches ahead.
+  for (; k + 64 <= width; k += 64) add_lanes<64>(pixels, width, x + k, g + k, sums + k, term);
   for (; k + 16 <= width; k += 16) add_lanes<16>(pixels, width, x + k, g + k, sums + k, term);
   for (; k + 8 <= width; k += 8) add_lanes<8>(pixels, width, x + k, g + k, sums + k, term);
   for (; k < width; ++k) add_lanes<1>(pixels, width, x + k, g + k, sums + k, term);
@@ -139,12 +142,13 @@ void store_sums(int32_t threads, int64_t values, int64_t groups, const double* g
 template <class T, class V, class Function>
 void apply_values(int32_t threads, const Broadcast& s, const T* x, const T* g, const V* a,
                   const V* b, T* y, const Function& function) {
-  cpu::for_items(threads, s.tiles, s.pixels * s.width, [=, &s](int64_t begin, int64_t end) {
+  const auto range = [=, &s](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t at = tile * s.pixels * s.width, value = tile % s.period * s.width;
       detail::apply_to_tile(s, x + at, g + at, a + value, b + value, y + at, function);
     }
-  });
+  };
+  cpu::for_items(threads, s.tiles, s.pixels * s.width, cpu::vectorized(range));
 }
 
 // The batch is summed in this many groups at once if there are too few values to keep all threads
@@ -163,11 +167,12 @@ void sum_terms(int32_t threads, const Broadcast& s, const T* x, const T* g, doub
                bool accumulate, const Terms&... terms) {
   const int64_t groups = sum_groups(s), values = s.values();
   const int64_t group_sums = groups * s.period, distance = groups * values;
-  cpu::for_items(threads, group_sums, s.elements() / group_sums, [&](int64_t begin, int64_t end) {
+  const auto range = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       detail::add_group(s, i, groups, x, g, scratch + i * s.width, distance, terms...);
     }
-  });
+  };
+  cpu::for_items(threads, group_sums, s.elements() / group_sums, cpu::vectorized(range));
   const double* sums = scratch;
   ((detail::store_sums(threads, values, groups, sums, terms.sums, accumulate), sums += distance),
    ...);

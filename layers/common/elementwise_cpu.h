@@ -8,6 +8,7 @@
 #include "layers/common/elementwise.h"
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/team.h"
+#include "plugins/cpu/vectorized.h"
 #include "plugins/sdk.h"
 
 namespace tandem::layers {
@@ -15,20 +16,22 @@ namespace tandem::layers {
 // out[i] = function(a[i]). `out` may be `a`, but may not overlap it otherwise.
 template <class Function>
 void map(int32_t threads, int64_t elements, const float* a, float* out, const Function& function) {
-  cpu::for_ranges(threads, elements, [=](int64_t begin, int64_t end) {
+  const auto range = [=](int64_t begin, int64_t end) {
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) out[i] = function(a[i]);
-  });
+  };
+  cpu::for_ranges(threads, elements, cpu::vectorized(range));
 }
 
 // out[i] = function(a[i], b[i]). `out` may be `a` or `b`.
 template <class Function>
 void map(int32_t threads, int64_t elements, const float* a, const float* b, float* out,
          const Function& function) {
-  cpu::for_ranges(threads, elements, [=](int64_t begin, int64_t end) {
+  const auto range = [=](int64_t begin, int64_t end) {
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) out[i] = function(a[i], b[i]);
-  });
+  };
+  cpu::for_ranges(threads, elements, cpu::vectorized(range));
 }
 
 namespace detail {
@@ -41,7 +44,7 @@ constexpr int64_t at_once = 2048;
 template <class Function>
 void map(int32_t threads, int64_t elements, const cpu::bfloat16* a, cpu::bfloat16* out,
          const Function& function) {
-  cpu::for_ranges(threads, elements, [=](int64_t begin, int64_t end) {
+  const auto range = [=](int64_t begin, int64_t end) {
     float x[detail::at_once];
     for (int64_t at = begin; at < end; at += detail::at_once) {
       const int64_t size = std::min(detail::at_once, end - at);
@@ -50,12 +53,13 @@ void map(int32_t threads, int64_t elements, const cpu::bfloat16* a, cpu::bfloat1
       for (int64_t i = 0; i < size; ++i) x[i] = function(x[i]);
       cpu::narrow(x, out + at, size);
     }
-  });
+  };
+  cpu::for_ranges(threads, elements, cpu::vectorized(range));
 }
 template <class Function>
 void map(int32_t threads, int64_t elements, const cpu::bfloat16* a, const cpu::bfloat16* b,
          cpu::bfloat16* out, const Function& function) {
-  cpu::for_ranges(threads, elements, [=](int64_t begin, int64_t end) {
+  const auto range = [=](int64_t begin, int64_t end) {
     float x[detail::at_once], y[detail::at_once];
     for (int64_t at = begin; at < end; at += detail::at_once) {
       const int64_t size = std::min(detail::at_once, end - at);
@@ -65,7 +69,8 @@ void map(int32_t threads, int64_t elements, const cpu::bfloat16* a, const cpu::b
       for (int64_t i = 0; i < size; ++i) x[i] = function(x[i], y[i]);
       cpu::narrow(x, out + at, size);
     }
-  });
+  };
+  cpu::for_ranges(threads, elements, cpu::vectorized(range));
 }
 
 // The whole kernel of a layer with the given formula (elementwise.h).

@@ -150,12 +150,13 @@ class EltwiseCpu : public Needs {
 
   template <class T, class Body>
   void for_tiles(const Call& call, const Pass& pass, const Body& body) const {
-    for_ranges(call.threads, elements_, [&](int64_t begin, int64_t end) {
+    const auto range = [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; at += at_once) {
         Tile<T> tile(pass, at, std::min(at_once, end - at));
         body(tile);
       }
-    });
+    };
+    for_ranges(call.threads, elements_, vectorized(range));
   }
 
   template <class Function>

@@ -1,10 +1,12 @@
 // LayerNorm on the cpu. In NHWC the channels of a pixel are contiguous, in blocked layouts those of
 // each block. Plain images work, but are slow.
-#include <array>
+#include <algorithm>
 #include <cmath>
 
-#include "layers/common/groups.h"
 #include "layers/layer_norm/layer_norm.h"
+#include "plugins/cpu/layout.h"
+#include "plugins/cpu/team.h"
+#include "plugins/cpu/vectorized.h"
 
 namespace {
 
@@ -22,6 +24,9 @@ class LayerNormCpu : public Needs {
         eps_(binding.attributes.number("eps")),
         affine_(binding.attributes.boolean("affine")) {
     saved_bytes = 2 * rows_ * pixels_ * static_cast<int64_t>(sizeof(float));
+    if (affine_ && binding.has(TANDEM_WANTS_BACKWARD_WEIGHTS)) {
+      scratch_bytes = parts() * 2 * channels_ * static_cast<int64_t>(sizeof(double));
+    }
   }
 
   static LayoutOptions layouts(const Binding& binding) {
@@ -86,35 +91,41 @@ class LayerNormCpu : public Needs {
     });
   }
 
-  // Sums over the pixels in their order; threads divide the channels.
+  // Over chunks of a row's pixels in float, over those of a part in double. The parts do not depend
+  // on the number of threads.
   void backward_weights(const Call& call, const Pass& pass) const {
-    const float* x = pass.input(0);
-    const float* g = pass.output_gradient(0);
-    const float* saved = pass.saved();
-    const int64_t parts = (block_ + lanes - 1) / lanes, blocks = channels_ / block_;
-    const int64_t floats = rows_ * pixels_ * std::min(block_, lanes);
-    tandem::cpu::for_items(call.threads, blocks * parts, floats, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        const int64_t first = part % parts * lanes, width = std::min(lanes, block_ - first);
-        const int64_t offset = part / parts * pixels_ * block_ + first;
-        LaneSums weight{}, bias{};
-        for (int64_t row = 0; row < rows_; ++row) {
-          add_pixels(x, g, saved + 2 * row * pixels_, offset + row * channels_ * pixels_, width,
-                     weight, bias);
-        }
-        store(pass, part / parts * block_ + first, width, weight, bias);
+    auto* sums = pass.scratch<double>();
+    const auto part = [&](int64_t index) {
+      double* mine = sums + index * 2 * channels_;
+      std::fill_n(mine, 2 * channels_, 0.0);
+      const int64_t end = (index + 1) * units() / parts();
+      for (int64_t unit = index * units() / parts(); unit < end; ++unit) {
+        add_unit(pass, unit, mine, mine + channels_);
       }
-    });
+    };
+    tandem::cpu::for_parts(call.threads, parts(), tandem::cpu::vectorized(part));
+    for (int64_t c = 0; c < channels_; ++c) {
+      double weight = 0, bias = 0;
+      for (int64_t index = 0; index < parts(); ++index) {
+        weight += sums[index * 2 * channels_ + c];
+        bias += sums[(index * 2 + 1) * channels_ + c];
+      }
+      float& dw = pass.weight_gradient(0)[c];
+      float& db = pass.weight_gradient(1)[c];
+      dw = static_cast<float>(weight) + (pass.accumulate() ? dw : 0.0F);
+      db = static_cast<float>(bias) + (pass.accumulate() ? db : 0.0F);
+    }
   }
 
  private:
   // body(pixel) for the pixels of all rows.
   template <class Body>
   void for_pixels(const Call& call, const Body& body) const {
+    const auto range = [&](int64_t begin, int64_t end) {
+      for (int64_t pixel = begin; pixel < end; ++pixel) body(pixel);
+    };
     tandem::cpu::for_items(call.threads, rows_ * pixels_, channels_,
-                           [&](int64_t begin, int64_t end) {
-                             for (int64_t pixel = begin; pixel < end; ++pixel) body(pixel);
-                           });
+                           tandem::cpu::vectorized(range));
   }
   // The offset of the pixel's first channel.
   [[nodiscard]] int64_t first_channel(int64_t pixel) const {
@@ -123,55 +134,76 @@ class LayerNormCpu : public Needs {
   template <class Body>
   void for_channels(int64_t at, const Body& body) const {
     for (int64_t c = 0; c < channels_; c += block_, at += pixels_ * block_) {
+#pragma omp simd
       for (int64_t k = 0; k < block_; ++k) body(at + k, c + k);
     }
   }
   template <class Value>
   [[nodiscard]] double sum(int64_t at, const Value& value) const {
-    std::array<float, lanes> part{};
+    float part[lanes] = {};
     for (int64_t c = 0; c < channels_; c += block_, at += pixels_ * block_) {
       int64_t k = 0;
       for (; k + lanes <= block_; k += lanes) {
-        for (int64_t l = 0; l < lanes; ++l) {
-          part[static_cast<size_t>(l)] += value(at + k + l, c + k + l);
-        }
+#pragma omp simd
+        for (int64_t l = 0; l < lanes; ++l) part[l] += value(at + k + l, c + k + l);
       }
-      for (int64_t l = 0; k + l < block_; ++l) {
-        part[static_cast<size_t>(l)] += value(at + k + l, c + k + l);
-      }
+      for (int64_t l = 0; k + l < block_; ++l) part[l] += value(at + k + l, c + k + l);
     }
     double total = 0;
     for (const float lane : part) total += static_cast<double>(lane);
     return total;
   }
 
-  // The pixels of one row, for up to `lanes` channels.
-  void add_pixels(const float* x, const float* g, const float* saved, int64_t at, int64_t width,
-                  LaneSums& weight, LaneSums& bias) const {
-    std::array<float, lanes> w{}, b{};
-    for (int64_t pixel = 0; pixel < pixels_; ++pixel, at += block_) {
-      const float mean = saved[2 * pixel], factor = saved[2 * pixel + 1];
-      for (int64_t l = 0; l < width; ++l) {
-        const auto lane = static_cast<size_t>(l);
-        w[lane] += g[at + l] * ((x[at + l] - mean) * factor);
-        b[lane] += g[at + l];
+  // A unit of backward_weights(): up to `chunk` pixels of a row, all channels.
+  [[nodiscard]] int64_t chunks() const {
+    return (pixels_ + chunk - 1) / chunk;
+  }
+  [[nodiscard]] int64_t units() const {
+    return rows_ * chunks();
+  }
+  [[nodiscard]] int64_t parts() const {
+    return std::min<int64_t>(16, units());
+  }
+
+  void add_unit(const Pass& pass, int64_t unit, double* weight, double* bias) const {
+    const int64_t row = unit / chunks(), first = unit % chunks() * chunk;
+    const float* saved = pass.saved() + 2 * (row * pixels_ + first);
+    const int64_t pixels = std::min(chunk, pixels_ - first);
+    for (int64_t c = 0; c < channels_; c += block_) {
+      const int64_t at = (row * channels_ + c) * pixels_ + first * block_;
+      const float *x = pass.input(0) + at, *g = pass.output_gradient(0) + at;
+      int64_t k = 0;
+      for (; k + 2 * lanes <= block_; k += 2 * lanes) {
+        add_pixels<2 * lanes>(x + k, g + k, saved, pixels, weight + c + k, bias + c + k);
+      }
+      for (; k + 8 <= block_; k += 8) {
+        add_pixels<8>(x + k, g + k, saved, pixels, weight + c + k, bias + c + k);
+      }
+      for (; k < block_; ++k) {
+        add_pixels<1>(x + k, g + k, saved, pixels, weight + c + k, bias + c + k);
       }
     }
-    for (size_t l = 0; l < w.size(); ++l) {
+  }
+  template <int64_t width>
+  void add_pixels(const float* x, const float* g, const float* saved, int64_t pixels,
+                  double* weight, double* bias) const {
+    float w[width] = {}, b[width] = {};
+    for (int64_t pixel = 0; pixel < pixels; ++pixel, x += block_, g += block_) {
+      const float mean = saved[2 * pixel], factor = saved[2 * pixel + 1];
+#pragma omp simd
+      for (int64_t l = 0; l < width; ++l) {
+        w[l] += g[l] * ((x[l] - mean) * factor);
+        b[l] += g[l];
+      }
+    }
+    for (int64_t l = 0; l < width; ++l) {
       weight[l] += static_cast<double>(w[l]);
       bias[l] += static_cast<double>(b[l]);
     }
   }
-  static void store(const Pass& pass, int64_t channel, int64_t width, const LaneSums& weight,
-                    const LaneSums& bias) {
-    for (int64_t l = 0; l < width; ++l) {
-      const auto lane = static_cast<size_t>(l);
-      float& dw = pass.weight_gradient(0)[channel + l];
-      float& db = pass.weight_gradient(1)[channel + l];
-      dw = static_cast<float>(weight[lane]) + (pass.accumulate() ? dw : 0.0F);
-      db = static_cast<float>(bias[lane]) + (pass.accumulate() ? db : 0.0F);
-    }
-  }
+
+  static constexpr int64_t chunk = 64;
+  static constexpr int64_t lanes = 16;
 
   int64_t rows_, channels_, pixels_, block_;
   double eps_;

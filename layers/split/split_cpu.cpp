@@ -3,6 +3,7 @@
 #include "plugins/cpu/bfloat16.h"
 #include "plugins/cpu/fused_relu.h"
 #include "plugins/cpu/team.h"
+#include "plugins/cpu/vectorized.h"
 
 namespace {
 
@@ -50,13 +51,14 @@ class SplitCpu {
   template <class T>
   void sum(const Call& call, const Pass& pass) const {
     T* dx = pass.input_gradient<T>(0);
-    tandem::cpu::for_ranges(call.threads, elements_, [&](int64_t begin, int64_t end) {
+    const auto range = [&](int64_t begin, int64_t end) {
       for (int64_t first = begin; first < end; first += part) {
         const int64_t last = std::min(end, first + part);
         sum_part(pass, first, last - first, dx + first);
         if (follows_relu_) pass_through_relu(pass.input<T>(0) + first, dx + first, last - first);
       }
-    });
+    };
+    for_ranges(call.threads, elements_, vectorized(range));
   }
 
   void sum_part(const Pass& pass, int64_t first, int64_t size, float* dx) const {

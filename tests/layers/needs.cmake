@@ -38,7 +38,8 @@ function(test_layers_with instructions)
 endfunction()
 foreach(instructions ${less})
   test_layers_with(${instructions} Winograd.* Convolution.* MaxPooling.* Pooling.* *OfPooling* BatchNormScale.*
-    Depthwise.* PixelConvolution.* TapGradient.* InputGradient.* DilatedConvolution.* *FusedRelu* *FusedSum*)
+    Depthwise.* PixelConvolution.* TapGradient.* InputGradient.* DilatedConvolution.* *FusedRelu* *FusedSum*
+    *Elementwise* Eltwise.* LayerNorm.* Bias.* Scale.* BroadcastValues.*)
 endforeach()
 foreach(instructions ${less_than_all})
   test_layers_with(${instructions} WinogradBfloat16.* *SixteenBit* *FoldedInputs* *FusedRelu* *FusedSum*)

@@ -90,6 +90,39 @@ TEST(LayerNorm, GradientsMatchDifferences) {
        .weights = {random_tensor({16, 1, 1, 1}, 4), random_tensor({16, 1, 1, 1}, 5)}});
 }
 
+// Channels of whole and of divided vectors, more pixels than are summed in float.
+TEST(LayerNorm, HasExactWeightGradientsOfManyPixels) {
+  const Shape shape{3, 88, 9, 17};
+  const int64_t pixels = shape.h * shape.w;
+  const PlainTensor x = random_tensor(shape, 60), dy = random_tensor(shape, 61);
+  std::vector<double> weight(88), bias(88);
+  for (int64_t n = 0; n < shape.n; ++n) {
+    for (int64_t pixel = 0; pixel < pixels; ++pixel) {
+      const auto at = [&](const PlainTensor& tensor, int64_t c) {
+        return static_cast<double>(tensor.values[size_t((n * shape.c + c) * pixels + pixel)]);
+      };
+      double mean = 0, variance = 0;
+      for (int64_t c = 0; c < shape.c; ++c) mean += at(x, c) / 88;
+      for (int64_t c = 0; c < shape.c; ++c) variance += std::pow(at(x, c) - mean, 2) / 88;
+      for (int64_t c = 0; c < shape.c; ++c) {
+        weight[size_t(c)] += at(dy, c) * (at(x, c) - mean) / std::sqrt(variance + 1e-5);
+        bias[size_t(c)] += at(dy, c);
+      }
+    }
+  }
+  for (const LayerSetup& setup :
+       in_every_layout({.type = "LayerNorm",
+       .parameters = {{"eps", "1e-5"}},
+       .inputs = {x},
+       .weights = {random_tensor({88, 1, 1, 1}, 62), random_tensor({88, 1, 1, 1}, 63)}})) {
+    LayerRun run(setup);
+    run.forward();
+    const std::vector<PlainTensor> gradients = run.backward_weights({dy});
+    EXPECT_LE(relative_difference(gradients[0].values, weight), 5e-7) << layout_text(setup);
+    EXPECT_LE(relative_difference(gradients[1].values, bias), 5e-7) << layout_text(setup);
+  }
+}
+
 TEST(LrnWithinChannel, GradientsMatchDifferences) {
   check_in_every_layout({.type = "LRN",
                          .parameters = {{"norm_region", "WITHIN_CHANNEL"},
