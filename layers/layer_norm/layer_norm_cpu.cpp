@@ -1,7 +1,9 @@
 // LayerNorm on the cpu. In NHWC the channels of a pixel are contiguous, in blocked layouts those of
 // each block. Plain images work, but are slow.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "layers/layer_norm/layer_norm.h"
 #include "plugins/cpu/layout.h"
@@ -41,54 +43,44 @@ class LayerNormCpu : public Needs {
   void forward(const Call& call, const Pass& pass) const {
     const float* x = pass.input(0);
     float* y = pass.output(0);
-    for_pixels(call, [&](int64_t pixel) {
+    for_pixels(call, [&](auto tile, int64_t pixel) {
+      using Tile = decltype(tile);
+      constexpr int64_t few = Tile::few;
       const int64_t at = first_channel(pixel);
-      const auto count = static_cast<double>(channels_);
-      const auto mean =
-          static_cast<float>(sum(at, [x](int64_t i, int64_t) { return x[i]; }) / count);
-      const double squares = sum(at, [x, mean](int64_t i, int64_t) {
-        const float d = x[i] - mean;
+      float* saved = pass.saved() + 2 * pixel;
+      float mean[few], factor[few];
+      means(sums<Tile>(at, [x](int64_t, int64_t i, int64_t) { return x[i]; }), mean);
+      const auto squares = sums<Tile>(at, [x, &mean](int64_t p, int64_t i, int64_t) {
+        const float d = x[i] - mean[p];
         return d * d;
       });
-      const auto factor = static_cast<float>(1 / std::sqrt(squares / count + eps_));
-      pass.saved()[2 * pixel] = mean;
-      pass.saved()[2 * pixel + 1] = factor;
+      for (int64_t p = 0; p < few; ++p) {
+        factor[p] = static_cast<float>(
+            1 / std::sqrt(squares[size_t(p)] / static_cast<double>(channels_) + eps_));
+        saved[2 * p] = mean[p];
+        saved[2 * p + 1] = factor[p];
+      }
       if (affine_) {
-        const float* w = pass.weight(0);
-        const float* b = pass.weight(1);
-        for_channels(at,
-                     [=](int64_t i, int64_t c) { y[i] = (x[i] - mean) * factor * w[c] + b[c]; });
+        const float *w = pass.weight(0), *b = pass.weight(1);
+        for_channels<Tile>(at, [=, &mean, &factor](int64_t p, int64_t i, int64_t c) {
+          y[i] = (x[i] - mean[p]) * factor[p] * w[c] + b[c];
+        });
       } else {
-        for_channels(at, [=](int64_t i, int64_t) { y[i] = (x[i] - mean) * factor; });
+        for_channels<Tile>(at, [=, &mean, &factor](int64_t p, int64_t i, int64_t) {
+          y[i] = (x[i] - mean[p]) * factor[p];
+        });
       }
     });
   }
 
-  // With n = (x - mean) * factor and h = g * weight: (h - mean(h) - n mean(h n)) * factor.
   void backward_data(const Call& call, const Pass& pass) const {
-    const float* x = pass.input(0);
     const float* g = pass.output_gradient(0);
-    float* dx = pass.input_gradient(0);
-    for_pixels(call, [&](int64_t pixel) {
-      const int64_t at = first_channel(pixel);
-      const float mean = pass.saved()[2 * pixel], factor = pass.saved()[2 * pixel + 1];
-      const auto go = [&](auto h) {
-        const auto count = static_cast<double>(channels_);
-        const auto level = static_cast<float>(sum(at, h) / count);
-        const auto projection = static_cast<float>(
-            sum(at, [=](int64_t i, int64_t c) { return h(i, c) * ((x[i] - mean) * factor); }) /
-            count);
-        for_channels(at, [=](int64_t i, int64_t c) {
-          dx[i] = (h(i, c) - level - (x[i] - mean) * factor * projection) * factor;
-        });
-      };
-      if (affine_) {
-        const float* w = pass.weight(0);
-        go([g, w](int64_t i, int64_t c) { return g[i] * w[c]; });
-      } else {
-        go([g](int64_t i, int64_t) { return g[i]; });
-      }
-    });
+    if (affine_) {
+      const float* w = pass.weight(0);
+      data_of(call, pass, [g, w](int64_t i, int64_t c) { return g[i] * w[c]; });
+    } else {
+      data_of(call, pass, [g](int64_t i, int64_t) { return g[i]; });
+    }
   }
 
   // Over chunks of a row's pixels in float, over those of a part in double. The parts do not depend
@@ -118,40 +110,103 @@ class LayerNormCpu : public Needs {
   }
 
  private:
-  // body(pixel) for the pixels of all rows.
+  // `few` neighboring pixels of a row, with blocks of so many channels; 0: any.
+  template <int64_t pixels, int64_t channels>
+  struct PixelTile {
+    static constexpr int64_t few = pixels, block = channels;
+  };
+  // body(tile, pixel) for all pixels, those of a tile from `pixel` on. In blocked layouts the
+  // channels of a pixel are far from each other, and those of its neighbors near.
   template <class Body>
   void for_pixels(const Call& call, const Body& body) const {
     const auto range = [&](int64_t begin, int64_t end) {
-      for (int64_t pixel = begin; pixel < end; ++pixel) body(pixel);
+      if (block_ == 16) return for_tiles<16>(begin, end, body);
+      if (block_ == 8) return for_tiles<8>(begin, end, body);
+      for (int64_t pixel = begin; pixel < end; ++pixel) body(PixelTile<1, 0>(), pixel);
     };
     tandem::cpu::for_items(call.threads, rows_ * pixels_, channels_,
                            tandem::cpu::vectorized(range));
+  }
+  template <int64_t block, class Body>
+  void for_tiles(int64_t begin, int64_t end, const Body& body) const {
+    constexpr int64_t neighbors = 4;
+    for (int64_t pixel = begin; pixel < end;) {
+      if (std::min(end - pixel, pixels_ - pixel % pixels_) >= neighbors) {
+        body(PixelTile<neighbors, block>(), pixel);
+        pixel += neighbors;
+      } else {
+        body(PixelTile<1, block>(), pixel);
+        ++pixel;
+      }
+    }
+  }
+  // With n = (x - mean) * factor and h = g * weight: (h - mean(h) - n mean(h n)) * factor.
+  template <class Value>
+  void data_of(const Call& call, const Pass& pass, const Value& h) const {
+    const float* x = pass.input(0);
+    float* dx = pass.input_gradient(0);
+    for_pixels(call, [&](auto tile, int64_t pixel) {
+      using Tile = decltype(tile);
+      constexpr int64_t few = Tile::few;
+      const int64_t at = first_channel(pixel);
+      const float* saved = pass.saved() + 2 * pixel;
+      float level[few], projection[few];
+      const auto norm = [x, saved](int64_t p, int64_t i) {
+        return (x[i] - saved[2 * p]) * saved[2 * p + 1];
+      };
+      means(sums<Tile>(at, [&](int64_t, int64_t i, int64_t c) { return h(i, c); }), level);
+      means(sums<Tile>(at, [&](int64_t p, int64_t i, int64_t c) { return h(i, c) * norm(p, i); }),
+            projection);
+      for_channels<Tile>(at, [&](int64_t p, int64_t i, int64_t c) {
+        dx[i] = (h(i, c) - level[p] - norm(p, i) * projection[p]) * saved[2 * p + 1];
+      });
+    });
   }
   // The offset of the pixel's first channel.
   [[nodiscard]] int64_t first_channel(int64_t pixel) const {
     return pixel / pixels_ * channels_ * pixels_ + pixel % pixels_ * block_;
   }
-  template <class Body>
+  // body(p, i, c) for the channels c, at i, of pixels p of a tile.
+  template <class Tile, class Body>
   void for_channels(int64_t at, const Body& body) const {
-    for (int64_t c = 0; c < channels_; c += block_, at += pixels_ * block_) {
+    const int64_t block = Tile::block > 0 ? Tile::block : block_;
+    for (int64_t c = 0; c < channels_; c += block, at += pixels_ * block) {
+      for (int64_t p = 0; p < Tile::few; ++p) {
 #pragma omp simd
-      for (int64_t k = 0; k < block_; ++k) body(at + k, c + k);
+        for (int64_t k = 0; k < block; ++k) body(p, at + p * block + k, c + k);
+      }
     }
   }
-  template <class Value>
-  [[nodiscard]] double sum(int64_t at, const Value& value) const {
-    float part[lanes] = {};
-    for (int64_t c = 0; c < channels_; c += block_, at += pixels_ * block_) {
-      int64_t k = 0;
-      for (; k + lanes <= block_; k += lanes) {
+  // The sums of value(p, i, c) over the channels of each of the pixels.
+  template <class Tile, class Value>
+  [[nodiscard]] std::array<double, size_t(Tile::few)> sums(int64_t at, const Value& value) const {
+    const int64_t block = Tile::block > 0 ? Tile::block : block_;
+    float part[Tile::few][lanes] = {};
+    for (int64_t c = 0; c < channels_; c += block, at += pixels_ * block) {
+      for (int64_t p = 0; p < Tile::few; ++p) {
+        const int64_t first = at + p * block;
+        int64_t k = 0;
+        for (; k + lanes <= block; k += lanes) {
 #pragma omp simd
-        for (int64_t l = 0; l < lanes; ++l) part[l] += value(at + k + l, c + k + l);
+          for (int64_t l = 0; l < lanes; ++l) part[p][l] += value(p, first + k + l, c + k + l);
+        }
+#pragma omp simd
+        for (int64_t l = 0; l < block % lanes; ++l) {
+          part[p][l] += value(p, first + k + l, c + k + l);
+        }
       }
-      for (int64_t l = 0; k + l < block_; ++l) part[l] += value(at + k + l, c + k + l);
     }
-    double total = 0;
-    for (const float lane : part) total += static_cast<double>(lane);
-    return total;
+    std::array<double, size_t(Tile::few)> totals{};
+    for (size_t p = 0; p < totals.size(); ++p) {
+      for (const float lane : part[p]) totals[p] += static_cast<double>(lane);
+    }
+    return totals;
+  }
+  template <size_t few>
+  void means(const std::array<double, few>& totals, float* result) const {
+    for (const double total : totals) {
+      *result++ = static_cast<float>(total / static_cast<double>(channels_));
+    }
   }
 
   // A unit of backward_weights(): up to `chunk` pixels of a row, all channels.
@@ -175,6 +230,9 @@ class LayerNormCpu : public Needs {
       int64_t k = 0;
       for (; k + 2 * lanes <= block_; k += 2 * lanes) {
         add_pixels<2 * lanes>(x + k, g + k, saved, pixels, weight + c + k, bias + c + k);
+      }
+      for (; k + lanes <= block_; k += lanes) {
+        add_pixels<lanes>(x + k, g + k, saved, pixels, weight + c + k, bias + c + k);
       }
       for (; k + 8 <= block_; k += 8) {
         add_pixels<8>(x + k, g + k, saved, pixels, weight + c + k, bias + c + k);
