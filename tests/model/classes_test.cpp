@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/model/adapted/two_scores.h"
 #include "tests/model/net_test.h"
 
 namespace tandem {
@@ -42,6 +43,40 @@ TEST(ClassTargets, AreReadByTheLossInTrainingOnly) {
   EXPECT_FALSE(reads_class_targets(net_of("SoftmaxWithLoss")));
   EXPECT_EQ(net.net_inputs(TANDEM_TRAIN).back().shape.c, 4);
   EXPECT_EQ(net.net_inputs(TANDEM_TEST).size(), 2U);
+}
+
+TEST(ClassCount, IsTheSumOfTheScoresThatAConcatJoins) {
+  const NetDefinition net = parse_definition(
+      "name: 'n'\n"
+      "layer { name: 'data' type: 'Data' top: 'data' top: 'label' }\n"
+      "layer { name: 'a' type: 'InnerProduct' bottom: 'data' top: 'a' inner_product_param { "
+      "num_output: 3 } }\n"
+      "layer { name: 'b' type: 'InnerProduct' bottom: 'data' top: 'b' inner_product_param { "
+      "num_output: 2 } }\n"
+      "layer { name: 'both' type: 'Concat' bottom: 'a' bottom: 'b' top: 'both' }\n"
+      "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'both' bottom: 'label' top: 'loss' "
+      "}\n");
+  EXPECT_EQ(class_count(net), 5);
+  EXPECT_EQ(with_class_count(net, 5).layers.size(), net.layers.size());
+  EXPECT_THAT(message_of([&] { (void)with_class_count(net, 4); }),
+              HasSubstr("its 5 scores are joined from several layers (Concat)"));
+}
+
+TEST(TwoScores, OfOneOutputAreZeroAndTheOutput) {
+  std::string text = classifier;
+  text.replace(text.find('$'), 1, "SigmoidCrossEntropyLoss");
+  EXPECT_FALSE(with_two_scores(parse_definition(text))) << "four outputs";
+  text.replace(text.find("num_output: 4"), 13, "num_output: 1");
+  const std::optional<NetDefinition> net = with_two_scores(parse_definition(text));
+  ASSERT_TRUE(net);
+  EXPECT_EQ(class_count(*net), 2);
+  std::vector<std::string> layers;
+  for (const LayerDefinition& layer : net->layers) layers.push_back(layer.type);
+  EXPECT_THAT(layers, ElementsAre("Data", "InnerProduct", "Power", "Concat", "Accuracy",
+                                  "SoftmaxWithLoss"));
+  EXPECT_THAT(net->layers.back().bottoms, ElementsAre("fc_classes", "label"));
+  EXPECT_FALSE(with_two_scores(*net));
+  EXPECT_EQ(class_count(parse_definition(write_net(*net))), 2);
 }
 
 TEST(ClassTargets, AreInTheNetThatARunSaves) {

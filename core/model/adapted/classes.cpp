@@ -45,6 +45,18 @@ std::optional<size_t> classifier_of(const NetDefinition& net, size_t at) {
   return std::nullopt;
 }
 
+// Whether its inputs are channels of its output.
+bool joins_channels(const LayerDefinition& layer) {
+  if (layer.type != "Concat") return false;
+  for (const Field* block : layer.body.all("concat_param")) {
+    for (const char* name : {"axis", "concat_dim"}) {
+      const Field* axis = block_of(*block, layer.title()).find(name);
+      if (axis != nullptr && axis->text != "1") return false;
+    }
+  }
+  return true;
+}
+
 // The classifiers of all losses and accuracies, as a net may have auxiliary heads; without any, the
 // last layer with a num_output.
 std::set<size_t> classifiers(const NetDefinition& net) {
@@ -127,8 +139,34 @@ bool has_classes(const NetDefinition& net) {
   return any(reads_scores) || !any(is_without_classes);
 }
 
+int64_t score_count(const NetDefinition& net, size_t at, size_t input) {
+  const LayerDefinition* reader = &net.layers[at];
+  if (input >= reader->bottoms.size()) return 0;
+  std::string tensor = reader->bottoms[input];
+  for (size_t i = at; i-- > 0;) {
+    const LayerDefinition& layer = net.layers[i];
+    if (!is_among(layer.tops, tensor) || are_exclusive(*reader, layer)) continue;
+    if (num_output(layer) != nullptr) return outputs_of(layer);
+    if (joins_channels(layer)) {
+      int64_t sum = 0;
+      for (size_t k = 0; k < layer.bottoms.size(); ++k) sum += score_count(net, i, k);
+      return sum;
+    }
+    if (layer.bottoms.empty()) return 0;
+    tensor = layer.bottoms[0];
+    reader = &layer;
+  }
+  return 0;
+}
+
 int64_t class_count(const NetDefinition& net) {
-  return outputs_of(net.layers[*classifiers(net).rbegin()]);
+  const size_t last = *classifiers(net).rbegin();
+  for (size_t i = net.layers.size(); i-- > 0;) {
+    if (reads_scores(net.layers[i]) && classifier_of(net, i) == last) {
+      return score_count(net, i, 0);
+    }
+  }
+  return outputs_of(net.layers[last]);
 }
 
 std::vector<std::string> classifier_names(const NetDefinition& net) {
@@ -141,6 +179,12 @@ NetDefinition with_class_count(const NetDefinition& net, int64_t classes) {
   if (classes < 1) throw error("a net for {} classes: there must be at least 1", classes);
   const int64_t present = class_count(net);
   if (present == classes) return net;
+  if (outputs_of(net.layers[*classifiers(net).rbegin()]) != present) {
+    throw error(
+        "net '{}': its {} scores are joined from several layers (Concat), so that no copy of it "
+        "for {} classes can be made: write such a net{}",
+        net.name, present, classes, in_file({net.file, 0, 0}));
+  }
   NetDefinition adapted = net;
   for (const size_t i : classifiers(net)) {
     LayerDefinition& layer = adapted.layers[i];

@@ -10,8 +10,11 @@ namespace tandem {
 // Whether some loss or metric reads labels as classes. If none does, labels are targets or mark
 // pairs, or there are none, and any number of classes is right.
 [[nodiscard]] bool has_classes(const NetDefinition& net);
-// The number of outputs (num_output) of the classifier: the last layer before the loss that has
-// one. Error if there is none.
+// How many scores an input of layer `at` has: the num_output of the last layer before it that has
+// one, or the sum of those that a Concat joins. 0: there is none.
+[[nodiscard]] int64_t score_count(const NetDefinition& net, size_t at, size_t input);
+// The number of scores of the last classifier: the last layer before the loss that has a
+// num_output. Error if there is none.
 [[nodiscard]] int64_t class_count(const NetDefinition& net);
 // The classifiers: the last layer with outputs before each loss and accuracy. Error if there is
 // none.
@@ -19,7 +22,7 @@ namespace tandem {
 // How many of the best classes an Accuracy layer looks at.
 [[nodiscard]] int64_t top_k(const LayerDefinition& accuracy);
 // A copy whose classifiers have `classes` outputs and the name "<name>_<classes>", so that weights
-// are never taken for those of another number of classes.
+// are never taken for those of another number of classes. Error where a Concat joins the scores.
 [[nodiscard]] NetDefinition with_class_count(const NetDefinition& net, int64_t classes);
 
 // The input with a value for each class of each sample; the last one of the net.

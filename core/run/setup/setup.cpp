@@ -9,6 +9,7 @@
 #include "core/model/adapted/adapted.h"
 #include "core/model/adapted/classes.h"
 #include "core/model/adapted/target_losses.h"
+#include "core/model/adapted/two_scores.h"
 #include "core/model/net/net.h"
 #include "core/model/passes/build_net.h"
 #include "core/run/setup/images_text.h"
@@ -272,6 +273,20 @@ void fit_targets(const Registry& registry, TrainSetup& setup, bool may_adapt) {
       fmt::join(scales, "; "), record.class_names.size() > 3 ? "; ..." : "");
 }
 
+// One output and SigmoidCrossEntropyLoss tell two classes apart.
+void take_two_scores(TrainSetup& setup) {
+  const std::vector<std::string>& classes = setup.record.class_names;
+  if (classes.size() != 2) return;
+  std::optional<NetDefinition> net = with_two_scores(setup.net);
+  if (!net) return;
+  setup.net = std::move(*net);
+  setup.note(
+      "the net's only output, whose loss is SigmoidCrossEntropyLoss, is the score of class '{}' "
+      "(label 1), and that of '{}' is 0: the loss of the two scores is SoftmaxWithLoss, which has "
+      "the same value",
+      classes[1], classes[0]);
+}
+
 void fit_task(const Registry& registry, TrainSetup& setup, bool may_adapt) {
   const TrainOptions& chosen = setup.record.options;
   if (!chosen.loss.empty() && setup.record.task != TANDEM_TASK_VALUES) {
@@ -285,6 +300,7 @@ void fit_task(const Registry& registry, TrainSetup& setup, bool may_adapt) {
         "have classes: begin with a net of classes",
         setup.net.name, chosen.data);
   }
+  take_two_scores(setup);
   fit_classes(setup, setup.training_data->class_count(), may_adapt);
 }
 

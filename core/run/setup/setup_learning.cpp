@@ -165,8 +165,9 @@ void check_losses_of_classes(const Net& net, const TrainSetup& setup) {
     if (!reads_label || !is_other) continue;
     throw error(
         "{}: would read the number of each image's class (0, 1, ...) as a value, while predictions "
-        "take the class with the largest output: use SoftmaxWithLoss, and an output for each class "
-        "in the layer before it (num_output: {}); {}, give a list of images that has them{}",
+        "take the class with the largest output: use SoftmaxWithLoss (type: \"SoftmaxWithLoss\"), "
+        "and an output for each class in the layer before it (num_output: {}); {}, give a list of "
+        "images that has them{}",
         layer.title(), std::max<size_t>(2, setup.record.class_names.size()),
         layer.is(others[0]) ? "for several labels of an image (--task multilabel)"
                             : "for numbers to predict (--task regression)",
