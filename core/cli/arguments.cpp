@@ -48,6 +48,12 @@ Option json_option(bool& as_json) {
   return {"--json", &as_json, "Print JSON"};
 }
 
+Option task_option(Target task) {
+  return {"--task labels|multilabel|regression", std::move(task),
+          "What the images of a list or CSV have: a class each, several labels, or numbers to "
+          "predict (default: as the data look)"};
+}
+
 Option threads_option(int& threads) {
   return {"--threads N", &threads, "Threads that read images (default: all cores)", in_range(1)};
 }

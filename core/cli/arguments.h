@@ -28,6 +28,7 @@ constexpr int64_t max_image_size = 16384;  // of --image-size
 [[nodiscard]] Option devices_option(std::string& devices);  // of commands that compute
 [[nodiscard]] Option ranks_option(int& ranks);
 [[nodiscard]] Option json_option(bool& as_json);
+[[nodiscard]] Option task_option(Target task);
 [[nodiscard]] Option threads_option(int& threads);         // of commands that read images only
 [[nodiscard]] Option decode_threads_option(int& threads);  // of those that compute meanwhile
 [[nodiscard]] Option tune_option(bool& tune);

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/overloaded.h"
+#include "core/base/text/decimal_comma.h"
 #include "core/base/text/strings.h"
 #include "core/cli/other_programs.h"
 #include "core/cli/print.h"
@@ -193,6 +194,13 @@ void read_as_decimal(CLI::Option* option) {
       ""));
 }
 
+void refuse_decimal_comma(CLI::Option* option) {
+  option->check([](const std::string& text) {
+    const std::string hint = decimal_comma_hint(text);
+    return hint.empty() ? hint : fmt::format("'{}' is no number{}", text, hint);
+  });
+}
+
 // "--steps" for "--steps N", which `target` describes, without its rules.
 CLI::Option* add_to(CLI::App& app, const std::string& name, const Target& target,
                     const std::string& help) {
@@ -213,6 +221,9 @@ CLI::Option* add_to(CLI::App& app, const std::string& name, const Target& target
                                    read_as_decimal<uint64_t>(added);
                                  else if constexpr (std::is_integral_v<Value>)
                                    read_as_decimal<Value>(added);
+                                 else if constexpr (std::is_same_v<Value, double> ||
+                                                    std::is_same_v<Value, std::optional<double>>)
+                                   refuse_decimal_comma(added);
                                  return added;
                                }},
                     target);
@@ -246,6 +257,17 @@ Rule checked_by(std::function<void(const std::string&)> check) {
       check(text);  // its Error has the whole message, and CLI11 leaves it as it is
       return std::string();
     });
+  };
+}
+
+Rule checked_first_by(std::function<void(const std::string&)> check) {
+  return [check = std::move(check)](CLI::Option& option) {
+    option.transform(CLI::Validator(
+        [check](std::string& text) {
+          check(text);
+          return std::string();
+        },
+        ""));
   };
 }
 

@@ -39,6 +39,8 @@ void show_default(CLI::Option& option);  // --help shows the target's value as t
 [[nodiscard]] Rule in_range(int64_t low, int64_t high = std::numeric_limits<int64_t>::max());
 // `check` throws Error for a value that is wrong.
 [[nodiscard]] Rule checked_by(std::function<void(const std::string& value)> check);
+// The same, before the type of the value is looked at.
+[[nodiscard]] Rule checked_first_by(std::function<void(const std::string& value)> check);
 // One argument holds several values with this character between them.
 [[nodiscard]] Rule separated_by(char character);
 [[nodiscard]] Rule excludes(const std::string& other);  // "--json", which comes before

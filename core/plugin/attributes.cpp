@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/text/decimal_comma.h"
 #include "core/base/text/strings.h"
 
 namespace tandem {
@@ -61,7 +62,7 @@ class Reader {
     double value = 0;
     constexpr double max_value = std::numeric_limits<float>::max();
     if (!parse_number(raw, &value) || !(std::abs(value) <= max_value)) {
-      throw refusal(raw, "a finite number between -3.4e38 and 3.4e38");
+      throw refusal(raw, "a finite number between -3.4e38 and 3.4e38" + decimal_comma_hint(raw));
     }
     require_range(raw, value);
     return value;

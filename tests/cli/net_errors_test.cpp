@@ -142,6 +142,18 @@ TEST(NetErrors, WeightsThatAreNoFileAreNamed) {
   const std::string train = "train --net tiny.prototxt --data synthetic --out run --weights ";
   EXPECT_THAT(desk.refusal(train + "weights"),
               HasSubstr("weights 'weights' is a folder without config.json"));
+  const std::string part = "weights/model-00001-of-00002.safetensors";
+  desk.write(part, "x");
+  for (const std::string& command : {train + "weights", std::string("import weights --out run")}) {
+    EXPECT_THAT(desk.refusal(command),
+                AllOf(HasSubstr("without config.json and model.safetensors.index.json"),
+                      HasSubstr("'model-00001-of-00002.safetensors' and others are parts of one")));
+  }
+  desk.write("weights/model.safetensors.index.json", "{}");
+  EXPECT_THAT(desk.refusal(train + "weights"),
+              AllOf(HasSubstr("is a folder without config.json: "),
+                    HasSubstr("else give the file 'weights/model.safetensors.index.json', with the "
+                              "name of the net (--net NAME)")));
   EXPECT_THAT(desk.refusal(train + "w.caffemodel"),
               HasSubstr("--weights 'w.caffemodel' does not exist"));
 }

@@ -104,6 +104,44 @@ TEST(OptionErrors, AValueThatIsNotANumberIsQuoted) {
   EXPECT_THAT(refusal_of_options("--batch many"), AllOf(HasSubstr("--batch"), HasSubstr("many")));
 }
 
+TEST(OptionErrors, ADecimalCommaIsNoListOfValues) {
+  const std::string hint = "the decimal mark is a point: 0.1";
+  for (const char* option :
+       {"--lr 0,1", "--momentum 0,1", "--weight-decay 0,1", "--label-smoothing 0,1", "--ema 0,1",
+        "--mixup 0,1", "--head-lr 0,1", "--unfreeze-after 0,1", "--layer-decay 0,1",
+        "--bad-limit 0,1", "--solver-option gamma=0,1", "--solver-option momentum=0,1",
+        "--data-option scale=0,1", "--data-option val_fraction=0,1", "--watchdog 0,1"}) {
+    const std::string text(option);
+    const bool is_of_folder = text.find("val_fraction") != std::string::npos;
+    const Desk desk;
+    desk.draw_two_classes("photos");
+    EXPECT_THAT(
+        desk.refusal("train --net tiny.prototxt --steps 2 --out run --data " +
+                     std::string(is_of_folder || text.find("scale") != text.npos ? "photos "
+                                                                                 : "synthetic ") +
+                     text),
+        HasSubstr(hint))
+        << option;
+  }
+  const Desk desk;
+  desk.write("solver.prototxt", "net: 'tiny.prototxt'\nbase_lr: 0,1\nmax_iter: 2\n");
+  EXPECT_THAT(desk.refusal("train --solver solver.prototxt --data synthetic --out run"),
+              AllOf(HasSubstr("solver.prototxt:2"), HasSubstr(hint)));
+}
+
+TEST(OptionErrors, AFileForSnapshotNamesWhatGoesOn) {
+  for (const char* file : {"net_iter_2.solverstate", "weights.caffemodel", "run/state"}) {
+    const Desk desk;
+    desk.write(file, "x");
+    EXPECT_THAT(
+        desk.refusal(std::string("train --net tiny.prototxt --data synthetic --snapshot ") + file),
+        AllOf(HasSubstr("--resume --out RUN"), HasSubstr("'tandem import"),
+              HasSubstr(std::string("--snapshot ") + file)));
+  }
+  EXPECT_THAT(refusal_of_options("--snapshot often"), HasSubstr("'often' is not a whole number"));
+  EXPECT_THAT(refusal_of_options("--snapshot 1.5"), HasSubstr("'1.5' is not a whole number"));
+}
+
 TEST(OptionErrors, AWholeNumberIsDecimalAlsoWithZerosBeforeIt) {
   const Desk desk;
   const test::Outcome outcome =

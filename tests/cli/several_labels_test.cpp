@@ -91,6 +91,25 @@ TEST_F(SeveralLabels, AreLearnedTestedAndPredicted) {
   EXPECT_EQ(page.at("findings").at("targets").size(), 2U);
 }
 
+TEST_F(SeveralLabels, PricesAreClassesWhereTheOptionSaysSo) {
+  std::string list = "path,price\n";
+  for (int i = 1; i <= 12; ++i) list += fmt::format("color0/{0}.ppm,$1\ncolor3/{0}.ppm,$10\n", i);
+  desk_.write("prices.csv", list);
+  const std::string train =
+      "train --net tiny.prototxt --adapt-classes --epochs 8 --lr 0.02 "
+      "--threads 1 --data prices.csv --out run";
+  for (const std::string& command :
+       {std::string("data prices.csv"), train, std::string("pack prices.csv --out prices.pack")}) {
+    EXPECT_THAT(desk_.refusal(command),
+                AllOf(HasSubstr("has '$1' and the like, as numbers to predict"),
+                      HasSubstr("--task labels takes each as the name of a class")));
+    const Outcome outcome = desk_.tandem(command + " --task labels");
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  }
+  EXPECT_EQ(tested("--run run").at("images"), 4);
+  EXPECT_EQ(predicted("--run run color3/1.ppm")[0].at("scores")[0].at("class"), "$10");
+}
+
 TEST_F(SeveralLabels, InOneColumnAreTheSameLabels) {
   ASSERT_EQ(train("tags", "--epochs 20").code, 0);
   EXPECT_EQ(desk_.read("tags/classes.txt"), "bright\nred\n");

@@ -141,6 +141,7 @@ void add_data(CommandLine& line) {
       {"--images N", &a.pictures, "For --preview: number of images", show_default,
        in_range(1, 1000)},
       {"--data-option NAME=VALUE", &a.options, "A parameter of the data set, as of 'tandem train'"},
+      task_option([&a](const std::string& word) { a.options.push_back("task=" + word); }),
       {"--seed N", &a.seed, "Seed of split and augmentation", show_default},
       threads_option(a.threads),
   });

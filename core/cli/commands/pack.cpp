@@ -60,6 +60,7 @@ void add_pack(CommandLine& line) {
       {"--quality N", &o.quality, "JPEG quality of images that are shrunk, 1 to 100", show_default},
       {"--data-option NAME=VALUE", &a.parameters,
        "A parameter of the data set: val_fraction, root, ..."},
+      task_option([&a](const std::string& word) { a.parameters.push_back("task=" + word); }),
       {"--seed N", &o.seed, "Seed of split and order", show_default},
       threads_option(o.threads),
   });

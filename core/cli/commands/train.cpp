@@ -1,5 +1,6 @@
 #include "include/tandem/train.h"
 #include "core/base/error.h"
+#include "core/base/files/files.h"
 #include "core/base/text/strings.h"
 #include "core/cli/commands.h"
 #include "core/cli/progress.h"
@@ -175,9 +176,7 @@ void add_data_and_model_options(Command& command, TrainArguments& a) {
        in_range(1, max_image_size)},
       {"--data-option NAME=VALUE", &a.data_options,
        "A parameter of the data set: resize, mirror, mean, scale, val_fraction, ..."},
-      {"--task labels|multilabel|regression", &o.task,
-       "What the images of a list or CSV have: a class each, several labels, or numbers to predict "
-       "(default: as the data look)"},
+      task_option(&o.task),
       {"--loss euclidean|huber", &o.loss,
        "Loss of numbers to predict (default: the net's, else huber)"},
       {"--augment none|light|photos|strong", &o.augment,
@@ -273,6 +272,17 @@ void add_training_options(Command& command, TrainArguments& a) {
   });
 }
 
+// Caffe's option of this name takes the file with which a run goes on.
+void refuse_state_of_caffe(const std::string& text) {
+  const bool is_file = text.find('.') != text.npos || path_status(text).is_file();
+  if (!is_file || text.find_first_not_of("0123456789.,") == text.npos) return;
+  throw error(
+      "--snapshot {}: here it is the number of steps between extra checkpoints; a run goes on with "
+      "'--resume --out RUN'; of a run of Caffe's '--weights FILE.caffemodel' takes the weights, "
+      "and 'tandem import FILE.caffemodel --net FILE' makes a run folder of them",
+      text);
+}
+
 void add_less_usual_options(Command& command, TrainArguments& a) {
   TrainOptions& o = a.options;
   command.experts_group("Solver and net");
@@ -288,7 +298,8 @@ void add_less_usual_options(Command& command, TrainArguments& a) {
        in_range(0)},
       {"--display N", &o.display, "Steps between lines of metrics (default: the solver's, else 20)",
        in_range(0)},
-      {"--snapshot N", &o.snapshot, "Steps between extra checkpoints", in_range(0)},
+      {"--snapshot N", &o.snapshot, "Steps between extra checkpoints", in_range(0),
+       checked_first_by(refuse_state_of_caffe)},
   });
   command.experts_group("Reading data");
   command.add({

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "core/base/text/decimal_comma.h"
 #include "core/base/text/strings.h"
 #include "core/model/file/forks.h"
 
@@ -48,7 +49,9 @@ double number_of(const Field& field, const std::string& owner) {
   // In Caffe's formats all of them are floats.
   constexpr double max_float = std::numeric_limits<float>::max();
   if (field.message || !parse_number(field.text, &value) || !(std::abs(value) <= max_float)) {
-    throw wrong_value(field, owner, "a finite number between -3.4e38 and 3.4e38");
+    throw wrong_value(
+        field, owner,
+        "a finite number between -3.4e38 and 3.4e38" + decimal_comma_hint(field.text));
   }
   return value;
 }

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "core/base/files/files.h"
+#include "core/base/text/decimal_comma.h"
 #include "core/base/text/strings.h"
 #include "plugins/plain_text.h"
 
@@ -199,9 +200,10 @@ class Parser {
   }
 
  private:
-  [[nodiscard]] Error expected(const std::string& what) {
+  [[nodiscard]] Error expected(const std::string& what, const std::string& hint = "") {
     const Token& token = lexer_.peek();
-    return error("{}: expected {}, found {}", to_string(token.location), what, describe(token));
+    return error("{}: expected {}, found {}{}", to_string(token.location), what, describe(token),
+                 hint);
   }
   bool accept(char punctuation) {
     if (!lexer_.peek().is(punctuation)) return false;
@@ -209,6 +211,12 @@ class Parser {
     return true;
   }
   [[nodiscard]] bool at_block() { return lexer_.peek().is('{') || lexer_.peek().is('<'); }
+
+  // For a number with a decimal comma, of which the part before it is read already.
+  [[nodiscard]] std::string hint_of_comma(const Message& into) {
+    if (lexer_.peek().kind != TokenKind::number || into.fields.empty()) return "";
+    return decimal_comma_hint(into.fields.back().text + "," + lexer_.peek().text);
+  }
 
   void field(Message& into, int depth) {
     if (lexer_.peek().kind != TokenKind::word) {
@@ -226,7 +234,8 @@ class Parser {
             "ONNX file of it",
             to_string(at));
       }
-      throw expected(depth == 0 ? "a field's name" : "a field's name or the end of the block");
+      throw expected(depth == 0 ? "a field's name" : "a field's name or the end of the block",
+                     hint_of_comma(into));
     }
     const Token name = lexer_.take();
     const bool colon = accept(':');

@@ -9,6 +9,9 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/base/files/files.h"
+#include "core/formats/json_text.h"
+#include "plugins/plain_text.h"
 
 namespace tandem {
 
@@ -27,6 +30,19 @@ inline bool is_line(const nlohmann::json& value) {
   const auto& text = value.get_ref<const std::string&>();
   return std::none_of(text.begin(), text.end(),
                       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+// The object that such a file must be, however an editor saved it. Error: "'FILE' cannot be read:
+// ...", with `wrong` for the words in the middle.
+inline nlohmann::json read_config(const std::filesystem::path& file,
+                                  const char* wrong = "cannot be read") {
+  try {
+    nlohmann::json tree = parse_json(plain_text(read_text_file(file)));
+    if (tree.is_object()) return tree;
+    throw JsonMistake("it must be an object, and is " + kind_of(tree));
+  } catch (const JsonMistake& mistake) {
+    throw error("'{}' {}: {}", file.string(), wrong, mistake.what());
+  }
 }
 
 // The fields of an object of a config file. Every mistake is an Error with the file, the field and

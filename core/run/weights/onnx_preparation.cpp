@@ -194,29 +194,14 @@ std::vector<std::string> class_names_of(const json& tree) {
 
 // What is known of such files and changes no pixel, or is read above. Another "do_..." is named.
 void note_other_steps(const json& tree, ToldPreparation& told) {
-  static const std::set<std::string> known{"do_resize",
-                                           "do_center_crop",
-                                           "do_rescale",
-                                           "do_normalize",
-                                           "do_convert_rgb",
-                                           "do_flip_channel_order",
-                                           "do_reduce_labels",
-                                           "do_resize_and_center_crop"};
+  static const std::set<std::string> known{
+      "do_resize",      "do_center_crop",        "do_rescale",       "do_normalize",
+      "do_convert_rgb", "do_flip_channel_order", "do_reduce_labels", "do_resize_and_center_crop"};
   for (const auto& [name, value] : tree.items()) {
     if (name.starts_with("do_") && value == true && !known.contains(name)) {
       told.notes.push_back(fmt::format("'{}' is not done here", name));
     }
   }
-}
-
-json object_of(const fs::path& file) {
-  try {
-    json tree = parse_json(read_text_file(file));
-    if (tree.is_object()) return tree;
-  } catch (const JsonMistake& mistake) {
-    throw error("'{}' cannot be read: {}", file.string(), mistake.what());
-  }
-  throw error("'{}' cannot be read: it must be an object", file.string());
 }
 
 // A field of Hugging Face's that says what is done to pixels.
@@ -291,7 +276,7 @@ ToldPreparation read_preparation_beside(const fs::path& file, PublishedWeights& 
     if (!path_status(beside).is_file()) continue;
     json tree;
     try {
-      tree = object_of(beside);
+      tree = read_config(beside);
     } catch (const Error& unreadable) {
       if (std::string(name) != config_file) throw;  // any program may call a file so
       told.notes.push_back(unreadable.what());

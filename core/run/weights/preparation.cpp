@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/files/files.h"
-#include "core/formats/json_text.h"
 #include "core/model/adapted/adapted.h"
 #include "core/run/weights/config_fields.h"
 
@@ -86,17 +84,6 @@ void require_plain_architecture(const ConfigFields& fields) {
 }
 
 }  // namespace
-
-json read_timm_config(const fs::path& config) {
-  json tree;
-  try {
-    tree = parse_json(read_text_file(config));
-  } catch (const JsonMistake& mistake) {
-    throw error("'{}' is not a config.json of timm's: {}", config.string(), mistake.what());
-  }
-  if (tree.is_object()) return tree;
-  throw error("'{}' is not a config.json of timm's: it must be an object", config.string());
-}
 
 std::string read_plain_architecture(const json& config, const fs::path& file) {
   const ConfigFields fields(config, file);

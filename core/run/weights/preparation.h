@@ -13,8 +13,6 @@ namespace tandem {
 
 constexpr const char* config_file = "config.json";
 
-// The object that a config.json must be.
-[[nodiscard]] nlohmann::json read_timm_config(const std::filesystem::path& config);
 // The name of the architecture; Error for options that would make another net of it.
 [[nodiscard]] std::string read_plain_architecture(const nlohmann::json& config,
                                                   const std::filesystem::path& file);

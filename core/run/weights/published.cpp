@@ -15,6 +15,7 @@
 #include "core/model/file/name_rules.h"
 #include "core/run/folder/checkpoint.h"
 #include "core/run/folder/run_folder.h"
+#include "core/run/weights/config_fields.h"
 #include "core/run/weights/hub.h"
 #include "core/run/weights/onnx_preparation.h"
 #include "core/run/weights/preparation.h"
@@ -26,6 +27,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* names_file = "torch.names";
+constexpr const char* shard_index = "model.safetensors.index.json";
 
 std::string without_tag(const std::string& name) {
   return name.substr(0, name.find('.'));
@@ -88,11 +90,40 @@ PublishedWeights read_run_folder(const fs::path& folder) {
 
 // The file of weights in a folder of timm's or of Hugging Face; "" if there is none.
 fs::path weights_in(const fs::path& folder) {
-  for (const char* name :
-       {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"}) {
+  for (const char* name : {"model.safetensors", shard_index, "pytorch_model.bin"}) {
     if (path_status(folder / name).is_file()) return folder / name;
   }
   return {};
+}
+
+// As of a net of several parts, "model-00001-of-00002.safetensors".
+std::vector<std::string> parts_in(const fs::path& folder) {
+  std::error_code failure;
+  std::vector<std::string> parts;
+  for (const fs::path& path : entries_of(folder, failure)) {
+    const std::string name = path.filename().string();
+    if (name.find("-of-") != name.npos && name.ends_with(".safetensors")) parts.push_back(name);
+  }
+  std::sort(parts.begin(), parts.end());
+  return parts;
+}
+
+std::string missing_in(const fs::path& folder, bool has_config, const fs::path& weights) {
+  const char* file = parts_in(folder).empty() ? "model.safetensors" : shard_index;
+  if (!weights.empty()) return config_file;
+  return has_config ? file : fmt::format("{} and {}", config_file, file);
+}
+
+// Instead of a folder that lacks something. `weights`: the file that it has; "": none.
+std::string what_to_give(const fs::path& folder, const fs::path& weights) {
+  constexpr const char* how = "with the name of the net (--net NAME)";
+  if (!weights.empty()) return fmt::format("else give the file '{}', {}", weights.string(), how);
+  const std::vector<std::string> parts = parts_in(folder);
+  if (parts.empty()) return fmt::format("else give a file: {}", weight_formats);
+  return fmt::format(
+      "'{}' and others are parts of one file, and {}, which says what is in each, belongs to them: "
+      "copy it, too, and give it, {}",
+      parts[0], shard_index, how);
 }
 
 // `file`: its weights; "" for those that the folder has.
@@ -104,10 +135,11 @@ PublishedWeights read_timm_folder(const fs::path& folder, const fs::path& file) 
   if (!has_config || published.file.empty()) {
     throw error(
         "weights '{}' is a folder without {}: a folder of timm's has config.json and "
-        "model.safetensors; else give a file: {}",
-        folder.string(), has_config ? "model.safetensors" : config_file, weight_formats);
+        "model.safetensors; {}",
+        folder.string(), missing_in(folder, has_config, published.file),
+        what_to_give(folder, published.file));
   }
-  const json tree = read_timm_config(config);
+  const json tree = read_config(config, "is not a config.json of timm's");
   published.architecture = without_tag(read_plain_architecture(tree, config));
   read_timm_preparation(tree, config, published);
   published.net = net_of_architecture(published.architecture, file.empty() ? folder : file);

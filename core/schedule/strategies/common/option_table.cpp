@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/text/decimal_comma.h"
 #include "core/base/text/strings.h"
 #include "core/device/machine.h"
 
@@ -81,7 +82,8 @@ StrategyOption fraction_option(const char* name, const char* help) {
   return {name, help, [name](const std::string& text) -> OptionValue {
             double number = 0;
             if (!parse_number(text, &number) || !(number >= 0 && number <= 1)) {
-              throw error("{} {}: it must be a share from 0 to 1, e.g. 0.1", name, text);
+              throw error("{} {}: it must be a share from 0 to 1, e.g. 0.1{}", name, text,
+                          decimal_comma_hint(text));
             }
             return number;
           }};
