@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "layers/common/vector_math.h"
+#include "layers/gelu/gelu_formula.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/reference_check.h"
 
@@ -88,6 +89,24 @@ TEST(Elementwise, ThreadsInPlaceMemoryAndAnotherKernelGiveTheSameBits) {
     EXPECT_EQ(other.forward()[0].values, values);
     EXPECT_EQ(other.backward_data({gradient})[0].values, gradients);
   }
+}
+
+// The test is compiled for baseline instructions, the kernel for the CPU's widest vectors.
+TEST(Elementwise, LayersHaveTheBitsOfTheirFormulasWithEveryInstructionSetOnACpu) {
+  const Shape shape{2, 3, 41, 47};
+  LayerSetup setup{.type = "GELU", .inputs = {random_tensor(shape, 70)}};
+  setup.on_a_cpu = true;
+  const PlainTensor dy = random_tensor(shape, 71);
+  LayerRun run(setup);
+  const std::vector<float> y = run.forward()[0].values;
+  const std::vector<float> dx = run.backward_data({dy})[0].values;
+  std::vector<float> values, gradients;
+  for (size_t i = 0; i < y.size(); ++i) {
+    values.push_back(layers::ExactGelu::value(setup.inputs[0].values[i]));
+    gradients.push_back(dy.values[i] * layers::ExactGelu::slope(setup.inputs[0].values[i]));
+  }
+  EXPECT_EQ(y, values);
+  EXPECT_EQ(dx, gradients);
 }
 
 TEST(Elementwise, LayersRunInPlaceInTesting) {
