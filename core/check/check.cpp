@@ -305,7 +305,7 @@ class Child {
     for (const Case& one : subject.cases) {
       if (is_late()) break;
       channel_.write("case", one.arguments);
-      Outcome outcome = outcome_of([&] { return promise.check(subject, one); });
+      Outcome outcome = try_case(subject, promise, one);
       if (outcome.verdict == Verdict::broken || !outcome.figures.empty()) return outcome;
       const bool is_first_note =
           outcome.verdict == Verdict::note && result.verdict != Verdict::note;
@@ -313,6 +313,19 @@ class Child {
       if (is_first_note || is_first) result = std::move(outcome);
     }
     return result;
+  }
+
+  // Where a pass refuses labels beyond a number of classes, with fewer.
+  static Outcome try_case(const Subject& subject, const Promise& promise, const Case& one) {
+    try {
+      return promise.check(subject, one);
+    } catch (const Violation& violation) {
+      return broken(violation.what());
+    } catch (const Error& failure) {
+      const std::optional<Case> fewer = with_fewer_classes(subject, one);
+      if (!fewer.has_value()) return broken(failure.what());
+      return outcome_of([&] { return promise.check(subject, *fewer); });
+    }
   }
 
   CheckOptions options_;

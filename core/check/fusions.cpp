@@ -1,7 +1,9 @@
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "core/check/passes.h"
+#include "core/plugin/host.h"
 
 namespace tandem::checker {
 
@@ -194,7 +196,61 @@ std::string differs_in(const Subject& subject, const Case& one, const LayerSetup
   return differs.empty() ? differs_with_nan(subject, setup, last) : differs;
 }
 
+// Negative, zero, tiny and large values among the usual ones.
+constexpr float values_of_activations[] = {-0.5F, 0.0F, 0.5F,   -0.0F, 7.0F,  -7.0F,
+                                           1e-6F, 21,   -1e-6F, 1e4F,  -1e4F, 1e-30F};
+
+bool names_relu(const Subject& subject, const LayerSetup& setup) {
+  if (subject.type.activation == nullptr) return false;
+  const LayerRun run(setup, subject.registry, subject.device);
+  const tandem_layer_query query = run.query();
+  int32_t activation = TANDEM_ACTIVATION_NONE;
+  check(subject.type.activation(&query, &activation), setup.type);
+  return activation == TANDEM_ACTIVATION_RELU;
+}
+
+// The first element that differs, in which a zero has any sign; "" if there is none.
+std::string differs_from(const std::vector<float>& actual, const std::vector<float>& expected,
+                         const char* what, const std::vector<float>& inputs) {
+  for (size_t i = 0; i < expected.size() && i < actual.size(); ++i) {
+    if (actual[i] == expected[i]) continue;
+    return fmt::format(
+        "{} is {:.6g} where the input is {:.6g}, but the type says TANDEM_ACTIVATION_RELU, which "
+        "gives {:.6g}",
+        what, actual[i], inputs[i], expected[i]);
+  }
+  return "";
+}
+
 }  // namespace
+
+// A host may apply a ReLU in the kernel of the layer before, and never run this one.
+Outcome computes_its_activation(const Subject& subject, const Case& one) {
+  if (one.setup.inputs.size() != 1 || one.setup.output_count != 1 || !one.plain[0] ||
+      !names_relu(subject, one.setup)) {
+    return not_applicable();
+  }
+  LayerSetup setup = one.setup;
+  std::vector<float>& inputs = setup.inputs[0].values;
+  constexpr size_t count = std::size(values_of_activations);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (i / count % 2 == 0) inputs[i] = values_of_activations[i % count];
+  }
+  Trial run(subject, setup);
+  const Results results = run.all_passes();
+  if (results.outputs[0].values.size() != inputs.size()) {
+    return broken("the type says TANDEM_ACTIVATION_RELU, but the output has another size");
+  }
+  PlainTensor expected = setup.inputs[0];
+  rectify(expected);
+  const std::string differs =
+      differs_from(results.outputs[0].values, expected.values, "the output", inputs);
+  if (!differs.empty()) return broken(differs);
+  if (results.input_gradients.empty()) return kept();
+  const PlainTensor gradient = through_relu(run.factors()[0], setup.inputs[0]);
+  return kept_unless(
+      differs_from(results.input_gradients[0].values, gradient.values, "the gradient", inputs));
+}
 
 Outcome equal_with_fusions(const Subject& subject, const Case& one) {
   const tandem_kernel& kernel = subject.kernel;

@@ -39,6 +39,8 @@ const std::vector<Promise>& promises() {
       {"dtypes", "every offered dtype gives the same values", &equal_in_every_dtype},
       {"fusions", "sums and ReLUs in the kernel give what layers of their own give",
        &equal_with_fusions},
+      {"activation", "passes give what the activation that the type names gives",
+       &computes_its_activation},
       {"slices", "a slice of the channels is that part of the whole", &slices_are_parts},
       {"samples", "rows are divided by the normaliser, and counted if they hold a sample",
        &counts_samples},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,11 +96,16 @@ Outcome passes_nan_on(const Subject& subject, const Case& one);
 // What a kernel computes for the layers around it: a sum with another layer's output, and ReLUs
 // after and before the layer. The results must be those of layers of their own.
 Outcome equal_with_fusions(const Subject& subject, const Case& one);
+// What a host may compute in place of the layer: the activation that the type names.
+Outcome computes_its_activation(const Subject& subject, const Case& one);
 
 // Losses and metrics: which rows count, and by what they are multiplied.
 Outcome counts_samples(const Subject& subject, const Case& one);
 Outcome keeps_labels_in_their_row(const Subject& subject, const Case& one);
 Outcome scales_with_the_loss_weight(const Subject& subject, const Case& one);
+// The case with labels below an integer parameter, where its forward pass refuses those of the case
+// and takes these: the parameter is a number of classes. Else empty.
+[[nodiscard]] std::optional<Case> with_fewer_classes(const Subject& subject, const Case& one);
 
 // Memory, files and threads of the process while a layer is used again and again.
 Outcome holds_no_more_each_time(const Subject& subject, const Case& one);

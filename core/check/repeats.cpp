@@ -50,6 +50,55 @@ Outcome repeats_its_bits(const Subject& subject, const Case& one) {
   return kept();
 }
 
+namespace {
+
+// Whether drawn numbers change. A layer may draw one bit for each row, or a rare one, so that the
+// results of a few rows are often the same by chance.
+class Chance {
+ public:
+  using Add = std::function<void(LayerSetup&, int)>;
+  Chance(const Subject& subject, const Case& one, const Results& first)
+      : subject_(subject), one_(one), first_(first) {}
+
+  // Whether one of the tries begin to end has other results.
+  [[nodiscard]] bool changes(const Add& add, int begin, int end) const {
+    for (int more = begin; more <= end; ++more) {
+      if (has_changed(add, more)) return true;
+    }
+    return false;
+  }
+  // The tries in which results change 40 times if everything does that they may depend on: that one
+  // of these things changes none of as many by chance has a probability of 2 to the power of -40.
+  // 0: results change too rarely.
+  [[nodiscard]] int enough_tries() const {
+    constexpr int enough_changes = 40, max_tries = 600, few_tries = 60;
+    const Add all = [](LayerSetup& s, int more) {
+      s.step.seed += uint64_t(more);
+      s.step.step += uint64_t(more);
+      s.layer_index += uint32_t(more);
+    };
+    for (int tries = 1, changes = 0; tries <= max_tries; ++tries) {
+      changes += has_changed(all, tries) ? 1 : 0;
+      if (changes == enough_changes) return tries;
+      if (tries >= few_tries && changes * max_tries < enough_changes * tries) return 0;
+    }
+    return 0;
+  }
+
+ private:
+  [[nodiscard]] bool has_changed(const Add& add, int more) const {
+    LayerSetup setup = one_.setup;
+    add(setup, more);
+    return !differ(results_of(subject_, setup), first_).empty();
+  }
+
+  const Subject& subject_;
+  const Case& one_;
+  const Results& first_;
+};
+
+}  // namespace
+
 Outcome draws_by_position(const Subject& subject, const Case& one) {
   const Results first = results_of(subject, one.setup);
   const auto changed = [&](auto change) {
@@ -66,26 +115,21 @@ Outcome draws_by_position(const Subject& subject, const Case& one) {
     return kept_unless(changed(change_all),
                        " with seed and step, but the type has no TANDEM_RANDOM");
   }
-  // A layer may draw one bit for each row, so that a few rows are often the same by chance.
-  const auto never_changes = [&](const auto& add) {
-    for (int more = 1; more <= 12; ++more) {
-      if (!changed([&](LayerSetup& s) { add(s, more); }).empty()) return false;
-    }
-    return true;
-  };
-  if (never_changes([&](LayerSetup& s, int more) {
-        for (int i = 0; i < more; ++i) change_all(s);
-      })) {
-    return not_applicable();  // nothing is drawn in this case
-  }
   using Add = void (*)(LayerSetup&, int);
+  const Chance chance(subject, one, first);
   for (const auto& [what, add] : std::initializer_list<std::pair<const char*, Add>>{
            {"the seed", [](LayerSetup&s, int more) { s.step.seed += uint64_t(more); }},
            {"the step", [](LayerSetup&s, int more) { s.step.step += uint64_t(more); }},
            {"the layer's index", [](LayerSetup&s, int more) { s.layer_index += uint32_t(more); }},
            {"batch_begin", [](LayerSetup&s, int more) { s.batch_begin += 1000 * more; }},
            {"first_row", [](LayerSetup&s, int more) { s.step.first_row += 1000 * more; }}}) {
-    if (never_changes(add)) return broken(fmt::format("the numbers do not depend on {}", what));
+    constexpr int few = 4;
+    if (chance.changes(add, 1, few)) continue;
+    const int tries = chance.enough_tries();
+    if (tries == 0) return not_applicable();  // nothing, or too little, is drawn in this case
+    if (!chance.changes(add, few + 1, tries)) {
+      return broken(fmt::format("the numbers do not depend on {}", what));
+    }
   }
   LayerSetup testing = one.setup;
   testing.phase = TANDEM_TEST;

@@ -487,13 +487,15 @@ void add(Plugin& plugin) {
 
 }  // namespace
 
-void add_mistakes_of_cases(Plugin& plugin);    // mistakes_of_cases.cpp
-void add_mistakes_of_authors(Plugin& plugin);  // mistakes_of_authors.cpp
+void add_mistakes_of_cases(Plugin& plugin);     // mistakes_of_cases.cpp
+void add_mistakes_of_authors(Plugin& plugin);   // mistakes_of_authors.cpp
+void add_mistakes_of_promises(Plugin& plugin);  // mistakes_of_promises.cpp
 
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   Plugin plugin(host, "mistakes", "1.0");
   add<0>(plugin);
   add_mistakes_of_cases(plugin);
   add_mistakes_of_authors(plugin);
+  add_mistakes_of_promises(plugin);
   return plugin.table();
 }

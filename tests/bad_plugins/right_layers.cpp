@@ -350,15 +350,18 @@ class PermutationCpu {
 
 }  // namespace
 
+void add_layers_of_classes(Plugin& plugin);  // right_classes.cpp
+
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
-  return Plugin(host, "right_layers", "1.0")
-      .layer<Attention>()
+  Plugin plugin(host, "right_layers", "1.0");
+  plugin.layer<Attention>()
       .kernel<Attention, AttentionCpu>("cpu")
       .layer<Focal>()
       .kernel<Focal, FocalCpu>("cpu")
       .layer<ArcFace>()
       .kernel<ArcFace, ArcFaceCpu>("cpu")
       .layer<Permutation>()
-      .kernel<Permutation, PermutationCpu>("cpu")
-      .table();
+      .kernel<Permutation, PermutationCpu>("cpu");
+  add_layers_of_classes(plugin);
+  return plugin.table();
 }

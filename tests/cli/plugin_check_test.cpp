@@ -76,7 +76,7 @@ TEST(PluginCheck, FindsNoMistakeInRightLayers) {
     EXPECT_THAT(found_with("--layer " + layer).at(layer), testing::IsEmpty()) << layer;
     ++right;
   }
-  EXPECT_EQ(right, 10U);
+  EXPECT_EQ(right, 11U);
 }
 
 // All promises of all mistakes would take ten minutes, so each is tried with its own.
@@ -349,6 +349,19 @@ TEST(PluginCheck, DoesNotTakeAChanceForAPromiseBroken) {
       "plugin check '" + (test::source_folder() / "tests/stored_plugins/stored_2_0.so").string() +
       "' --promise random");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
+}
+
+// Of 12 masks of one element with the ratio 0.1, the same element is kept in all of one case in
+// four.
+TEST(PluginCheck, DoesNotTakeARareDropForAPromiseBroken) {
+  const Desk desk;
+  const std::string check =
+      "plugin check Dropout --promise random --set dropout_ratio=0.1 --input ";
+  for (const char* shape : {"1x1x1x1", "1x2x1x1", "2x1x1x1", "3x4x3x5"}) {
+    const Outcome outcome = desk.tandem(check + shape);
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+  }
+  EXPECT_THAT(desk.tandem(check + "1x1x1x1").output, HasSubstr("kept   random"));
 }
 #endif
 
