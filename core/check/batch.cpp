@@ -1,3 +1,5 @@
+#include <memory>
+
 #include "core/check/passes.h"
 
 namespace tandem::checker {
@@ -143,6 +145,39 @@ std::string backward_of_part(Trial& first, Trial& second, const Trial& whole, co
   return "";
 }
 
+// How outputs of four parts differ where each merges the statistics of the three others; "" if they
+// do not, or if there are fewer rows.
+std::string differ_in_four(const Subject& subject, const Case& one, const Results& all) {
+  constexpr int64_t parts = 4;
+  const int64_t n = one.rows();
+  if (n < parts) return "";
+  std::vector<std::unique_ptr<Trial>> trials;
+  OtherParts statistics;
+  for (int64_t part = 0; part < parts; ++part) {
+    trials.push_back(
+        std::make_unique<Trial>(subject, part_of(one, part * n / parts, (part + 1) * n / parts)));
+    statistics.push_back(trials.back()->forward_statistics());
+  }
+  std::vector<PlainTensor> sum;
+  for (int64_t part = 0; part < parts; ++part) {
+    OtherParts others = statistics;
+    others.erase(others.begin() + part);
+    const std::vector<PlainTensor> outputs = trials[size_t(part)]->forward(others);
+    if (subject.has(TANDEM_LOSS | TANDEM_METRIC)) {
+      sum = sum.empty() ? std::vector<PlainTensor>{outputs[0]} : added(sum, {outputs[0]});
+      continue;
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const PlainTensor expected =
+          first_axis_of(all.outputs[i], part * n / parts, (part + 1) * n / parts);
+      if (difference(outputs[i].values, expected.values) > rounding) {
+        return fmt::format("output {} differs", i);
+      }
+    }
+  }
+  return sum.empty() ? "" : differ("the sum of output", sum, {all.outputs[0]}, rounding);
+}
+
 }  // namespace
 
 Outcome statistics_of_parts(const Subject& subject, const Case& one) {
@@ -151,6 +186,10 @@ Outcome statistics_of_parts(const Subject& subject, const Case& one) {
   Trial whole(subject, one.setup);
   if (whole.statistics_floats().forward == 0) return not_applicable();
   const Results all = whole.all_passes();
+  const std::string in_four = differ_in_four(subject, one, all);
+  if (!in_four.empty()) {
+    return broken(in_four + " if the batch is on four devices, whose statistics are merged");
+  }
   const std::vector<PlainTensor>& expected = all.outputs;
   Trial first(subject, part_of(one, 0, n / 2)), second(subject, part_of(one, n / 2, n));
   const std::vector<PlainTensor> outputs = first.forward({second.forward_statistics()});

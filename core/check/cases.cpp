@@ -93,8 +93,9 @@ uint32_t min_outputs(const tandem_layer_type& type) {
 
 class Maker {
  public:
-  Maker(const Registry& registry, KernelDevice& device, const tandem_layer_type& type)
-      : registry_(registry), device_(device), type_(type) {}
+  Maker(const Registry& registry, KernelDevice& device, const tandem_layer_type& type,
+        const CaseOptions& options)
+      : registry_(registry), device_(device), type_(type), options_(options) {}
 
   // Throws Error with the reason if the type or its kernel refuses the case.
   [[nodiscard]] Case make(const Parameters& parameters, const std::vector<Shape>& shapes,
@@ -107,6 +108,8 @@ class Maker {
     setup.attributes = std::move(attributes);
     setup.output_count = outputs;
     setup.normaliser = float(shapes.empty() ? 1 : shapes[0].n);
+    one.arguments = arguments_of(parameters, shapes, outputs);
+    if (options_.trying && setup.attributes == nullptr) options_.trying(one.arguments);
     add_weights(setup, shapes);
     const int64_t classes = classes_of(setup, shapes);
     for (size_t i = 0; i < shapes.size(); ++i) {
@@ -121,15 +124,21 @@ class Maker {
     for (const Shape& shape : run.output_shapes()) {
       if (element_count(shape) < 1) throw error("an output would be empty");
     }
-    for (const auto& [name, value] : parameters) {
-      one.arguments += fmt::format(" --set {}={}", name, value);
-    }
-    for (const Shape& shape : shapes) one.arguments += " --input " + to_string(shape);
-    if (outputs > 1) one.arguments += fmt::format(" --outputs {}", outputs);
     return one;
   }
 
  private:
+  static std::string arguments_of(const Parameters& parameters, const std::vector<Shape>& shapes,
+                                  uint32_t outputs) {
+    std::string arguments;
+    for (const auto& [name, value] : parameters) {
+      arguments += fmt::format(" --set {}={}", name, value);
+    }
+    for (const Shape& shape : shapes) arguments += " --input " + to_string(shape);
+    if (outputs > 1) arguments += fmt::format(" --outputs {}", outputs);
+    return arguments;
+  }
+
   // Labels are below the channels of input 0. Where a layer has a row of weights for each class, as
   // num_output says, they are below that, too.
   static int64_t classes_of(const LayerSetup& setup, const std::vector<Shape>& shapes) {
@@ -162,6 +171,7 @@ class Maker {
   const Registry& registry_;
   KernelDevice& device_;
   const tandem_layer_type& type_;
+  const CaseOptions& options_;
 };
 
 // The value of a required parameter; "" if none can be guessed.
@@ -232,7 +242,7 @@ std::vector<std::vector<std::string>> other_values(const tandem_parameter& p) {
   if (p.type == TANDEM_PARAMETER_INTEGER) {
     add_integer(number + 1);
     add_integer(is_bounded && p.maximum < large ? p.maximum : large);
-    if (is_bounded) add_integer(p.minimum);
+    add_integer(is_bounded ? p.minimum : 0);
     for (const double axis : {-1, 0, 1, 2, 3}) {
       if (names_axes(p)) add_integer(axis);
     }
@@ -357,6 +367,16 @@ class Generator {
   }
 
  private:
+  // A list may be shorter than the number of inputs.
+  [[nodiscard]] bool has_list(const Parameters& parameters) const {
+    return std::any_of(parameters.begin(), parameters.end(), [&](const auto& one) {
+      return std::any_of(type_.parameters, type_.parameters + type_.parameter_count,
+                         [&](const tandem_parameter* p) {
+                           return p->name == one.first && (p->type == TANDEM_PARAMETER_INTEGERS ||
+                                                           p->type == TANDEM_PARAMETER_NUMBERS);
+                         });
+    });
+  }
   [[nodiscard]] Parameters required() const {
     Parameters result;
     for (uint32_t i = 0; i < type_.parameter_count; ++i) {
@@ -407,6 +427,10 @@ class Generator {
       add(parameters, same, min_outputs(type_));
     }
     for (const Parameters& variant : variants(type_, parameters)) {
+      if (max_inputs > counts.back() && has_list(variant)) {
+        add(variant, std::vector<Shape>(size_t(counts.back() + 1), usual_shapes[0]),
+            min_outputs(type_));
+      }
       bool is_taken = false;
       for (const auto& shapes : input_sets(type_, usual_shapes[0], counts[0])) {
         is_taken = add(variant, shapes, min_outputs(type_)) || is_taken;
@@ -504,12 +528,13 @@ void prepare_one_row(const Maker& maker, std::vector<Shape> inputs, const NetUse
 std::vector<Case> cases_of(const Registry& registry, KernelDevice& device, const std::string& type,
                            const CaseOptions& options) {
   const tandem_layer_type& table = registry.layer_type(type);
-  const Maker maker(registry, device, table);
+  const Maker maker(registry, device, table, options);
   std::vector<Case> of_net;
   for (const NetUse& use : options.uses) {
     if (use.type != type) continue;
     const std::vector<Values> values = values_of(type, use.inputs.size());
     const auto add = [&](const std::vector<Shape>& inputs) {
+      if (options.trying) options.trying(" --layer " + use.layer);
       prepare_one_row(maker, inputs, use, values);
       of_net.push_back(maker.make({}, inputs, use.outputs, values, use.attributes));
       of_net.back().arguments = " --layer " + use.layer;

@@ -261,6 +261,7 @@ class Child {
   void run_layer(const Unit& unit, KernelDevice& device, size_t first) {
     CaseOptions options = options_.cases;
     options.sizes = unit.sizes;
+    options.trying = [&](const std::string& arguments) { channel_.write("case", arguments); };
     std::optional<Subject> subject;
     std::string refusal;
     try {

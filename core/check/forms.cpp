@@ -22,6 +22,41 @@ Outcome needs_no_flag(const Subject& subject, const Case& one) {
                      " if no gradient is wanted");
 }
 
+// Each alone. What may not be given beside others is refused.
+Outcome equal_with_defaults_written(const Subject& subject, const Case& one) {
+  constexpr int64_t max_elements = 5000;
+  if (!one.setup.inputs.empty() && element_count(one.setup.inputs[0].shape) > max_elements) {
+    return not_applicable();
+  }
+  const Attributes attributes = attributes_of(subject.type, one.setup);
+  const Results expected = results_of(subject, one.setup);
+  bool looked = false;
+  for (uint32_t i = 0; i < subject.type.parameter_count; ++i) {
+    const tandem_parameter& parameter = *subject.type.parameters[i];
+    const Attribute* usual = attributes.find(parameter.name);
+    if (parameter.default_value == nullptr || usual == nullptr || usual->is_set) continue;
+    Attribute written = *usual;
+    written.is_set = true;
+    Attributes with = attributes;
+    with.set(parameter.name, written);
+    LayerSetup setup = one.setup;
+    setup.attributes = std::make_shared<const Attributes>(with);
+    Results results;
+    try {
+      results = results_of(subject, setup);
+    } catch (const Error&) {
+      continue;
+    }
+    looked = true;
+    const std::string differs = differ(results, expected);
+    if (!differs.empty()) {
+      return broken(fmt::format("{} if {} is given, with its declared default {}", differs,
+                                parameter.name, parameter.default_value));
+    }
+  }
+  return looked ? kept() : not_applicable();
+}
+
 Outcome runs_in_place(const Subject& subject, const Case& one) {
   if (!subject.has(TANDEM_IN_PLACE)) return not_applicable();
   const LayerRun apart(one.setup, subject.registry, subject.device);

@@ -1,6 +1,10 @@
 // Several kernels of a layer at the same time: on the devices of a run, and on one device for
 // training and testing.
+#include <link.h>
+
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <thread>
 
 #include "core/check/passes.h"
@@ -79,6 +83,51 @@ std::string differ_in_threads(const Subject& subject, const std::vector<LayerSet
   return "";
 }
 
+// The writable memory of the loaded module with this address: its static variables.
+std::vector<unsigned char> static_memory_of(const void* address) {
+  struct Search {
+    uintptr_t address;
+    std::vector<unsigned char> bytes;
+  } search{reinterpret_cast<uintptr_t>(address), {}};
+  const auto visit = [](dl_phdr_info* module, size_t, void* data) {
+    auto& wanted = *static_cast<Search*>(data);
+    const auto begin_of = [&](const ElfW(Phdr) & part) { return module->dlpi_addr + part.p_vaddr; };
+    const ElfW(Phdr)* const parts = module->dlpi_phdr;
+    const auto count = module->dlpi_phnum;
+    const bool is_it = std::any_of(parts, parts + count, [&](const ElfW(Phdr) & part) {
+      return part.p_type == PT_LOAD && wanted.address >= begin_of(part) &&
+             wanted.address < begin_of(part) + part.p_memsz;
+    });
+    if (!is_it) return 0;
+    for (const ElfW(Phdr)* part = parts; part != parts + count; ++part) {
+      if (part->p_type != PT_LOAD || (part->p_flags & PF_W) == 0) continue;
+      const auto* begin = reinterpret_cast<const unsigned char*>(begin_of(*part));
+      wanted.bytes.insert(wanted.bytes.end(), begin, begin + part->p_memsz);
+    }
+    return 1;
+  };
+  dl_iterate_phdr(visit, &search);
+  return std::move(search.bytes);
+}
+
+// What is filled once, such as a table or a guard of a static variable, is there after the first
+// passes. What then differs after passes of other values is written in each pass.
+bool changes_static_memory(const Subject& subject, const std::vector<LayerSetup>& setups) {
+#if defined(__SANITIZE_ADDRESS__)
+  return false;  // between variables there is memory that must not be read
+#endif
+  const auto address = reinterpret_cast<const void*>(subject.kernel.forward);
+  Trial first(subject, setups[0]), other(subject, setups[1]);
+  std::vector<unsigned char> after_first, after_other;
+  for (int time = 0; time < 2; ++time) {
+    first.all_passes();
+    after_first = static_memory_of(address);
+    other.all_passes();
+    after_other = static_memory_of(address);
+  }
+  return after_first != after_other;
+}
+
 // A layer that drops elements, and multiplies the others by one factor: what is dropped must be
 // made up for by the factor, so that testing, which drops none, gives the mean. "" if it is so, or
 // if the layer draws in another way.
@@ -128,7 +177,13 @@ Outcome works_beside_others(const Subject& subject, const Case& one) {
       one.setup.inputs.empty() || element_count(one.setup.inputs[0].shape) <= max_elements;
   if (!is_small || subject.device.has_own_memory()) return kept();
   differs = differ_in_threads(subject, setups, alone);
-  return kept_unless(differs, " if other kernels of the layer run at the same time");
+  if (!differs.empty()) {
+    return broken(differs + " if other kernels of the layer run at the same time");
+  }
+  if (!changes_static_memory(subject, setups)) return kept();
+  return note(
+      "static variables of its module change with the values of a pass: all kernels share them, "
+      "at the same time, too");
 }
 
 Outcome tests_as_it_trains(const Subject& subject, const Case& one) {

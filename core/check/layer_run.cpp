@@ -34,7 +34,7 @@ std::vector<PlainTensor> LayerRun::forward(const OtherParts& others) {
   }
   if (statistics_floats_.forward > 0) {
     run_statistics(kernel_.forward_statistics, {}, statistics_floats_.forward);
-    for (const std::vector<float>& other : others) merge(other);
+    merge(others);
   }
   run(kernel_.forward, true, {});
   return read(outputs_, outputs_of_binding_);
@@ -192,14 +192,26 @@ void LayerRun::add_to_statistics(const std::vector<float>& other) {
   for (size_t i = 0; i < other.size(); ++i) statistics_->data()[i] += other[i];
 }
 
-void LayerRun::merge(const std::vector<float>& other) {
-  if (kernel_.merge_forward_statistics == nullptr) return add_to_statistics(other);
-  const GuardedMemory memory(other.data(), int64_t(other.size()) * 4);
+void LayerRun::merge(const OtherParts& others) {
+  if (others.empty()) return;
+  std::vector<GuardedMemory> memory;
+  for (const std::vector<float>& other : others) {
+    if (kernel_.merge_forward_statistics == nullptr) {
+      add_to_statistics(other);
+    } else {
+      memory.emplace_back(other.data(), int64_t(other.size()) * 4);
+    }
+  }
+  if (memory.empty()) return;
   OnDevice on(device_);
-  const auto* source = static_cast<const float*>(on.at(memory.data()));
+  std::vector<const float*> sources;
+  for (const GuardedMemory& one : memory) {
+    sources.push_back(static_cast<const float*>(on.at(one.data())));
+  }
   auto* target = static_cast<float*>(on.at(statistics_->data()));
   call([&](const tandem_call* call) {
-    return kernel_.merge_forward_statistics(handle_, call, target, &source, 1);
+    return kernel_.merge_forward_statistics(handle_, call, target, sources.data(),
+                                            uint32_t(sources.size()));
   });
 }
 

@@ -101,7 +101,7 @@ class LayerRun : public LayerBinding {
                       int64_t floats);
   void run_backward_statistics(const std::vector<GuardedMemory>& output_gradients,
                                const OtherParts& others);
-  void merge(const std::vector<float>& other);
+  void merge(const OtherParts& others);  // in one call
   void add_to_statistics(const std::vector<float>& other);
   void run(tandem_pass_function function, bool is_forward, Memory memory, uint32_t flags = 0);
   void call_pass(tandem_pass_function function, uint32_t flags, const Memory& memory);

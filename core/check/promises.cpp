@@ -18,6 +18,8 @@ const std::vector<Promise>& promises() {
        &takes_a_tensor_twice},
       {"skip", "gradients that are not wanted or absent may be null", &skips_what_is_not_wanted},
       {"flags", "results do not depend on which gradients are wanted", &needs_no_flag},
+      {"defaults", "a parameter that is not given has its declared default",
+       &equal_with_defaults_written},
       {"rows", "a row depends on the same row of the inputs only", &rows_are_independent},
       {"parts", "parts of the batch give what the whole batch gives", &parts_of_the_batch},
       {"statistics", "statistics of parts merge to those of the batch", &statistics_of_parts},
@@ -49,7 +51,8 @@ const std::vector<Promise>& promises() {
       {"growth", "memory, files and threads do not grow", &holds_no_more_each_time, false},
       {"capture", "a pass that is captured into a graph gives the same values", &equal_in_a_capture,
        false},
-      {"cost", "declared arithmetic and bytes fit the time, and grow with the batch as it does",
+      {"cost",
+       "passes take 1/30 to 10000 times what is declared, which grows with the rows as the time",
        &costs_what_it_declares, false},
       {"time", "time for each element, beside a copy", &measures_time, false},
   };

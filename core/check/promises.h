@@ -68,6 +68,7 @@ Outcome check_weight_gradients(const Subject& subject, const Case& one);
 // The same values whatever the form of the binding: flags, memory in place, layouts, dtypes,
 // slices.
 Outcome needs_no_flag(const Subject& subject, const Case& one);
+Outcome equal_with_defaults_written(const Subject& subject, const Case& one);
 Outcome runs_in_place(const Subject& subject, const Case& one);
 Outcome equal_in_every_layout(const Subject& subject, const Case& one);
 Outcome equal_in_every_dtype(const Subject& subject, const Case& one);

@@ -2,6 +2,7 @@
 // run. A case can be written as arguments of `tandem plugin check`.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,8 @@ enum class CaseSizes { all, small, large };
 struct CaseOptions {
   std::vector<NetUse> uses;  // those of the type are its cases
   CaseSizes sizes = CaseSizes::all;
+  // Called with the arguments of each case before the type is asked about it: that may crash.
+  std::function<void(const std::string& arguments)> trying = {};
 
   std::vector<std::pair<std::string, std::string>> parameters;
   std::vector<Shape> inputs;

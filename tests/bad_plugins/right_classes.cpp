@@ -94,7 +94,9 @@ struct ClassRows : LayerType {
   std::vector<Parameter> parameters() const override {
     return {integer("right_param", "classes").by_default("3").range(1, 1e6)};
   }
-  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_SAVES_NOTHING; }
+  uint64_t traits() const override {
+    return TANDEM_PER_SAMPLE | TANDEM_SAVES_NOTHING | TANDEM_BACKWARD_READS_INPUTS;
+  }
   std::vector<Shape> shapes(const Query& query) const override {
     if (count(query.input(1)) != query.input(0).n) throw invalid("one label for each row");
     return {query.input(0)};
