@@ -79,7 +79,11 @@ class FormFinder {
   }
 
   void survey() {
+    constexpr size_t some = 64;  // of many columns the texts are not counted
     surveys_.resize(list_.columns.size());
+    if (surveys_.size() > 1) {
+      for (Survey& one : surveys_) one.most_distinct = some;
+    }
     for (const ListEntry& entry : list_.entries) {
       for (size_t i = 0; i < surveys_.size(); ++i) surveys_[i].add(entry.labels[i]);
     }

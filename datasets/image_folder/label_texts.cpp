@@ -32,7 +32,7 @@ void Survey::add(const std::string& text) {
     ++missing;
     return;
   }
-  distinct.insert(text);
+  if (distinct.size() < most_distinct) distinct.insert(text);
   const double binary = binary_of(text);
   is_binary = is_binary && binary != not_binary;
   has_zero = has_zero || binary == 0;

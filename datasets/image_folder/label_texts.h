@@ -2,7 +2,9 @@
 // write them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,7 +25,8 @@ struct Survey {
   bool has_negative = false, has_zero = false, has_minus_one = false;
   int64_t missing = 0, numbers = 0;
   int64_t fractions = 0;  // numbers with a decimal point
-  std::set<std::string> distinct;
+  size_t most_distinct = std::numeric_limits<size_t>::max();
+  std::set<std::string> distinct;  // as they came, up to so many
 
   void add(const std::string& text);
   // Of 0 and 1, or of -1 and 1.

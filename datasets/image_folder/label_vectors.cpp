@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "datasets/image_folder/label_cells.h"
 #include "datasets/image_folder/label_texts.h"
@@ -81,7 +82,7 @@ bool are_parts_of_number(const Parts& parts, char mark) {
 VectorSurvey survey_vectors(const std::vector<Vector>& vectors, const ListFile& list) {
   VectorSurvey result;
   std::map<size_t, size_t> lengths;
-  std::set<std::string> distinct;
+  std::unordered_set<std::string_view> distinct;
   for (size_t i = 0; i < vectors.size(); ++i) {
     const auto& [parts, mark] = vectors[i];
     const std::string& text = list.entries[i].labels[0];
@@ -92,14 +93,14 @@ VectorSurvey survey_vectors(const std::vector<Vector>& vectors, const ListFile& 
     const bool is_plain = text.find(", ") == std::string::npos;
     result.may_be_numbers = result.may_be_numbers || mark == ' ' || (mark == ',' && is_plain);
     result.are_thousands = result.are_thousands && are_parts_of_number(parts, mark);
-    std::set<std::string> own;
+    std::unordered_set<std::string_view> own;
     for (const std::string& part : parts) {
       double value = 0;
       (void)read_number(part, &value);
       result.is_binary = result.is_binary && (value == 0 || value == 1);
       result.has_negative = result.has_negative || value < 0;
       result.has_fraction = result.has_fraction || part.find_first_of(".eE") != std::string::npos;
-      result.repeats = !own.insert(part).second || result.repeats;
+      result.repeats = result.repeats || !own.insert(part).second;
       distinct.insert(part);
     }
   }

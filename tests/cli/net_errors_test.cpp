@@ -15,10 +15,10 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 // What is said of a net.prototxt with this text.
-std::string refusal_of_net(const std::string& net) {
+std::string refusal_of_net(const std::string& net, const std::string& options = "") {
   const Desk desk;
   desk.write("net.prototxt", net);
-  return desk.refusal("train --net net.prototxt --data synthetic --steps 2 --out run");
+  return desk.refusal("train --net net.prototxt --data synthetic --steps 2 --out run " + options);
 }
 
 // Predictions take the class with the largest output, which such a net does not learn.
@@ -26,10 +26,11 @@ TEST(NetErrors, ALossThatReadsClassesAsNumbersIsRefusedWithTheWayOut) {
   const std::string net = replaced(tiny_net(), "num_output: 2", "num_output: 1");
   for (const char* loss : {"EuclideanLoss", "HuberLoss", "SigmoidCrossEntropyLoss"}) {
     const bool are_labels = loss[0] == 'S';
-    EXPECT_THAT(refusal_of_net(replaced(net, "SoftmaxWithLoss", loss)),
-                AllOf(HasSubstr(std::string("layer 'loss' (") + loss), HasSubstr("num_output: 2"),
-                      HasSubstr("use SoftmaxWithLoss"),
-                      HasSubstr(are_labels ? "--task multilabel" : "--task regression")));
+    EXPECT_THAT(
+        refusal_of_net(replaced(net, "SoftmaxWithLoss", loss), "--data-option class_count=3"),
+        AllOf(HasSubstr(std::string("layer 'loss' (") + loss), HasSubstr("num_output: 3"),
+              HasSubstr("use SoftmaxWithLoss"),
+              HasSubstr(are_labels ? "--task multilabel" : "--task regression")));
   }
 }
 

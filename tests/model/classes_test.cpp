@@ -62,7 +62,7 @@ TEST(ClassCount, IsTheSumOfTheScoresThatAConcatJoins) {
               HasSubstr("its 5 scores are joined from several layers (Concat)"));
 }
 
-TEST(TwoScores, OfOneOutputAreZeroAndTheOutput) {
+TEST(TwoScores, OfOneOutputAreItsHalves) {
   std::string text = classifier;
   text.replace(text.find('$'), 1, "SigmoidCrossEntropyLoss");
   EXPECT_FALSE(with_two_scores(parse_definition(text))) << "four outputs";
@@ -72,7 +72,7 @@ TEST(TwoScores, OfOneOutputAreZeroAndTheOutput) {
   EXPECT_EQ(class_count(*net), 2);
   std::vector<std::string> layers;
   for (const LayerDefinition& layer : net->layers) layers.push_back(layer.type);
-  EXPECT_THAT(layers, ElementsAre("Data", "InnerProduct", "Power", "Concat", "Accuracy",
+  EXPECT_THAT(layers, ElementsAre("Data", "InnerProduct", "Power", "Power", "Concat", "Accuracy",
                                   "SoftmaxWithLoss"));
   EXPECT_THAT(net->layers.back().bottoms, ElementsAre("fc_classes", "label"));
   EXPECT_FALSE(with_two_scores(*net));

@@ -28,13 +28,15 @@ std::string scores_name(const std::string& output) {
   return output + "_classes";
 }
 
-// 0 for class 0, beside the output for class 1.
+// Half of the output for class 1, and minus half of it for class 0: their difference decides.
 std::vector<LayerDefinition> layers_of_scores(const std::string& output, const std::string& file) {
-  const std::string zero = quote(output + "_zero"), one = quote(output);
+  const std::string read = quote(output), zero = quote(output + "_class_0"),
+                    one = quote(output + "_class_1");
   const std::string text = fmt::format(
-      "layer {{ name: {0} type: 'Power' bottom: {1} top: {0} power_param {{ scale: 0 }} }} "
-      "layer {{ name: {2} type: 'Concat' bottom: {0} bottom: {1} top: {2} }}",
-      zero, one, quote(scores_name(output)));
+      "layer {{ name: {1} type: 'Power' bottom: {0} top: {1} power_param {{ scale: -0.5 }} }} "
+      "layer {{ name: {2} type: 'Power' bottom: {0} top: {2} power_param {{ scale: 0.5 }} }} "
+      "layer {{ name: {3} type: 'Concat' bottom: {1} bottom: {2} top: {3} }}",
+      read, zero, one, quote(scores_name(output)));
   return parse_net(parse_text_format(text, file), file).layers;
 }
 

@@ -8,8 +8,9 @@
 
 namespace tandem {
 
-// A copy with two scores, 0 of class 0 and the output of class 1, and SoftmaxWithLoss of these: the
-// same loss, gradients and probabilities, and the same weights, with what nets of classes have.
+// A copy with two scores, half of the output for class 1 and minus half for class 0, and
+// SoftmaxWithLoss of these: the same loss, gradients and probabilities, and the same weights, with
+// what nets of classes have.
 // nullopt: no such loss reads one output.
 [[nodiscard]] std::optional<NetDefinition> with_two_scores(const NetDefinition& net);
 

@@ -281,9 +281,10 @@ void take_two_scores(TrainSetup& setup) {
   if (!net) return;
   setup.net = std::move(*net);
   setup.note(
-      "the net's only output, whose loss is SigmoidCrossEntropyLoss, is the score of class '{}' "
-      "(label 1), and that of '{}' is 0: the loss of the two scores is SoftmaxWithLoss, which has "
-      "the same value",
+      "the net's only output, whose loss is SigmoidCrossEntropyLoss, tells class '{}' (label 1) "
+      "from "
+      "'{}': the classes' scores are half of it and minus half, and their loss is SoftmaxWithLoss, "
+      "which has the same value",
       classes[1], classes[0]);
 }
 
@@ -301,6 +302,7 @@ void fit_task(const Registry& registry, TrainSetup& setup, bool may_adapt) {
         setup.net.name, chosen.data);
   }
   take_two_scores(setup);
+  require_losses_of_classes(setup);
   fit_classes(setup, setup.training_data->class_count(), may_adapt);
 }
 

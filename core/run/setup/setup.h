@@ -41,6 +41,9 @@ void resolve_fine_tuning(const Registry& registry, TrainSetup& setup);
 // sense: without weight files, as long as the run, or with nothing else to learn afterwards.
 void resolve_unfreezing(const Registry& registry, TrainSetup& setup);
 
+// Throws Error for a loss of several labels or of numbers that would read a class as a number.
+void require_losses_of_classes(const TrainSetup& setup);
+
 // Throws Error where nothing can be learned: by the net, its first weights, the class weights or
 // the data. Notes what is odd but can learn.
 void require_learning(const Registry& registry, TrainSetup& setup);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/device/parse.h"
@@ -153,28 +154,6 @@ void check_pixels(TrainSetup& setup) {
   setup.note("{}: {}", same, what);
 }
 
-// Losses of several labels and of numbers, which read a class as a number. With one output, and
-// with several, what is then predicted is not what was learned.
-void check_losses_of_classes(const Net& net, const TrainSetup& setup) {
-  static constexpr std::array others{"SigmoidCrossEntropyLoss", "EuclideanLoss", "HuberLoss"};
-  if (setup.record.task != TANDEM_TASK_CLASSES) return;
-  for (const Layer& layer : net.layers) {
-    const bool reads_label = layer.inputs.size() > 1 && layer.inputs[1] == net.label;
-    const bool is_other =
-        std::any_of(others.begin(), others.end(), [&](const char* one) { return layer.is(one); });
-    if (!reads_label || !is_other) continue;
-    throw error(
-        "{}: would read the number of each image's class (0, 1, ...) as a value, while predictions "
-        "take the class with the largest output: use SoftmaxWithLoss (type: \"SoftmaxWithLoss\"), "
-        "and an output for each class in the layer before it (num_output: {}); {}, give a list of "
-        "images that has them{}",
-        layer.title(), std::max<size_t>(2, setup.record.class_names.size()),
-        layer.is(others[0]) ? "for several labels of an image (--task multilabel)"
-                            : "for numbers to predict (--task regression)",
-        in_file(layer.location));
-  }
-}
-
 // A class that a loss leaves out, as Caffe's nets leave out pixels without a class.
 void check_ignored_classes(const Net& net, TrainSetup& setup) {
   const std::vector<std::string>& classes = setup.record.class_names;
@@ -202,7 +181,6 @@ void check_net(const Registry& registry, TrainSetup& setup) {
   options.data = setup.record.data;
   options.device_kind = "";
   const Net net = build_net(setup.net, registry, options);
-  check_losses_of_classes(net, setup);
   check_ignored_classes(net, setup);
   const auto devices =
       static_cast<int64_t>(parse_devices(chosen.devices, registry).ordinals.size());
@@ -214,6 +192,29 @@ void check_net(const Registry& registry, TrainSetup& setup) {
 }
 
 }  // namespace
+
+// With one output, and with several, what is predicted is not what would be learned.
+void require_losses_of_classes(const TrainSetup& setup) {
+  static constexpr std::array others{"SigmoidCrossEntropyLoss", "EuclideanLoss", "HuberLoss"};
+  std::set<std::string> labels;
+  for (const NetInput& input : setup.net.net_inputs(TANDEM_TRAIN)) {
+    if (input.role == NetInput::Role::label) labels.insert(input.name);
+  }
+  for (const LayerDefinition& layer : setup.net.layers) {
+    const bool reads_label = layer.bottoms.size() > 1 && labels.contains(layer.bottoms[1]);
+    const bool is_other = std::find(others.begin(), others.end(), layer.type) != others.end();
+    if (!reads_label || !is_other || !layer.in_phase(TANDEM_TRAIN)) continue;
+    throw error(
+        "{}: would read the number of each image's class (0, 1, ...) as a value, while predictions "
+        "take the class with the largest output: use SoftmaxWithLoss (type: \"SoftmaxWithLoss\"), "
+        "and an output for each class in the layer before it (num_output: {}); {}, give a list of "
+        "images that has them{}",
+        layer.title(), std::max<size_t>(2, setup.record.class_names.size()),
+        layer.type == others[0] ? "for several labels of an image (--task multilabel)"
+                                : "for numbers to predict (--task regression)",
+        in_file(layer.location));
+  }
+}
 
 void require_learning(const Registry& registry, TrainSetup& setup) {
   check_net(registry, setup);
