@@ -111,7 +111,9 @@ TEST(Files, APlantedLinkIsNotFollowed) {
 TEST(Files, APlantedPipeIsNamedAndNothingIsWrittenIntoIt) {
   const Desk desk;
   make_pipe(desk / "plan.svg.new");
-  EXPECT_THAT(desk.refusal("plan --net tiny.prototxt --devices sim:2 --svg plan.svg", in_time),
+  EXPECT_THAT(desk.refusal("plan --net tiny.prototxt --devices sim:2 --strategy sequential "
+                           "--svg plan.svg",
+                           in_time),
               AllOf(HasSubstr("file 'plan.svg' cannot be created: "),
                     HasSubstr("'plan.svg.new' is in the way, which is a pipe: remove it")));
   EXPECT_TRUE(fs::is_fifo(desk / "plan.svg.new"));
