@@ -60,8 +60,10 @@ class Channel {
     for (const auto& [name, value] : outcome.figures) {
       figures += fmt::format("{}{}{}", name, divider, value) + divider;
     }
+    std::string detail = outcome.detail;
+    for (size_t at = 0; (at = detail.find(" -nan")) != std::string::npos;) detail.erase(at + 1, 1);
     for (const auto& [verdict, word] : verdicts) {
-      if (outcome.verdict == verdict) write(word, outcome.detail, figures);
+      if (outcome.verdict == verdict) write(word, detail, figures);
     }
   }
 
@@ -150,7 +152,7 @@ std::vector<Unit> units_before_training(const std::vector<std::string>& types) {
 
 std::vector<Unit> units_of(Registry& registry, const CheckOptions& options) {
   const std::vector<std::string> in_net = types_of(options.cases.uses);
-  if (options.seconds > 0) return units_before_training(in_net);
+  if (!options.cases.uses.empty() && options.seconds > 0) return units_before_training(in_net);
   std::vector<Unit> units;
   for (const std::string& target : options.targets) {
     if (is_file(target)) {
@@ -175,7 +177,9 @@ std::vector<Unit> units_of(Registry& registry, const CheckOptions& options) {
   if (options.layer.empty()) return units;
   std::vector<std::string> known;
   for (const Unit& unit : units) known.push_back(unit.type);
-  std::erase_if(units, [&](const Unit& unit) { return unit.type != options.layer; });
+  std::erase_if(units, [&](const Unit& unit) {
+    return unit.type != options.layer || (options.seconds > 0 && !unit.is_data);
+  });
   if (units.empty()) {
     throw not_there(fmt::format("no layer type '{}' is checked", options.layer), options.layer,
                     known);
@@ -256,7 +260,9 @@ class Child {
   [[nodiscard]] bool is_due(const Promise& promise) const {
     return options_.seconds == 0 || promise.before_training;
   }
-  [[nodiscard]] static bool is_due(const DataPromise&) { return true; }
+  [[nodiscard]] bool is_due(const DataPromise& promise) const {
+    return options_.seconds == 0 || promise.before_training;
+  }
 
   void run_layer(const Unit& unit, KernelDevice& device, size_t first) {
     CaseOptions options = options_.cases;
@@ -279,14 +285,19 @@ class Child {
 
   // A data set that needs a source is not checked without one.
   void run_data(const Unit& unit, size_t first) {
-    const DataSubject subject{registry_, unit.type, options_.data, options_.data_parameters};
+    DataSubject subject{registry_,           unit.type,
+                        options_.data,       options_.data_parameters,
+                        options_.data_shape, options_.class_names,
+                        options_.validates};
     Outcome refused = kept();
     try {
       DatasetOptions options;
       options.source = options_.data.empty() ? unit.type : options_.data;
-      options.shape = {1, 0, 0, 0};
+      options.shape = options_.data_shape;
+      options.class_names = options_.class_names;
       options.parameters = options_.data_parameters;
       static_cast<void>(Dataset(registry_, options));
+      if (options_.seconds > 0) limit_time(subject, options_.seconds);
     } catch (const Error& refusal) {
       refused = options_.data.empty()
                     ? note(fmt::format("not checked: give what it reads with --data ({})",
@@ -487,8 +498,8 @@ class Parent {
     if (type_.empty()) throw error("the plugin cannot be checked: {}", how);
     const bool no_case = promise_.empty();
     if (no_case) {
-      promise_ = promises().front().name;
-      text_ = promises().front().text;
+      promise_ = is_data_ ? data_promises().front().name : promises().front().name;
+      text_ = is_data_ ? data_promises().front().text : promises().front().text;
     }
     report(broken(how + (case_.empty() ? " before the first case" : "")));
     if (hangs && is_data_) leave_out_rest(data_promises());

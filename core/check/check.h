@@ -31,8 +31,12 @@ struct CheckOptions {
   // Of data sets.
   std::string data;  // the source; "": the data set's name
   std::map<std::string, std::string> data_parameters;
-  // Before training: only the uses of `cases`, only promises by which other weights are trained,
-  // and no longer than so many seconds of the processors. 0: all, without a limit.
+  Shape data_shape{1, 0, 0, 0};  // of a sample; 0: any
+  std::vector<std::string> class_names;
+  bool validates = true;
+  // Before training: only the uses of `cases`, or the data set `layer`; only promises by which
+  // other weights are trained, and no longer than so many seconds of the processors. 0: all,
+  // without a limit.
   double seconds = 0;
 };
 

@@ -104,6 +104,7 @@ std::string differ(const char* what, const std::vector<PlainTensor>& a,
     if (tolerance == 0 && same_bits(a[i].values, b[i].values)) continue;
     const double d = difference(a[i].values, b[i].values);
     if (tolerance > 0 && d <= tolerance) continue;
+    if (!std::isfinite(d)) return fmt::format("{} {} is not finite", what, i);
     return fmt::format("{} {} differs by {:.2g} of its largest value", what, i, d);
   }
   return "";

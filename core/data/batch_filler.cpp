@@ -1,6 +1,7 @@
 #include "core/data/batch_filler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace tandem {
@@ -147,6 +148,25 @@ BatchFiller::BadRows BatchFiller::fill(std::byte* memory, int64_t number, int64_
   }
   if (options_.targets.mixes() && !stopping) mix(memory, number, first, last);
   return bad;
+}
+
+std::string BatchFiller::not_finite(int64_t number) const {
+  if (options_.pixels != PixelForm::floats) return "";
+  std::vector<float> pixels(size_t(element_count(layout_.sample)));
+  for (int64_t i = 0; i < rows_with_data(number); ++i) {
+    const int64_t position = number * options_.batch + i, index = order_.index(position);
+    float label = 0;
+    std::string reason;
+    static_cast<void>(
+        dataset_.get(index, order_.sample_seed(position), pixels.data(), &label, &reason));
+    const auto found = std::find_if(pixels.begin(), pixels.end(),
+                                    [](float value) { return !std::isfinite(value); });
+    if (found == pixels.end()) continue;
+    return fmt::format("value {} of sample {} ('{}') is {}", found - pixels.begin(), index,
+                       dataset_.sample_name(index),
+                       std::isnan(*found) ? "not a number (NaN)" : "infinite");
+  }
+  return "";
 }
 
 bool BatchFiller::is_read(int64_t first, int64_t last) const {

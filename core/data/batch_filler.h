@@ -32,6 +32,9 @@ class BatchFiller {
   // rows_together. Returns the damaged ones; ends early when `stopping` becomes true. Thread-safe.
   [[nodiscard]] BadRows fill(std::byte* memory, int64_t number, int64_t first, int64_t last,
                              const std::atomic<bool>& stopping) const;
+  // "value 3 of sample 57 ('cat/1.jpg') is infinite": the first of the batch that is no finite
+  // number; "": all are.
+  [[nodiscard]] std::string not_finite(int64_t number) const;
 
  private:
   struct Row;

@@ -132,6 +132,14 @@ std::string text_of(const tandem_dataset_type& type, const char* text, const cha
 
 constexpr int64_t max_byte_channels = std::extent_v<decltype(tandem_dataset_info::byte_means)>;
 
+// Of one of Tandem's own data sets the name says enough.
+std::string sample_title(const Dataset& dataset, const std::string& owner, int64_t index) {
+  const std::string name = dataset.sample_name(index);
+  const bool is_own = owner == fmt::format("data set '{}'", dataset.type_name());
+  return is_own ? fmt::format("sample '{}'", name)
+                : fmt::format("sample {} ('{}') of {}", index, name, owner);
+}
+
 bool fits(int64_t given, int64_t expected) {
   return given > 0 && (expected == 0 || given == expected);
 }
@@ -315,7 +323,7 @@ std::optional<int64_t> Dataset::label(int64_t index) const {
 
 void Dataset::values(int64_t index, float* values) const {
   require_index(index);
-  check(type_->targets(handle_, index, values), fmt::format("sample '{}'", sample_name(index)));
+  check(type_->targets(handle_, index, values), sample_title(*this, owner_, index));
   for (int64_t i = 0; i < class_count(); ++i) {
     const bool is_label = task() == TANDEM_TASK_LABELS;
     const float value = values[i];
@@ -344,7 +352,7 @@ std::optional<StoredSample> Dataset::describe(int64_t index, std::string* reason
     *reason = take_reason();
     return std::nullopt;
   }
-  if (status != TANDEM_OK) check(status, fmt::format("sample '{}'", sample_name(index)));
+  if (status != TANDEM_OK) check(status, sample_title(*this, owner_, index));
   const std::string remarks = take_reason();
   return StoredSample{text_of(*type_, info.format, "describe", index),
                       info.channels,
@@ -416,7 +424,7 @@ SampleStatus Dataset::status_of(tandem_status status, int64_t index, float* labe
     *label = -1;
     return SampleStatus::skipped;
   }
-  if (status != TANDEM_OK) check(status, fmt::format("sample '{}'", sample_name(index)));
+  if (status != TANDEM_OK) check(status, sample_title(*this, owner_, index));
   if (const std::string lines = take_reason(); !lines.empty()) {
     for (const std::string& remark : split(lines, '\n')) remarks_.add(remark, index);
   }
@@ -473,8 +481,7 @@ void Dataset::get_more(int64_t index, uint64_t seed, const std::vector<float*>& 
   }
   if (own.empty()) return;
   const RunningNote note("get_inputs", owner_.c_str());
-  check(type_->get_inputs(handle_, index, seed, own.data()),
-        fmt::format("sample '{}'", sample_name(index)));
+  check(type_->get_inputs(handle_, index, seed, own.data()), sample_title(*this, owner_, index));
 }
 
 std::vector<double> channel_means(const Dataset& dataset, int64_t limit) {

@@ -7,8 +7,10 @@
 
 #include "core/base/error.h"
 #include "core/check/check.h"
+#include "core/check/data.h"
 #include "core/device/parse.h"
 #include "core/plugin/trial.h"
+#include "core/run/setup/setup_data.h"
 
 namespace tandem {
 namespace {
@@ -49,15 +51,52 @@ ForeignLayers foreign_layers(const Registry& registry, const TrainSetup& setup,
   return foreign;
 }
 
-// What is remembered of a module: that its layers of this net were tried.
-std::string net_text(const TrainSetup& setup) {
-  return fmt::format("tried {} {}", to_string(setup.record.data), write_net(setup.net));
+// What is remembered of a module: what of it was tried, and by which promises, so that a program
+// that knows more of them tries it again.
+std::string trial_text(const std::string& what) {
+  std::string text = "tried " + what;
+  for (const checker::Promise& promise : checker::promises())
+    text += fmt::format(" {}", promise.name);
+  for (const checker::DataPromise& promise : checker::data_promises()) {
+    text += fmt::format(" {}", promise.name);
+  }
+  return text;
 }
 
-[[noreturn]] void refuse_layer(const std::vector<Finding>& broken,
-                               const std::vector<checker::NetUse>& uses,
+// What a check of some seconds found.
+struct PluginTrial {
+  std::vector<Finding> broken;
+  size_t kept = 0;  // promises
+  bool is_complete = true;
+  [[nodiscard]] std::string more() const {
+    return broken.size() == 1 ? "" : fmt::format(", and {} more", broken.size() - 1);
+  }
+  // `command` tries all promises.
+  [[nodiscard]] std::string text(const std::string& what, const std::string& command) const {
+    return fmt::format("plugins: {} kept {} promises before the first step{}", what, kept,
+                       is_complete ? ""
+                                   : fmt::format(", and {:g} s were not enough for the others "
+                                                 "('{}' tries all)",
+                                                 max_trial_seconds, command));
+  }
+};
+
+PluginTrial plugin_trial_of(checker::CheckOptions options) {
+  options.seconds = max_trial_seconds;
+  PluginTrial trial;
+  std::set<std::string> kept;
+  trial.is_complete = checker::check_plugins(options, [&](const Finding& finding) {
+    const Verdict verdict = finding.outcome.verdict;
+    if (verdict == Verdict::broken) trial.broken.push_back(finding);
+    if (verdict == Verdict::kept) kept.insert(finding.promise);
+  });
+  trial.kept = kept.size();
+  return trial;
+}
+
+[[noreturn]] void refuse_layer(const PluginTrial& trial, const std::vector<checker::NetUse>& uses,
                                const std::set<fs::path>& modules, const std::string& net) {
-  const Finding& first = broken.front();
+  const Finding& first = trial.broken.front();
   const std::string of_case = " --layer ";
   const size_t at = first.arguments.find(of_case);
   std::string layer;
@@ -72,52 +111,93 @@ std::string net_text(const TrainSetup& setup) {
   throw error(
       "layer '{}' ({}) breaks the promise '{}': {}{} ({}). 'tandem plugin check --net {} --layer "
       "{}' tells more; --no-plugin-check trains nevertheless",
-      layer, first.layer, first.promise, first.outcome.detail,
-      broken.size() == 1 ? "" : fmt::format(", and {} more", broken.size() - 1), files, net, layer);
+      layer, first.layer, first.promise, first.outcome.detail, trial.more(), files, net, layer);
+}
+
+std::string try_layers(const ForeignLayers& foreign, const TrainSetup& setup,
+                       const std::string& kind) {
+  const std::string what =
+      trial_text(fmt::format("{} {}", to_string(setup.record.data), write_net(setup.net)));
+  const auto is_tried = [&](const fs::path& module) { return ModuleMark(module, what).is_set(); };
+  if (std::all_of(foreign.modules.begin(), foreign.modules.end(), is_tried)) return "";
+  checker::CheckOptions options;
+  options.cases.uses = foreign.uses;
+  options.device = kind;
+  const PluginTrial trial = plugin_trial_of(options);
+  const std::string& net = setup.record.options.net;
+  if (!trial.broken.empty()) refuse_layer(trial, foreign.uses, foreign.modules, net);
+  for (const fs::path& module : foreign.modules) {
+    if (trial.kept > 0) ModuleMark(module, what).set();
+  }
+  std::set<std::string> types;
+  for (const checker::NetUse& use : foreign.uses) types.insert(use.type);
+  return trial.text(fmt::format("{}", fmt::join(types, ", ")),
+                    fmt::format("tandem plugin check --net {}", net));
+}
+
+std::string try_data(Registry& registry, const TrainSetup& setup, const std::string& module) {
+  const std::string source = data_source(registry, setup.record);
+  const Dataset& data = *setup.training_data;
+  const RunRecord& record = setup.record;
+  checker::CheckOptions options;
+  options.targets = {module};
+  options.layer = data.type_name();
+  options.data = source;
+  options.data_shape = record.data;
+  options.class_names = record.class_names;
+  options.validates = setup.validation_data != nullptr;
+  std::string given;
+  for (const auto& [name, value] : record.data_parameters) {
+    options.data_parameters[name] = value;
+    given += fmt::format(" --data-option {}={}", name, value);
+  }
+  const ModuleMark mark(module, trial_text(fmt::format("{} {}{} {}", data.type_name(), source,
+                                                       given, to_string(record.data))));
+  if (mark.is_set()) return "";
+  const PluginTrial trial = plugin_trial_of(options);
+  const std::string what = fmt::format("data set '{}'", data.type_name());
+  const std::string command = fmt::format("tandem plugin check {} --layer {} --data {}{}", module,
+                                          data.type_name(), source, given);
+  if (trial.broken.empty()) {
+    if (trial.kept > 0) mark.set();
+    return trial.text(what, command);
+  }
+  throw error(
+      "{} ({}) breaks the promise '{}': {}{}. '{}' tells more; --no-plugin-check trains "
+      "nevertheless",
+      what, module, trial.broken.front().promise, trial.broken.front().outcome.detail, trial.more(),
+      command);
 }
 
 }  // namespace
 
-std::string try_plugins(Registry& registry, const TrainSetup& setup, bool has_ranks) {
+std::vector<std::string> try_plugins(Registry& registry, const TrainSetup& setup, bool has_ranks) {
   const std::string kind = parse_devices(setup.record.options.devices, registry).kind;
   const ForeignLayers foreign = foreign_layers(registry, setup, kind);
-  if (foreign.uses.empty()) return "";
+  const std::string module = foreign_module(registry, setup.training_data->type_name());
+  std::vector<std::string> lines;
+  if (foreign.uses.empty() && module.empty()) return lines;
   // A process of MPI, or of a GPU's driver, must not be forked.
   if (has_ranks || !is_host_addressable(registry.backend(kind))) {
-    return fmt::format(
-        "note: layers of plugins are not tried before the first step {}; 'tandem plugin check "
-        "--net "
-        "{} --device {}' does so",
-        has_ranks ? "of several ranks" : "on " + kind, setup.record.options.net, kind);
+    const std::string where = has_ranks ? "of several ranks" : "on " + kind;
+    if (!foreign.uses.empty()) {
+      lines.push_back(fmt::format(
+          "note: layers of plugins are not tried before the first step {}; 'tandem plugin check "
+          "--net {} --device {}' does so",
+          where, setup.record.options.net, kind));
+    }
+    if (!module.empty()) {
+      lines.push_back(fmt::format(
+          "note: data set '{}' is not tried before the first step {}; 'tandem plugin check {}' "
+          "does so",
+          setup.training_data->type_name(), where, module));
+    }
+    return lines;
   }
-  const std::string what = net_text(setup);
-  const auto is_tried = [&](const fs::path& module) { return ModuleMark(module, what).is_set(); };
-  if (std::all_of(foreign.modules.begin(), foreign.modules.end(), is_tried)) return "";
-
-  checker::CheckOptions options;
-  options.cases.uses = foreign.uses;
-  options.device = kind;
-  options.seconds = max_trial_seconds;
-  std::vector<Finding> broken;
-  std::set<std::string> kept;
-  const bool is_complete = checker::check_plugins(options, [&](const Finding& finding) {
-    const Verdict verdict = finding.outcome.verdict;
-    if (verdict == Verdict::broken) broken.push_back(finding);
-    if (verdict == Verdict::kept) kept.insert(finding.promise);
-  });
-  if (!broken.empty())
-    refuse_layer(broken, foreign.uses, foreign.modules, setup.record.options.net);
-  for (const fs::path& module : foreign.modules) {
-    if (!kept.empty()) ModuleMark(module, what).set();
-  }
-  std::set<std::string> types;
-  for (const checker::NetUse& use : foreign.uses) types.insert(use.type);
-  return fmt::format(
-      "plugins: {} kept {} promises before the first step{}", fmt::join(types, ", "), kept.size(),
-      is_complete ? ""
-                  : fmt::format(", and {:g} s were not enough for the others ('tandem plugin check "
-                                "--net {}' tries all)",
-                                max_trial_seconds, setup.record.options.net));
+  if (!foreign.uses.empty()) lines.push_back(try_layers(foreign, setup, kind));
+  if (!module.empty()) lines.push_back(try_data(registry, setup, module));
+  std::erase(lines, "");
+  return lines;
 }
 
 }  // namespace tandem

@@ -367,8 +367,9 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
   const TrainOptions& chosen = setup.record.options;
   require_computing(registry, chosen.devices);
   if (options.try_plugins) {
-    const std::string tried = try_plugins(registry, setup, ranks != nullptr);
-    if (!tried.empty()) setup.messages.push_back(tried);
+    for (std::string& line : try_plugins(registry, setup, ranks != nullptr)) {
+      setup.messages.push_back(std::move(line));
+    }
   }
   const std::string hosts = ranks != nullptr ? share_setup(*ranks, registry, options, setup) : "";
   if (const std::string limits = core_limits(ranks); !limits.empty()) setup.note("{}", limits);

@@ -1,11 +1,13 @@
 #include "core/run/training_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/running_note.h"
+#include "core/data/batch_filler.h"
 #include "core/data/remark_lines.h"
 #include "core/model/adapted/adapted.h"
 #include "core/model/adapted/models.h"
@@ -297,7 +299,17 @@ void TrainingRun::stop_not_finite(const Pending& done, double loss) {
     pending_.pop_back();
   }
   phase_.executor->drain();
+  if (std::isnan(loss)) loss = std::abs(loss);  // "-nan" says no more
   const DiagnoseInputs inputs = diagnose_inputs(done.step, done.number);
+  const std::string of_data = BatchFiller(*inputs.dataset, inputs.loading).not_finite(done.number);
+  if (!of_data.empty()) {
+    const std::string data = inputs.dataset->type_name();
+    throw error(
+        "step {}: the loss is not finite ({}), as the data are not: of data set '{}'{} {}. The "
+        "update was left out {}",
+        done.step + 1, loss, data, foreign_module_text(registry_, data), of_data,
+        how_it_stops(last_good_run()));
+  }
   std::string where;
   try {
     // The other ranks do not know that there is something to look for.

@@ -166,13 +166,16 @@ std::string first_constant(Registry& registry, const NetDefinition& definition,
                         });
 }
 
+std::string how_it_stops(const std::string& last_good_run) {
+  return last_good_run.empty()
+             ? "and the run stops"
+             : fmt::format("and the run stops; the last good checkpoint is in '{}'", last_good_run);
+}
+
 std::string advice_after_not_finite(const Net& net, bool weights,
                                     std::optional<double> learning_rate,
                                     const std::string& last_good_run) {
-  const std::string stop =
-      last_good_run.empty()
-          ? "and the run stops."
-          : fmt::format("and the run stops; the last good checkpoint is in '{}'.", last_good_run);
+  const std::string stop = how_it_stops(last_good_run) + ".";
   if (!learning_rate) {
     return fmt::format(
         "{} No update came before, so that the learning rate is not the cause: look at the first "

@@ -34,8 +34,10 @@ struct DiagnoseInputs {
                                          const std::vector<float>& weights,
                                          const DiagnoseInputs& inputs);
 
-// How the message about a value that is not finite ends: "and the run stops", where the last good
-// checkpoint is (`last_good_run`: the run folder; "" if it has none), and what to try next.
+// "and the run stops", and where the last good checkpoint is (`last_good_run`: the run folder; ""
+// if it has none).
+[[nodiscard]] std::string how_it_stops(const std::string& last_good_run);
+// How the message about a value that is not finite ends: as above, and what to try next.
 // `weights`: trained weights were the first such values. `learning_rate`: of --lr; nullopt before
 // the first update of a run, whose cause it cannot be.
 [[nodiscard]] std::string advice_after_not_finite(const Net& net, bool weights,

@@ -93,7 +93,8 @@ struct TrainOptions {
   // Passes of plugins that are not Tandem's own run on copies of their memory, between guards, and
   // end the run where they break a promise. On devices whose memory the host reaches.
   bool check_plugins = false;
-  // Layers of plugins that are not Tandem's own are tried, for 2 s at most, before the first step.
+  // Layers and data sets of plugins that are not Tandem's own are tried, for 2 s at most each,
+  // before the first step.
   bool try_plugins = true;
   bool timeline = true;  // write the timeline of a few early steps to the run folder
   const std::atomic<bool>* stop = nullptr;  // becomes true: save, and return

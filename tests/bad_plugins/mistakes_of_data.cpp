@@ -3,6 +3,7 @@
 // bright, each with some noise.
 #include <fcntl.h>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -28,6 +29,11 @@ enum class Slip {
   LeavesLabel,
   WrongBytes,
   ThrowsInThread,
+  LabelBySeed,
+  ReadsBefore,
+  NanInSome,
+  FailsOnLast,
+  NameIsNoText,
 };
 constexpr const char* slip_names[] = {
     "bad_data_None",
@@ -42,6 +48,11 @@ constexpr const char* slip_names[] = {
     "bad_data_LeavesLabel",
     "bad_data_WrongBytes",
     "bad_data_ThrowsInThread",
+    "bad_data_LabelBySeed",
+    "bad_data_ReadsBefore",
+    "bad_data_NanInSome",
+    "bad_data_FailsOnLast",
+    "bad_data_NameIsNoText",
 };
 
 constexpr int64_t side = 8, elements = 3 * side * side;
@@ -62,6 +73,7 @@ class Pictures : public DatasetType {
   Shape shape() const override { return {1, 3, side, side}; }
   const char* class_name(int64_t index) const override {
     static const std::vector<std::string> names{"0", "1", "2", "3", "4", "5", "6", "7"};
+    if (s == Slip::NameIsNoText && index == 5) return "\xff\xfe";
     return names[static_cast<size_t>(index)].c_str();
   }
   const char* sample_name(int64_t) const override { return "made up"; }
@@ -70,6 +82,10 @@ class Pictures : public DatasetType {
   }
   void get(int64_t index, uint64_t seed, float* pixels, float* label) const override {
     if (s != Slip::LeavesLabel || index % 4 != 3) *label = static_cast<float>(index % side);
+    if (s == Slip::LabelBySeed && split_ == 0 && seed % 16 == 3) {
+      *label = static_cast<float>((index + 1) % side);
+    }
+    if (s == Slip::FailsOnLast && index == size() - 1) throw std::out_of_range("no such element");
     float* to = s == Slip::Races ? shared_row : pixels;
     static std::atomic<uint32_t> calls{0};
     const uint32_t number = s == Slip::CountsCalls ? calls++ : 0;
@@ -86,6 +102,9 @@ class Pictures : public DatasetType {
       std::this_thread::yield();
       std::copy_n(shared_row, elements, pixels);
     }
+    static std::atomic<int64_t> before{0};
+    if (s == Slip::ReadsBefore && before.exchange(index) == index - 1) pixels[0] = 5;
+    if (s == Slip::NanInSome && index == 77) pixels[3] = NAN;
     if (s == Slip::WritesPastPixels) pixels[elements] = 1;
     if (s == Slip::ThrowsInThread) std::thread([] { throw std::runtime_error("no luck"); }).join();
   }

@@ -1,6 +1,6 @@
-// Layers that load and go wrong later, each in its own way; and three that are right: one with two
-// inputs, a trained weight and a kink, for strategies, and for the check one with a label and one
-// that keeps memory for later use.
+// Layers that load and go wrong later, each in its own way; and some that are right: one with two
+// inputs, a trained weight and a kink, for strategies; a classifier; and for the check one with a
+// label and one that keeps memory for later use.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -66,6 +66,19 @@ struct OfClass : LayerType {
     return {{.name = "weight",
              .shape = {query.attributes.integer("num_output"), x.c * x.h * x.w, 1, 1},
              .fan_in = x.c * x.h * x.w}};
+  }
+};
+
+// Right: a classifier. Its number of scores has a name that no built-in layer has.
+struct Scores : LayerType {
+  const char* name() const override { return "test.Scores"; }
+  const char* help() const override { return "as many scores as there are classes"; }
+  std::vector<Parameter> parameters() const override {
+    return {integer("test_param", "classes").by_default("3").range(1, 1000)};
+  }
+  uint64_t traits() const override { return TANDEM_PER_SAMPLE | TANDEM_SAVES_NOTHING; }
+  std::vector<Shape> shapes(const Query& query) const override {
+    return {{query.input(0).n, query.attributes.integer("classes"), 1, 1}};
   }
 };
 
@@ -165,6 +178,30 @@ class OfClassCpu {
       throw failed("row ", row, " has label ", label, ", which is no class");
     }
     return static_cast<int64_t>(label);
+  }
+  int64_t rows_, size_, classes_;
+};
+
+// Score k is value k of the row, and 0 if it has none.
+class ScoresCpu {
+ public:
+  ScoresCpu(const Binding& binding, const Call&)
+      : rows_(binding.input(0).shape.n),
+        size_(count(binding.input(0).shape) / rows_),
+        classes_(binding.attributes.integer("classes")) {}
+  void forward(const Call&, const Pass& pass) const {
+    copy(pass.input(0), size_, pass.output(0), classes_);
+  }
+  void backward_data(const Call&, const Pass& pass) const {
+    copy(pass.output_gradient(0), classes_, pass.input_gradient(0), size_);
+  }
+
+ private:
+  void copy(const float* from, int64_t length, float* to, int64_t to_length) const {
+    for (int64_t i = 0; i < rows_ * to_length; ++i) {
+      const int64_t row = i / to_length, at = i % to_length;
+      to[i] = at < length ? from[row * length + at] : 0;
+    }
   }
   int64_t rows_, size_, classes_;
 };
@@ -293,6 +330,8 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
       .layer<Labelled>()
       .kernel<Labelled, LabelledCpu>("cpu")
       .layer<OfClass>()
+      .layer<Scores>()
+      .kernel<Scores, ScoresCpu>("cpu")
       .kernel<OfClass, OfClassCpu>("cpu")
       .layer<Keeps>()
       .kernel<Keeps, KeepsCpu>("cpu")

@@ -120,9 +120,24 @@ TEST(PluginCheck, FindsTheMistakesOfDataSets) {
                                           {"ValidatesOnTraining", "splits"},
                                           {"KeepsFilesOpen", "growth"},
                                           {"LeavesLabel", "pixels"},
+                                          {"LabelBySeed", "label"},
+                                          {"ReadsBefore", "same sample"},
+                                          {"NanInSome", "pixels"},
+                                          {"FailsOnLast", "label"},
                                           {"WrongBytes", "bytes"}}) {
     EXPECT_THAT(broken.at("bad_data_" + slip), testing::Contains(promise)) << slip;
   }
+}
+
+TEST(PluginCheck, SaysACauseOfSeveralBrokenPromisesOnce) {
+  const Desk desk;
+  const Outcome outcome =
+      desk.tandem("plugin check '" + mistakes_module() + "' --layer mistake.ThrowsInBackward");
+  EXPECT_EQ(outcome.code, 1) << outcome.errors;
+  const size_t first = outcome.output.find("no luck today");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(outcome.output.find("no luck today", first + 1), std::string::npos) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("more promises, each with a reason that is above: "));
 }
 
 TEST(PluginCheck, PrintsACommandThatRunsTheFailingCaseAgain) {

@@ -1,5 +1,8 @@
+#include <fmt/ranges.h>
+
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/text/strings.h"
 #include "core/check/check.h"
@@ -55,8 +58,15 @@ class Printer {
     ++counts_[verdict];
     if (as_json_) return add_to_tree(finding);
     if (verdict == Outcome::Verdict::not_applicable) return;
-    if (finding.layer != layer_) say("{}\n", finding.layer);
+    if (finding.layer != layer_) {
+      say_repeated();
+      say("{}\n", finding.layer);
+    }
     layer_ = finding.layer;
+    if (verdict == Outcome::Verdict::broken && !details_.insert(finding.outcome.detail).second) {
+      repeated_.push_back(finding.promise);
+      return;
+    }
     const bool is_note = verdict == Outcome::Verdict::note;
     say("  {:<6} {:<17} {}\n", word(verdict), finding.promise,
         is_note ? finding.outcome.detail : finding.text);
@@ -73,6 +83,7 @@ class Printer {
     if (as_json_) {
       print_json(tree_);
     } else {
+      say_repeated();
       say("{} promises kept, {} broken\n", kept, broken);
     }
     if (kept + broken + counts_[Outcome::Verdict::note] == 0) throw Error("nothing was checked");
@@ -80,6 +91,15 @@ class Printer {
   }
 
  private:
+  // One cause may break most promises of a layer.
+  void say_repeated() {
+    if (!repeated_.empty()) {
+      say("  broken {} more promise{}, each with a reason that is above: {}\n", repeated_.size(),
+          repeated_.size() == 1 ? "" : "s", fmt::join(repeated_, ", "));
+    }
+    repeated_.clear();
+    details_.clear();
+  }
   void add_to_tree(const Finding& finding) {
     tree_.push_back({{"layer", finding.layer},
                      {"promise", finding.promise},
@@ -93,6 +113,8 @@ class Printer {
   bool as_json_;
   json tree_ = json::array();
   std::string layer_;
+  std::set<std::string> details_;      // of its broken promises
+  std::vector<std::string> repeated_;  // promises with one of these
   std::map<Outcome::Verdict, int64_t> counts_;
 };
 

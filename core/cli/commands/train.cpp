@@ -334,7 +334,8 @@ void add_device_and_strategy_options(Command& command, TrainOptions& o) {
        "Run the layers and data sets of plugins between guards: end where one writes beyond its "
        "memory, leaves some unwritten or reads what it has not written (cpu); takes time"},
       {"--no-plugin-check", [&o] { o.try_plugins = false; },
-       "Do not try the layers of plugins, for 2 s at most, before the first step"},
+       "Do not try the layers and data sets of plugins, for 2 s at most each, before the first "
+       "step"},
   });
   command.experts_group("Strategies (docs/reference/strategies.md)");
   command.add({strategy_option({"auto"}, o.strategy,

@@ -24,10 +24,6 @@ bool is_without_classes(const LayerDefinition& layer) {
   return layer.type == "EuclideanLoss" || layer.type == "HuberLoss" ||
          layer.type == "SigmoidCrossEntropyLoss" || layer.type == "ContrastiveLoss";
 }
-bool reads_scores(const LayerDefinition& layer) {
-  return (layer.type.ends_with("Loss") && !is_without_classes(layer)) || layer.type == "Accuracy" ||
-         layer.type == "Softmax";
-}
 bool are_exclusive(const LayerDefinition& a, const LayerDefinition& b) {
   return !(a.in_phase(TANDEM_TRAIN) && b.in_phase(TANDEM_TRAIN)) &&
          !(a.in_phase(TANDEM_TEST) && b.in_phase(TANDEM_TEST));
@@ -122,6 +118,11 @@ std::string types_with_targets(const Registry& registry) {
 }
 
 }  // namespace
+
+bool reads_scores(const LayerDefinition& layer) {
+  return (layer.type.ends_with("Loss") && !is_without_classes(layer)) || layer.type == "Accuracy" ||
+         layer.type == "Softmax";
+}
 
 int64_t top_k(const LayerDefinition& layer) {
   for (const Field* block : layer.body.all("accuracy_param")) {

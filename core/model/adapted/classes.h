@@ -10,6 +10,8 @@ namespace tandem {
 // Whether some loss or metric reads labels as classes. If none does, labels are targets or mark
 // pairs, or there are none, and any number of classes is right.
 [[nodiscard]] bool has_classes(const NetDefinition& net);
+// Whether a layer's input 0 is scores of classes: a loss of labels, Accuracy, Softmax.
+[[nodiscard]] bool reads_scores(const LayerDefinition& layer);
 // How many scores an input of layer `at` has: the num_output of the last layer before it that has
 // one, or the sum of those that a Concat joins. 0: there is none.
 [[nodiscard]] int64_t score_count(const NetDefinition& net, size_t at, size_t input);

@@ -16,6 +16,7 @@
 #include "core/run/setup/net_lists.h"
 #include "core/run/setup/program_options.h"
 #include "core/run/setup/recipe.h"
+#include "core/run/setup/setup_classes.h"
 #include "core/run/setup/setup_data.h"
 #include "core/run/setup/setup_solver.h"
 #include "core/schedule/strategies/strategies.h"
@@ -145,7 +146,7 @@ std::map<std::string, std::string> data_parameters(Registry& registry, TrainSetu
   if (synthetic) {
     if (transform.scale != 1) parameters["scale"] = image_parameters(transform)["scale"];
     parameters["class_count"] =
-        fmt::format("{}", has_classes(setup.net) ? class_count(setup.net) : pair_classes);
+        fmt::format("{}", has_classes(setup.net) ? classes_of_net(registry, setup) : pair_classes);
   } else {
     parameters = image_parameters(transform);
     const Shape images = setup.net.input_shape();
@@ -215,21 +216,6 @@ void choose_synthetic_shape(const Registry& registry, TrainSetup& setup) {
   }
 }
 
-void fit_classes(TrainSetup& setup, int64_t classes, bool may_adapt) {
-  if (!has_classes(setup.net)) return;
-  const int64_t outputs = class_count(setup.net);
-  if (outputs == classes) return;
-  if (!may_adapt) {
-    throw error(
-        "net '{}' has {} outputs in its last layer, the data have {} classes: use --adapt-classes "
-        "to train an adapted copy (kept in the run folder; the file stays as it is)",
-        setup.net.file, outputs, classes);
-  }
-  setup.net = with_class_count(setup.net, classes);
-  setup.note("the net's last layer has {} outputs, one a class (its file says {})", classes,
-             outputs);
-}
-
 // For samples with several labels, or with numbers.
 void fit_targets(const Registry& registry, TrainSetup& setup, bool may_adapt) {
   const RunRecord& record = setup.record;
@@ -256,6 +242,7 @@ void fit_targets(const Registry& registry, TrainSetup& setup, bool may_adapt) {
                                                   : "";
   TargetNet adapted = with_target_losses(setup.net, registry, record.task, count, loss);
   setup.net = std::move(adapted.net);
+  require_scores(registry, setup, count);
   std::string text = fmt::format("the net's last layer has {} output{}, one a {}", count,
                                  count == 1 ? "" : "s", are_labels ? "label" : "value");
   for (const std::string& note : adapted.notes) text += "; " + note;
@@ -303,7 +290,7 @@ void fit_task(const Registry& registry, TrainSetup& setup, bool may_adapt) {
   }
   take_two_scores(setup);
   require_losses_of_classes(setup);
-  fit_classes(setup, setup.training_data->class_count(), may_adapt);
+  fit_classes(registry, setup, setup.training_data->class_count(), may_adapt);
 }
 
 void require_average(TrainSetup& setup) {
@@ -354,9 +341,16 @@ void say_how_images_are_seen(Registry& registry, TrainSetup& setup) {
 }
 
 // Names are written to JSON files, which hold UTF-8 only.
-void require_utf8(const TrainSetup& setup) {
+void require_utf8(const Registry& registry, const TrainSetup& setup) {
   for (const std::string& name : setup.record.class_names) {
-    if (!is_utf8(name)) throw error("class '{}': its name is not UTF-8; rename its folder", name);
+    if (is_utf8(name)) continue;
+    const std::string data = setup.record.dataset;
+    const std::string module = foreign_module_text(registry, data);
+    const std::string folder = data == "image_folder" ? "; rename its folder" : "";
+    throw error("class '{}': its name is not UTF-8{}", name,
+                module.empty()
+                    ? folder
+                    : fmt::format("; class_name() of data set '{}'{} gave it", data, module));
   }
   for (const LayerDefinition& layer : setup.net.layers) {
     if (!is_utf8(layer.name)) {
@@ -431,7 +425,7 @@ TrainSetup resolve(Registry& registry, const TrainOptions& options, const Strate
   say_how_to_get_weights(options, setup);
   say_how_images_are_seen(registry, setup);
   record.class_names = setup.training_data->class_names();
-  require_utf8(setup);
+  require_utf8(registry, setup);
   record.training_samples = setup.training_data->size();
   fit_task(registry, setup, is_model || options.adapt_classes);
   if (is_model && options.net_text.empty()) setup.net = with_training_accuracy(setup.net);

@@ -222,6 +222,16 @@ std::string leave_out_undeclared(Registry& registry, const std::string& source, 
                      source, names);
 }
 
+std::string foreign_module(const Registry& registry, const std::string& dataset) {
+  const ModuleReport* module = registry.module_of_dataset(dataset);
+  return module == nullptr || module->built_in ? "" : module->path.string();
+}
+
+std::string foreign_module_text(const Registry& registry, const std::string& dataset) {
+  const std::string module = foreign_module(registry, dataset);
+  return module.empty() ? "" : fmt::format(" ({})", module);
+}
+
 std::string data_source(Registry& registry, const RunRecord& record) {
   const std::string& data = record.options.data;
   return is_dataset(registry, data) ? data : as_given_in(record.folder, data);

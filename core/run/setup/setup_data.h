@@ -54,4 +54,8 @@ void open_datasets(Registry& registry, TrainSetup& setup);
 // The run's data: a data set's name, or a path that holds in any working folder.
 [[nodiscard]] std::string data_source(Registry& registry, const RunRecord& record);
 
+// The module of a third party's data set, "" for one of Tandem's own; and as " (path)".
+[[nodiscard]] std::string foreign_module(const Registry& registry, const std::string& dataset);
+[[nodiscard]] std::string foreign_module_text(const Registry& registry, const std::string& dataset);
+
 }  // namespace tandem
