@@ -6,6 +6,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/support/cpu_precision.h"
+#include "tests/support/emulation.h"
 
 namespace tandem {
 namespace {
@@ -50,6 +51,7 @@ TEST(AlexNetApp, ShowsStagesFormulaAndComparisonsAndWritesTheTimeline) {
 
 // Options are for the strategies that have them; each has a formula beside its step.
 TEST(AlexNetApp, ComparesAllStrategiesWithTheirFormulas) {
+  TANDEM_SKIP_IF_EMULATED("steps of AlexNet");
   const Desk desk;
   const Outcome outcome =
       desk.alexnet(small + "--devices cpu:2 --strategy all --plain-broadcast --quota 1");
@@ -100,6 +102,7 @@ TEST(AlexNetApp, RefusesAStrategyBeforeMeasuringAnything) {
 }
 
 TEST(AlexNetApp, TrainsOnAFolderOfImages) {
+  TANDEM_SKIP_IF_EMULATED("steps of AlexNet");
   const Desk desk;
   desk.draw("images/train/blue", 3, 20, 20, 200);
   desk.draw("images/train/red", 3, 200, 20, 20);
@@ -122,6 +125,7 @@ TEST(AlexNetApp, SaysWhatItCannotPrint) {
 }
 
 TEST(AlexNetApp, SavesTheRunWhenItsTerminalCloses) {
+  TANDEM_SKIP_IF_EMULATED("steps of AlexNet");
   const Desk desk;
   desk.draw_two_classes("images");
   const Outcome outcome = desk.alexnet(
