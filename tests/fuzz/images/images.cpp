@@ -58,8 +58,8 @@ void pack(std::string_view text) {
   const picture::Bytes bytes = bytes_of(text);
   refuses_or_reads([&] { (void)image_folder::parse_header(bytes, bytes.size(), "fuzz.pack"); });
   refuses_or_reads([&] {
-    const image_folder::PackHeader header{1, 1 << 20, bytes.size(), picture::hash_of(bytes),
-                                          bytes.size() + (1 << 20)};
+    const image_folder::PackHeader header{
+        1, 1 << 20, bytes.size(), picture::hash_of(bytes), bytes.size() + (1 << 20), {}};
     const auto read = [&](uint64_t offset, unsigned char* target, size_t count) {
       std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset - header.index_offset), count,
                   target);
