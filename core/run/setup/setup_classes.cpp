@@ -30,7 +30,8 @@ const Layer* maker_of(const Net& net, int tensor) {
 // Those that the last loss reads; nullopt: they come from a layer whose num_output can be changed,
 // through built-in layers only. How many such a layer makes, only its author's code tells.
 std::optional<ForeignScores> foreign_scores(const Registry& registry, const TrainSetup& setup) {
-  const std::string kind = parse_devices(setup.record.options.devices, registry).kind;
+  const std::string& devices = setup.record.options.devices;  // "": not chosen yet
+  const std::string kind = devices.empty() ? default_kind : parse_devices(devices, registry).kind;
   const auto is_foreign = [&](const std::string& type) {
     const ModuleReport* module = registry.module_of_kernel(type, kind);
     return module != nullptr && !module->built_in;
