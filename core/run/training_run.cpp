@@ -305,7 +305,7 @@ void TrainingRun::stop_not_finite(const Pending& done, double loss) {
   if (!of_data.empty()) {
     const std::string data = inputs.dataset->type_name();
     throw error(
-        "step {}: the loss is not finite ({}), as the data are not: of data set '{}'{} {}. The "
+        "step {}: the loss is not finite ({}), as the data are not: in data set '{}'{}, {}. The "
         "update was left out {}",
         done.step + 1, loss, data, foreign_module_text(registry_, data), of_data,
         how_it_stops(last_good_run()));

@@ -18,12 +18,12 @@ inline std::string bad_plugin(const std::string& name) {
 
 // Trains on a data set of mistakes_of_data.
 inline Outcome train_on_mistake(const Desk& desk, const std::string& slip,
-                                const std::string& options) {
+                                const std::string& options, const std::string& environment = "") {
   desk.write("plain.prototxt", replaced(replaced(tiny_net(), " scale: 0.01 mean_value: 128", ""),
                                         "num_output: 2", "num_output: 8"));
   return desk.tandem(
       "train --net plain.prototxt --data bad_data_" + slip + " --batch 8 --out run " + options,
-      "rm -rf run; exec env " + with_plugins(bad_plugin("mistakes_of_data")));
+      "rm -rf run; exec env " + environment + " " + with_plugins(bad_plugin("mistakes_of_data")));
 }
 
 }  // namespace tandem::test
