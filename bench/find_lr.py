@@ -40,8 +40,13 @@ def make_data(options):
 def suggestion(options, data, words):
     """The rate that --find-lr suggests, or None."""
     folder = options.out / "curve"
-    text = run([options.tandem, "train", "--data", data, "--find-lr", "--devices", "cpu:1", "--threads",
-                options.threads, "--seed", 1, "--out", folder, *words])
+    try:
+        text = run([options.tandem, "train", "--data", data, "--find-lr", "--devices", "cpu:1", "--threads",
+                    options.threads, "--seed", 1, "--out", folder, *words])
+    except SystemExit as stopped:
+        if "nothing can be suggested" not in str(stopped):
+            raise
+        return None
     found = re.search(r"suggested: --lr (\S+?)\. ", text)
     return float(found.group(1)) if found else None
 
