@@ -33,7 +33,8 @@ def make_data(options):
     link_images(options.data / "train", folders["four"] / "train", end=options.images // 10, classes=FOUR)
     link_images(options.data / "test", folders["four"] / "val", end=500, classes=FOUR)
     if not folders["shapes"].exists():
-        run([pathlib.Path(options.tandem).with_name("tandem-shapes"), folders["shapes"], "--per-class", options.images // 10])
+        program = pathlib.Path(options.tandem).with_name("tandem-shapes")
+        run([program, folders["shapes"], "--per-class", options.images // 10])
     return folders
 
 

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "plugins/sdk.h"
+#include "tests/bad_plugins/row_loss.h"
 
 namespace {
 
 using namespace tandem::sdk;
+using tandem::test::RowLoss;
 
 // A ReLU, as its type says.
 enum class Bend { Right, Leaks, EndsAtSix };
@@ -142,17 +144,9 @@ struct MergesFirstCpu : Needs {
 };
 
 // The log of softmax of the label's class, with labels of 8 bits.
-struct ByteLabel : LayerType {
+struct ByteLabel : RowLoss {
   const char* name() const override { return "mistake.KeepsLabelInAByte"; }
   const char* help() const override { return "a mistake to be found"; }
-  Inputs inputs() const override { return {Input("scores"), Input("label").label()}; }
-  uint64_t traits() const override {
-    return TANDEM_LOSS | TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS | TANDEM_SAVES_NOTHING;
-  }
-  std::vector<Shape> shapes(const Query& query) const override {
-    if (count(query.input(1)) != query.input(1).n) throw invalid("one label for each row");
-    return {{1, 1, 1, 1}};
-  }
 };
 struct ByteLabelCpu {
   ByteLabelCpu(const Binding& binding, const Call&) : rows(binding.input(0).shape.n) {

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "plugins/sdk.h"
+#include "tests/bad_plugins/row_loss.h"
 
 namespace {
 
 using namespace tandem::sdk;
+using tandem::test::RowLoss;
 using Values = std::vector<double>;
 
 // Of values in any range; also the logarithms.
@@ -128,17 +130,6 @@ class AttentionCpu {
   double scale_;
 };
 
-// A loss of one label for each row.
-struct RowLoss : LayerType {
-  Inputs inputs() const override { return {Input("scores"), Input("label").label()}; }
-  uint64_t traits() const override {
-    return TANDEM_LOSS | TANDEM_PER_SAMPLE | TANDEM_BACKWARD_READS_INPUTS | TANDEM_SAVES_NOTHING;
-  }
-  std::vector<Shape> shapes(const Query& query) const override {
-    if (count(query.input(1)) != query.input(1).n) throw invalid("one label for each row");
-    return {{1, 1, 1, 1}};
-  }
-};
 // -1: the row has none.
 int64_t label_of(const Pass& pass, int64_t row, int64_t classes) {
   const float label = pass.input(1)[row];
