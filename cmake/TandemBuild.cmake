@@ -71,7 +71,9 @@ add_library(Tandem::sdk ALIAS tandem_options)
 # Instrumented code of libstdc++ raises false alarms of this one.
 set(quiet $<${gnu}:-Wno-maybe-uninitialized>)
 if(TANDEM_SANITIZE STREQUAL "address")
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1 ${quiet})
+  set(undefined undefined,float-cast-overflow)
+  add_compile_options(-fsanitize=address,${undefined} -fno-sanitize-recover=${undefined} -fno-omit-frame-pointer -g1
+    ${quiet})
   add_link_options(-fsanitize=address,undefined)
 elseif(TANDEM_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -g1 ${quiet})
