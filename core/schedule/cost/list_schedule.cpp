@@ -102,13 +102,14 @@ class Dispatching {
  private:
   static constexpr size_t micro_batches = 4, taken = 2, waking = ~size_t{0};
   using Event = std::pair<double, size_t>;  // time, the node that is then done
-  // A task of a micro-batch that waits for its streams alone.
+  // A task of a micro-batch that waits for its streams alone. Hundreds are looked at after each
+  // event, so this is small, and has all that shows of most that they go on waiting.
   struct Ready {
-    size_t micro_batch, node;
-    double need, patience;  // seconds
-    const StepModel::TimedTask* task;
     int first_stream;
+    uint16_t micro_batch;
     bool takes_links;
+    uint32_t task, node;
+    double need, patience;  // seconds
     bool operator<(const Ready& other) const {
       return std::tuple(micro_batch, -need, node) <
              std::tuple(other.micro_batch, -other.need, other.node);
@@ -122,19 +123,24 @@ class Dispatching {
   };
 
   void make_ready(size_t node) {
-    const StepModel::TimedTask& task = model_.tasks()[node % count_];
-    const Ready ready{node / count_,
-                      node,
-                      needs_[node % count_],
-                      patience_ * task.seconds,
-                      &task,
-                      task.streams[0],
-                      task.takes_links()};
+    const size_t index = node % count_;
+    const StepModel::TimedTask& task = model_.tasks()[index];
+    const Ready ready{.first_stream = task.streams[0],
+                      .micro_batch = static_cast<uint16_t>(node / count_),
+                      .takes_links = task.takes_links(),
+                      .task = static_cast<uint32_t>(index),
+                      .node = static_cast<uint32_t>(node),
+                      .need = needs_[index],
+                      .patience = patience_ * task.seconds};
     ready_.insert(std::upper_bound(ready_.begin(), ready_.end(), ready), ready);
+  }
+  [[nodiscard]] const StepModel::TimedTask& task_of(const Ready& ready) const {
+    return model_.tasks()[ready.task];
   }
   // Its streams are free, and done with the micro-batches before.
   [[nodiscard]] bool has_streams(const Ready& ready) const {
-    return std::all_of(ready.task->streams.begin(), ready.task->streams.end(), [&](int index) {
+    const std::span<const int> streams = task_of(ready).streams;
+    return std::all_of(streams.begin(), streams.end(), [&](int index) {
       const Stream& stream = streams_[size_t(index)];
       return stream.is_free && !stream.is_held && stream.micro_batch == ready.micro_batch;
     });
@@ -144,12 +150,12 @@ class Dispatching {
   void hold_streams(const Ready& ready) {
     if (!ready.takes_links) return;
     const double patient_until = now_ + ready.patience;
-    for (const int index : ready.task->streams) {
+    for (const int index : task_of(ready).streams) {
       const Stream& stream = streams_[size_t(index)];
       if (stream.is_held || stream.micro_batch != ready.micro_batch) return;
       if (!stream.is_free && stream.until > patient_until) return;
     }
-    for (const int index : ready.task->streams) streams_[size_t(index)].is_held = true;
+    for (const int index : task_of(ready).streams) streams_[size_t(index)].is_held = true;
   }
   // Which neither begins nor holds streams now. Most tasks do, and this costs little to see.
   [[nodiscard]] bool waits_for_first_stream(const Ready& ready) const {

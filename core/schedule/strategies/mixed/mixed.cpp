@@ -132,8 +132,8 @@ int attempts_for(const Plan& plan, int most) {
   return std::min(static_cast<int>(simulated / (plan.tasks.size() + 1)), most);
 }
 
-double step_bound(const StrategyInputs& inputs, const Plan& plan) {
-  return bounds_of(*inputs.net, plan, *inputs.costs, inputs.link.bandwidth, inputs.topology).step();
+StepBounds step_bounds(const StrategyInputs& inputs, const Plan& plan) {
+  return bounds_of(*inputs.net, plan, *inputs.costs, inputs.link.bandwidth, inputs.topology);
 }
 
 class MixedSearch {
@@ -156,6 +156,10 @@ class MixedSearch {
             divided_chains(chains_, choice.sizes)};
   }
 
+  [[nodiscard]] Plan plan_of(const Choice& choice) const {
+    return compose(inputs_, composition_of(choice));
+  }
+
   Choice find() {
     Choice start;
     if (!given_.reduce.empty()) start.reduce = given_.reduce;
@@ -167,8 +171,7 @@ class MixedSearch {
     const bool decides =
         given_.divide.empty() || given_.reduce.empty() || given_.bucket == 0 || given_.pieces == 0;
     if (!decides) return best_;
-    constexpr double unlimited = std::numeric_limits<double>::infinity();
-    seconds_ = seconds_of(best_, unlimited);
+    seconds_ = seconds_of(best_, seconds_);
     tried_.insert(best_);
     if (given_.divide.empty()) find_sizes();
     if (given_.reduce.empty() && inputs_.devices == 2)
@@ -177,26 +180,31 @@ class MixedSearch {
     if (given_.pieces == 0) (void)try_other([](Choice& choice) { choice.pieces = 2; });
     return best_;
   }
-  [[nodiscard]] double seconds() const { return seconds_; }
 
  private:
   // Of a step in the order of the plan, and after a little list scheduling where that is quick. A
   // step that takes `limit` or more by its bound is not simulated: then this bound.
   double seconds_of(const Choice& choice, double limit) {
-    const Plan plan = compose(inputs_, composition_of(choice));
-    const double bound = step_bound(inputs_, plan);
-    if (bound >= limit) return bound;
+    const Plan plan = plan_of(choice);
+    const StepBounds bounds = step_bounds(inputs_, plan);
+    const double bound = bounds.step();
+    compute_ = std::min(compute_, bounds.compute);
+    if (bound >= limit || is_done()) return std::max(bound, limit);
     const StepModel model(*inputs_.net, plan, *inputs_.costs, inputs_.link, inputs_.topology);
     const int attempts = attempts_for(plan, 2);
     simulated_ += plan.tasks.size() * size_t(attempts + 1);
     return list_schedule(model, attempts, bound, limit).times.step_seconds;
   }
-  // So that the search takes a second or two, whatever the machine.
-  [[nodiscard]] bool is_exhausted() const { return simulated_ > max_simulated; }
+  // Once the step hardly takes longer than the least compute of a plan, which no plan hides, or
+  // after so many simulated tasks: the search takes a second or two, whatever the machine.
+  [[nodiscard]] bool is_done() const {
+    const double near = simulated_ > max_simulated / 3 ? 1.02 : 1.01;
+    return seconds_ < near * compute_ || simulated_ > max_simulated;
+  }
 
   template <class Change>
   bool try_other(const Change& change) {
-    if (is_exhausted()) return false;
+    if (is_done()) return false;
     Choice other = best_;
     change(other);
     if (!tried_.insert(other).second) return false;
@@ -232,6 +240,10 @@ class MixedSearch {
         least[layer] = sizes.front();
       }
     }
+    // A device that has a part of a layer's weights computes less for them.
+    Choice divided = best_;
+    divided.sizes = largest;
+    compute_ = std::min(compute_, step_bounds(inputs_, plan_of(divided)).compute);
     for (const GroupSizes& sizes : {least, largest}) {
       if (!sizes.empty()) (void)try_other([&](Choice& choice) { choice.sizes = sizes; });
     }
@@ -275,7 +287,8 @@ class MixedSearch {
   MixedOptions given_;
   Choice best_;
   std::set<Choice> tried_;
-  double seconds_ = 0;
+  double seconds_ = std::numeric_limits<double>::infinity();
+  double compute_ = seconds_;  // the least of all plans that were composed
   size_t simulated_ = 0;
 };
 
@@ -305,10 +318,11 @@ Plan build_mixed(const StrategyInputs& inputs) {
   MixedOptions options = mixed_options().read(inputs.options);
   MixedSearch search(inputs, fc_chains(*inputs.net), options);
   const MixedSearch::Choice choice = search.find();
-  Plan plan = compose(inputs, search.composition_of(choice));
+  Plan plan = search.plan_of(choice);
   if (inputs.devices > 1) {
     const StepModel model(*inputs.net, plan, *inputs.costs, inputs.link, inputs.topology);
-    reorder(plan, list_schedule(model, attempts_for(plan, 18), step_bound(inputs, plan)).order);
+    reorder(plan,
+            list_schedule(model, attempts_for(plan, 18), step_bounds(inputs, plan).step()).order);
   }
   options.divide = to_text(*inputs.net, choice.sizes);
   options.reduce = choice.reduce;
