@@ -43,7 +43,7 @@ def suggestion(options, data, words):
     folder = options.out / "curve"
     try:
         text = run([options.tandem, "train", "--data", data, "--find-lr", "--devices", "cpu:1", "--threads",
-                    options.threads, "--seed", 1, "--out", folder, *words])
+                    options.threads, "--seed", 1, "--epochs", options.epochs, "--out", folder, *words])
     except SystemExit as stopped:
         if "nothing can be suggested" not in str(stopped):
             raise

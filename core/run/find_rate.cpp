@@ -1,10 +1,13 @@
+#include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/model/file/learning_rate.h"
 #include "core/run/rate_curve.h"
 #include "core/run/setup/session_options.h"
 #include "core/run/training_run.h"
@@ -14,21 +17,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// L. Smith: Cyclical Learning Rates for Training Neural Networks, 2017, section 3.3.
-constexpr int64_t search_steps = 100;
-constexpr int searches = 3;  // of other seeds; one has too much noise
+// L. Smith: Cyclical Learning Rates for Training Neural Networks, 2017, section 3.3. Nets with
+// BatchNorm train well at rates at which this loss has long risen, so that trials decide.
+constexpr int64_t curve_steps = 100;
 constexpr double first_rate = 1e-6, last_rate = 10;
+// Of trials, in two rounds.
+constexpr int64_t short_steps = 100, long_steps = 300;
+constexpr size_t long_trials = 3;
+constexpr int64_t test_images = 2000;
 
-// Collects the curve, and stops the run where the loss rises far.
-class CurveObserver : public Observer {
+// Collects the points of a run, and stops it at the user's wish, or where its loss rises far.
+class PointObserver : public Observer {
  public:
-  CurveObserver(RateCurve& curve, Observer& next, const std::atomic<bool>* user)
-      : curve_(curve), next_(next), user_(user) {}
+  PointObserver(RateCurve& curve, Observer& next, const std::atomic<bool>* user, bool ends_at_rise)
+      : curve_(curve), next_(next), user_(user), ends_at_rise_(ends_at_rise) {}
 
   void on_step(const StepReport& report) override {
     add_point(curve_, report.rate, report.loss);
     next_.on_step(report);
-    if (rises_far(curve_)) curve_.diverged = true;
+    if (ends_at_rise_ && rises_far(curve_)) curve_.diverged = true;
     if (curve_.diverged || (user_ != nullptr && *user_)) stop = true;
   }
 
@@ -38,26 +45,8 @@ class CurveObserver : public Observer {
   RateCurve& curve_;
   Observer& next_;
   const std::atomic<bool>* user_;
+  bool ends_at_rise_;
 };
-
-// The run of the options with a rate that rises, and with nothing that belongs to a whole run.
-void make_search(TrainSetup& setup) {
-  SolverDefinition& solver = setup.solver;
-  solver.rate_policy = "exp";
-  solver.base_rate = first_rate;
-  solver.gamma = std::pow(last_rate / first_rate, 1.0 / (search_steps - 1));
-  solver.warm_up_steps = 0;
-  solver.average_loss = 1;
-  TrainOptions& chosen = setup.record.options;
-  chosen.steps = search_steps;
-  chosen.snapshot = 0;
-  chosen.patience = 0;
-  chosen.average_decay = 0;
-  setup.record.head.clear();
-  chosen.timeline = false;
-  setup.validation_data.reset();
-  setup.ends_at_infinity = true;
-}
 
 void require_search(const TrainOptions& options) {
   if (options.resume) {
@@ -79,40 +68,170 @@ void write_curve(RateCurve& curve, const fs::path& folder) {
   write_text_file(curve.picture, to_svg(curve));
 }
 
+class RateSearch {
+ public:
+  RateSearch(const TrainOptions& options, Observer& observer)
+      : options_(options),
+        observer_(observer),
+        registry_(Registry::with_defaults()),
+        setup_(resolve(registry_, options)),
+        solver_(setup_.solver),
+        run_(setup_.record.options),
+        head_(setup_.record.head) {
+    require_computing(registry_, run_.devices);
+    leave_out_what_is_of_whole_runs();
+    short_steps_ = std::min(short_steps, run_.steps);
+    // A round of nearly the same length would say nothing new.
+    long_steps_ = run_.steps < 2 * short_steps ? short_steps_ : std::min(long_steps, run_.steps);
+  }
+
+  RateCurve go() {
+    say_how_long();
+    find_curve();
+    std::vector<RateCurve::Trial> round;
+    for (const double rate : trial_rates(curve_)) round.push_back(trial(rate, short_steps_));
+    while (const double rate = rate_beyond(round)) round.push_back(trial(rate, short_steps_));
+    if (long_steps_ > short_steps_) {
+      ++*run_.seed;  // luck of the first round does not count twice
+      const std::vector<RateCurve::Trial> best = best_of(round, long_trials);
+      round.clear();
+      for (const RateCurve::Trial& one : best) round.push_back(trial(one.rate, long_steps_));
+    }
+    require_learning();
+    curve_.suggestion = best_of(round, 1).front().rate;
+    write_curve(curve_, options_.out);
+    return std::move(curve_);
+  }
+
+ private:
+  void leave_out_what_is_of_whole_runs() {
+    run_.snapshot = 0;
+    run_.patience = 0;
+    run_.average_decay = 0;
+    run_.timeline = false;
+    solver_.average_loss = 1;
+    solver_.test_initialization = false;
+    setup_.ends_at_infinity = true;
+    if (setup_.validation_data == nullptr) return;
+    const int64_t all = setup_.validation_data->size();
+    const int64_t tested = setup_.test_samples > 0 ? setup_.test_samples : all;
+    setup_.test_samples = std::min(tested, test_images);
+  }
+
+  void say_how_long() {
+    const auto rates = int64_t(max_rates);
+    int64_t most = curve_steps + rates * short_steps_;
+    std::string rounds = fmt::format("{} trials of {}", rates, short_steps_);
+    if (long_steps_ > short_steps_) {
+      most += int64_t(long_trials) * long_steps_;
+      rounds += fmt::format(" and {} of {}", long_trials, long_steps_);
+    }
+    observer_.on_message(
+        fmt::format("net '{}': {} steps of batch {} at rates from {} to {}, then at most {}; at "
+                    "most {} steps in all (the run itself has {})",
+                    setup_.record.net_name, curve_steps, run_.batch, first_rate, last_rate, rounds,
+                    most, run_steps_));
+  }
+
+  void find_curve() {
+    setup_.solver = solver_;
+    setup_.solver.rate_policy = "exp";
+    setup_.solver.base_rate = first_rate;
+    setup_.solver.gamma = std::pow(last_rate / first_rate, 1.0 / double(curve_steps - 1));
+    setup_.solver.warm_up_steps = 0;
+    setup_.record.head.clear();
+    std::unique_ptr<Dataset> validation = std::exchange(setup_.validation_data, nullptr);
+    const TrainResult result = run(curve_, curve_steps, true, "the rising rates");
+    setup_.validation_data = std::move(validation);
+    setup_.record.head = head_;
+    curve_.diverged = curve_.diverged || result.steps < curve_steps;
+  }
+
+  // The run's own recipe with this rate, fitted to so many steps.
+  RateCurve::Trial trial(double rate, int64_t steps) {
+    const double share = double(steps) / double(run_steps_);
+    SolverDefinition& solver = setup_.solver = solver_;
+    if (solver.base_rate > 0) solver.warm_up_rate *= rate / solver.base_rate;
+    solver.base_rate = rate;
+    solver.max_steps = steps;
+    solver.warm_up_steps = std::llround(double(solver.warm_up_steps) * share);
+    fit_policy(solver, share);
+    run_.unfreeze_after = unfreeze_after_ * share;
+    begin_with_head(registry_, 0, setup_);
+    RateCurve points;
+    const TrainResult result =
+        run(points, steps, false, fmt::format("trial {}", curve_.trials.size() + 1));
+    RateCurve::Trial trial{rate, steps, std::numeric_limits<double>::infinity()};
+    if (result.steps == steps) {
+      curve_.is_validated = result.last.has_loss;
+      trial.loss = result.last.has_loss ? result.last.loss : last_loss(points);
+      if (std::isnan(trial.loss)) trial.loss = std::numeric_limits<double>::infinity();
+      any_learns_ = any_learns_ || learns(curve_, points);
+    }
+    observer_.on_message(fmt::format(
+        "trial {}, {} steps at {:.3g}: {}", curve_.trials.size() + 1, steps, rate,
+        !std::isfinite(trial.loss)
+            ? "the loss is not finite"
+            : fmt::format("{} loss {:.4g}", curve_.is_validated ? "validation" : "training",
+                          trial.loss)));
+    curve_.trials.push_back(trial);
+    return trial;
+  }
+
+  void require_learning() const {
+    if (any_learns_) return;
+    const auto [lowest, highest] =
+        std::minmax_element(curve_.trials.begin(), curve_.trials.end(),
+                            [](const auto& a, const auto& b) { return a.rate < b.rate; });
+    throw error(
+        "--find-lr: at no rate from {:.3g} to {:.3g} did a trial of up to {} steps learn more than "
+        "its loss varies from batch to batch: nothing can be suggested; begin with trained weights "
+        "(--weights), take a larger --batch, or look at the data with 'tandem data'",
+        lowest->rate, highest->rate, long_steps_);
+  }
+
+  // Error where the user stops it. `what` runs, for the message.
+  TrainResult run(RateCurve& points, int64_t steps, bool ends_at_rise, const std::string& what) {
+    PointObserver collector(points, observer_, options_.stop, ends_at_rise);
+    run_.stop = &collector.stop;
+    run_.steps = run_.test_interval = steps;
+    SessionOptions opened = session_options(registry_, setup_);
+    if (setup_.head_net) {
+      opened.strategy = "sequential";
+      opened.strategy_options.clear();
+    }
+    std::optional<Session> session(std::in_place, registry_,
+                                   setup_.head_net ? *setup_.head_net : setup_.net, opened);
+    setup_.record.algorithms = session->options().tuning.choices;
+    session->set_first_weights(setup_.first_weights, *run_.seed);
+    const TrainResult result = TrainingRun(registry_, setup_, nullptr, session, collector).go();
+    if (options_.stop != nullptr && *options_.stop) {
+      throw error("--find-lr was stopped after {} of {} steps of {}: nothing is written",
+                  result.steps, steps, what);
+    }
+    return result;
+  }
+
+  const TrainOptions& options_;
+  Observer& observer_;
+  Registry registry_;
+  TrainSetup setup_;
+  SolverDefinition solver_;  // of the whole run
+  TrainOptions& run_;        // of the curve or trial that runs
+  const std::vector<std::string> head_;
+  int64_t run_steps_ = run_.steps;
+  double unfreeze_after_ = run_.unfreeze_after.value_or(0);
+  int64_t short_steps_ = 0, long_steps_ = 0;
+  bool any_learns_ = false;
+  RateCurve curve_;
+};
+
 }  // namespace
 
 RateCurve find_rate(const TrainOptions& options, Observer& observer) {
   require_search(options);
-  Registry registry = Registry::with_defaults();
   if (!options.data.empty()) observer.on_message(fmt::format("reading data '{}'", options.data));
-  TrainSetup setup = resolve(registry, options);
-  require_computing(registry, setup.record.options.devices);
-  make_search(setup);
-  TrainOptions& chosen = setup.record.options;
-  const SessionOptions opened = session_options(registry, setup);
-  observer.on_message(fmt::format("net '{}': {} times {} steps of batch {} at rates from {} to {}",
-                                  setup.record.net_name, searches, search_steps, chosen.batch,
-                                  first_rate, last_rate));
-  std::vector<RateCurve> curves(searches);
-  for (RateCurve& curve : curves) {
-    observer.on_message(fmt::format("search {} of {}", &curve - curves.data() + 1, searches));
-    CurveObserver collector(curve, observer, options.stop);
-    chosen.stop = &collector.stop;
-    std::optional<Session> session(std::in_place, registry, setup.net, opened);
-    session->set_first_weights(setup.first_weights, *chosen.seed);
-    const TrainResult result = TrainingRun(registry, setup, nullptr, session, collector).go();
-    if (options.stop != nullptr && *options.stop) {
-      throw error(
-          "--find-lr was stopped after {} of {} steps of search {} of {}: nothing is written",
-          result.steps, search_steps, &curve - curves.data() + 1, searches);
-    }
-    curve.diverged = curve.diverged || result.steps < search_steps;
-    ++*chosen.seed;
-  }
-  RateCurve curve = mean_of(curves);
-  suggest_rate(curve);
-  write_curve(curve, options.out);
-  return curve;
+  return RateSearch(options, observer).go();
 }
 
 }  // namespace tandem

@@ -24,9 +24,13 @@ struct FirstLosses {
   double mean = 0, noise = 0;  // its standard deviation, from the differences of neighbors
 };
 
+size_t first_count(const RateCurve& curve) {
+  return std::min(2 * min_points, curve.points.size());
+}
+
 // At the lowest rates, where nothing is learned yet.
 FirstLosses first_losses(const RateCurve& curve) {
-  const size_t count = std::min(2 * min_points, curve.points.size());
+  const size_t count = first_count(curve);
   FirstLosses result;
   double squares = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -45,15 +49,20 @@ struct Axes {
   double first_decade = 0, last_decade = 1, low = 0, high = 1;
 
   explicit Axes(const RateCurve& curve) {
-    first_decade = std::floor(std::log10(curve.points.front().rate) + 1e-9);
-    last_decade =
-        std::max(first_decade + 1, std::ceil(std::log10(curve.points.back().rate) - 1e-9));
-    low = lowest_point(curve).smoothed;
+    double last_rate = curve.points.back().rate;
+    const auto lowest = lowest_point(curve);
+    low = lowest.smoothed;
     high = curve.points.front().smoothed;
     for (const RateCurve::Point& point : curve.points) {
       // The end of a curve that diverges would flatten the rest.
-      if (point.rate <= curve.lowest) high = std::max(high, point.smoothed);
+      if (point.rate <= lowest.rate) high = std::max(high, point.smoothed);
     }
+    for (const RateCurve::Trial& trial : curve.trials) {
+      last_rate = std::max(last_rate, trial.rate);
+      low = std::min(low, trial.loss);
+    }
+    first_decade = std::floor(std::log10(curve.points.front().rate) + 1e-9);
+    last_decade = std::max(first_decade + 1, std::ceil(std::log10(last_rate) - 1e-9));
     const double margin = std::max(1e-6, 0.25 * (high - low));
     low -= margin;
     high += 2 * margin;
@@ -66,6 +75,19 @@ struct Axes {
     return bottom - (std::min(loss, high) - low) / (high - low) * (bottom - top);
   }
 };
+
+// Numbers like 0.1, 0.3, 1, about 3 times apart; 0 is 1.
+double rate_of(int index) {
+  const int decade = index >= 0 ? index / 2 : (index - 1) / 2;
+  return (index % 2 == 0 ? 1 : 3) * std::pow(10.0, decade);
+}
+
+// Of the highest such number that is at most `rate`.
+int index_of(double rate) {
+  int index = 2 * int(std::floor(std::log10(rate)));
+  while (rate_of(index + 1) <= rate * (1 + 1e-9)) ++index;
+  return index;
+}
 
 std::string grid(const Axes& axes) {
   constexpr const char* stroke = "stroke=\"#ddd\"";
@@ -95,6 +117,27 @@ std::string polyline(const RateCurve& curve, const Axes& axes, double RateCurve:
   return fmt::format("<polyline fill=\"none\" points=\"{}\" {}/>\n", points, stroke);
 }
 
+// Those of the longest trials are larger, and those of trials that diverged white.
+std::string circles(const RateCurve& curve, const Axes& axes) {
+  std::string text;
+  for (const RateCurve::Trial& trial : curve.trials) {
+    text += fmt::format(
+        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\" stroke=\"#803d00\">"
+        "<title>{} steps at {:.3g}: loss {:.4g}</title></circle>\n",
+        axes.x(trial.rate), axes.y(trial.loss), trial.steps == curve.trials.back().steps ? 6 : 4,
+        std::isfinite(trial.loss) ? "#e67e22" : "white", trial.steps, trial.rate, trial.loss);
+  }
+  return text;
+}
+
+std::string legend(const RateCurve& curve) {
+  const int64_t first = curve.trials.front().steps, last = curve.trials.back().steps;
+  return fmt::format(
+      "line: a run whose rate rises; circles: {} loss of trials of {} steps (white: diverged)",
+      curve.is_validated ? "validation" : "training",
+      first == last ? std::to_string(last) : fmt::format("{} and {} (larger)", first, last));
+}
+
 }  // namespace
 
 void add_point(RateCurve& curve, double rate, double loss) {
@@ -113,55 +156,62 @@ bool rises_far(const RateCurve& curve) {
                         last > far_above_first * curve.points[min_points - 1].smoothed);
 }
 
-RateCurve mean_of(const std::vector<RateCurve>& curves) {
-  RateCurve mean;
-  size_t count = curves.front().points.size();
-  for (const RateCurve& curve : curves) {
-    count = std::min(count, curve.points.size());
-    mean.diverged = mean.diverged || curve.diverged;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    double loss = 0;
-    for (const RateCurve& curve : curves) loss += curve.points[i].loss / double(curves.size());
-    add_point(mean, curves.front().points[i].rate, loss);
-  }
-  return mean;
-}
-
-void suggest_rate(RateCurve& curve) {
+std::vector<double> trial_rates(const RateCurve& curve) {
   if (curve.points.size() < min_points) {
     throw error(
         "--find-lr: the loss is not finite after {} steps, at a rate of {:.3g}: the net or the "
         "data are not fit to train, whatever the rate",
         curve.points.size(), curve.points.empty() ? 0.0 : curve.points.back().rate);
   }
-  const RateCurve::Point& lowest = lowest_point(curve);
-  const auto [first, noise] = first_losses(curve);
-  // Among as many points as there are, the lowest is below the mean by chance alone.
-  constexpr double clear = 3;
-  if (!(first - lowest.smoothed > clear * noise)) {
-    throw error(
-        "--find-lr: at no rate up to {:.3g} did the loss fall by more than its noise (from {:.4g} "
-        "to {:.4g}; it varies by {:.2g} from batch to batch): nothing can be suggested; try a "
-        "larger --batch, and look at the data with 'tandem data'",
-        curve.points.back().rate, first, lowest.smoothed, noise);
+  constexpr int count = 6;
+  const int highest = index_of(curve.points.back().rate);
+  std::vector<double> rates;
+  for (int i = 0; i < count; ++i) rates.push_back(rate_of(highest - i));
+  return rates;
+}
+
+double rate_beyond(const std::vector<RateCurve::Trial>& trials) {
+  if (trials.size() >= max_rates) return 0;
+  const auto [lowest, highest] = std::minmax_element(
+      trials.begin(), trials.end(), [](const auto& a, const auto& b) { return a.rate < b.rate; });
+  const double best = best_of(trials, 1).front().rate;
+  if (best == lowest->rate) return rate_of(index_of(best) - 1);
+  return best == highest->rate ? rate_of(index_of(best) + 1) : 0;
+}
+
+std::vector<RateCurve::Trial> best_of(std::vector<RateCurve::Trial> trials, size_t count) {
+  std::sort(trials.begin(), trials.end(), [](const auto& a, const auto& b) {
+    return a.loss < b.loss || (a.loss == b.loss && a.rate < b.rate);
+  });
+  trials.resize(std::min(count, trials.size()));
+  return trials;
+}
+
+double last_loss(const RateCurve& trial) {
+  const auto count = std::ptrdiff_t((trial.points.size() + 2) / 3);
+  double sum = 0;
+  for (auto point = trial.points.end() - count; point != trial.points.end(); ++point) {
+    sum += point->loss;
   }
-  // The rate rises on while the loss reacts, so that both limits are passed by some steps before
-  // the curve shows it. The factors are those that trained well in sweeps over five nets.
-  constexpr double below_lowest = 3, below_rise = 8, above_first = 1.1;
-  const auto rise = std::find_if(
-      curve.points.begin() + (&lowest - curve.points.data()), curve.points.end(),
-      [&](const RateCurve::Point& point) { return point.smoothed > above_first * first; });
-  curve.lowest = lowest.rate;
-  curve.rise = rise == curve.points.end() ? 0 : rise->rate;
-  curve.suggestion = curve.lowest / below_lowest;
-  if (curve.rise > 0) curve.suggestion = std::min(curve.suggestion, curve.rise / below_rise);
+  return sum / double(count);
+}
+
+bool learns(const RateCurve& curve, const RateCurve& trial) {
+  const auto [first, noise] = first_losses(curve);
+  // Of the difference of two means.
+  const double deviation =
+      noise * std::sqrt(1.0 / double(first_count(curve)) + 3.0 / double(trial.points.size()));
+  constexpr double clear = 3;
+  return first - last_loss(trial) > clear * deviation;
 }
 
 std::string to_csv(const RateCurve& curve) {
-  std::string text = "rate,loss,smoothed\n";
+  std::string text = "rate,loss,smoothed,trial_steps\n";
   for (const RateCurve::Point& point : curve.points) {
-    text += fmt::format("{:.6g},{:.6g},{:.6g}\n", point.rate, point.loss, point.smoothed);
+    text += fmt::format("{:.6g},{:.6g},{:.6g},\n", point.rate, point.loss, point.smoothed);
+  }
+  for (const RateCurve::Trial& trial : curve.trials) {
+    text += fmt::format("{:.6g},{:.6g},,{}\n", trial.rate, trial.loss, trial.steps);
   }
   return text;
 }
@@ -169,16 +219,18 @@ std::string to_csv(const RateCurve& curve) {
 std::string to_svg(const RateCurve& curve) {
   const Axes axes(curve);
   const double x = axes.x(curve.suggestion);
+  const std::string dashes = "stroke=\"#c0392b\" stroke-dasharray=\"5 4\"";
   return svg_document(
-      720, 380, 12,
+      720, 400, 12,
       svg_text(Axes::left, 24,
                fmt::format("Loss by learning rate; suggested {:.3g}", curve.suggestion),
                "font-size=\"14\"") +
           grid(axes) + polyline(curve, axes, &RateCurve::Point::loss, "stroke=\"#9bb8d3\"") +
           polyline(curve, axes, &RateCurve::Point::smoothed,
                    "stroke=\"#1f5f99\" stroke-width=\"2\"") +
-          svg_line(x, Axes::top, x, Axes::bottom, "stroke=\"#c0392b\" stroke-dasharray=\"5 4\"") +
-          svg_text((Axes::left + Axes::right) / 2, Axes::bottom + 38, "learning rate", centered));
+          svg_line(x, Axes::top, x, Axes::bottom, dashes) + circles(curve, axes) +
+          svg_text((Axes::left + Axes::right) / 2, Axes::bottom + 36, "learning rate", centered) +
+          svg_text((Axes::left + Axes::right) / 2, Axes::bottom + 56, legend(curve), centered));
 }
 
 }  // namespace tandem

@@ -1,7 +1,8 @@
-// The curve of `tandem train --find-lr` as files: CSV and SVG. Its figures are those of the curve;
-// nothing is measured here.
+// The figures of `tandem train --find-lr`: which rates are worth a trial, which trial is the best,
+// and all of them as CSV and SVG. Nothing is trained here; find_rate.cpp does.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,15 +14,26 @@ namespace tandem {
 void add_point(RateCurve& curve, double rate, double loss);
 // Whether the smoothed loss has risen far above the first ones or the lowest one.
 [[nodiscard]] bool rises_far(const RateCurve& curve);
-// The means of several curves at the same rates, as far as all of them go.
-[[nodiscard]] RateCurve mean_of(const std::vector<RateCurve>& curves);
-// Sets the lowest point and the suggestion. Error for a curve of too few points, and for one that
-// falls by no more than its noise.
-void suggest_rate(RateCurve& curve);
 
-// "rate,loss,smoothed" and a line for each point.
+// The rates of the first trials, the highest first. Error for a curve of too few points.
+[[nodiscard]] std::vector<double> trial_rates(const RateCurve& curve);
+constexpr size_t max_rates = 8;  // of them and those beyond
+// The rate that is to be tried as well, as the best trial is at an end of those tried; 0: none.
+[[nodiscard]] double rate_beyond(const std::vector<RateCurve::Trial>& trials);
+// At most `count` trials of `trials`, those of the lowest loss; of equal ones those of lower rates.
+[[nodiscard]] std::vector<RateCurve::Trial> best_of(std::vector<RateCurve::Trial> trials,
+                                                    size_t count);
+
+// The mean of the last third of the losses.
+[[nodiscard]] double last_loss(const RateCurve& trial);
+// Whether that is below the curve's first losses by more than these vary.
+[[nodiscard]] bool learns(const RateCurve& curve, const RateCurve& trial);
+
+// "rate,loss,smoothed,trial_steps" and a line for each point, without trial_steps, and for each
+// trial, without a smoothed loss.
 [[nodiscard]] std::string to_csv(const RateCurve& curve);
-// Loss against the logarithm of the rate, with a line at the suggestion.
+// Loss against the logarithm of the rate: the points as lines, the trials as circles, and a line at
+// the suggestion.
 [[nodiscard]] std::string to_svg(const RateCurve& curve);
 
 }  // namespace tandem

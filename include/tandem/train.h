@@ -139,23 +139,32 @@ struct FoldsResult {
 // with a validation split of their own.
 FoldsResult train_folds(const TrainOptions& options, int64_t folds, Observer& observer);
 
-// The loss of a short run whose learning rate rises with every step.
+// What --find-lr tried: a short run whose learning rate rises with every step, and trial trainings
+// at rates below that at which its loss rose far.
 struct RateCurve {
   struct Point {
     double rate = 0, loss = 0, smoothed = 0;
   };
+  struct Trial {
+    double rate = 0;
+    int64_t steps = 0;
+    double loss = 0;  // infinite: it diverged
+  };
   std::vector<Point> points;
-  double lowest = 0;      // the rate of the lowest smoothed loss
-  double rise = 0;        // from which on it is above the first losses; 0: never
-  double suggestion = 0;  // a third of `lowest`, and at most an eighth of `rise`
-  bool diverged = false;  // the loss rose far above the first ones, or was not finite
-  std::filesystem::path table, picture;  // the curve as CSV and as SVG
+  bool diverged = false;      // the loss of the points rose far, or was not finite
+  std::vector<Trial> trials;  // in the order in which they ran
+  bool is_validated = false;  // a trial's loss is that of the validation images after its last
+                              // step; else the mean of its last third
+  double suggestion = 0;  // the rate of the trial with the lowest loss, among the longest ones
+  std::filesystem::path table, picture;  // all this as CSV and as SVG
 };
 
-// Tries learning rates from 1e-6 to 10 on the first batches of the run that the options describe,
-// with three seeds; leaves the run's weights and folder alone. Writes find_lr.csv and find_lr.svg
-// to options.out, or to the working folder. Throws Error as train(), and for a run that is to be
-// resumed.
+// Tries learning rates on the run that the options describe, and leaves its weights and folder
+// alone: rates that rise from 1e-6 to 10 show the highest one to try; then trials with the run's
+// own recipe, fitted to their length, begin at rates about 3 times apart, and the best go on
+// longer. Says before how many steps that takes at most. Writes find_lr.csv and find_lr.svg to
+// options.out, or to the working folder. The same seed gives the same suggestion. Throws Error as
+// train(), for a run that is to be resumed, and where no trial learns.
 RateCurve find_rate(const TrainOptions& options, Observer& observer);
 
 // The search for good options: learning rate, augmentation, image size and model.

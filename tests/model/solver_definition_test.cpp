@@ -276,6 +276,21 @@ TEST(LearningRate, MultistepDropsAtEachStepValue) {
   EXPECT_DOUBLE_EQ(rate(text, 6), 0.125);
 }
 
+TEST(LearningRate, OfAPolicyFittedToAThirdOfTheStepsIsTheSameAtTheSameShares) {
+  for (const char* policy :
+       {"'step' gamma: 0.1 stepsize: 30", "'multistep' gamma: 0.5 stepvalue: 30 stepvalue: 60",
+        "'exp' gamma: 0.98", "'inv' gamma: 0.1 power: 0.75", "'sigmoid' gamma: -0.1 stepsize: 30",
+        "'fixed'"}) {
+    const SolverDefinition whole = read(std::string("base_lr: 0.5 lr_policy: ") + policy);
+    SolverDefinition third = whole;
+    fit_policy(third, 1.0 / 3);
+    for (const int64_t step : {0, 27, 30, 57, 60, 90}) {
+      EXPECT_NEAR(learning_rate(third, step / 3), learning_rate(whole, step), 1e-12)
+          << policy << " at step " << step;
+    }
+  }
+}
+
 TEST(SolverDefinition, EveryModelHasASolver) {
   for (const std::string name : {"alexnet", "cifar10_quick", "shapes_quick"}) {
     const auto net = find_net(name);

@@ -1,15 +1,24 @@
-// The curve of --find-lr.
+// The curve and the trials of --find-lr.
 #include "core/run/rate_curve.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "tests/support/message_of.h"
 
 namespace tandem {
 namespace {
 
+using testing::AllOf;
+using testing::DoubleNear;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
+using testing::Pointwise;
 using testing::StartsWith;
 
 // The loss falls until the rate is 0.1, then rises.
@@ -20,24 +29,6 @@ RateCurve valley() {
     add_point(curve, std::pow(10, decade), i <= 29 ? 3 - 0.1 * i : 50);
   }
   return curve;
-}
-
-TEST(RateCurve, SuggestsAThirdOfTheRateWithTheLowestSmoothedLoss) {
-  RateCurve curve = valley();
-  curve.points.pop_back();
-  suggest_rate(curve);
-  EXPECT_NEAR(curve.lowest, std::pow(10, -1.1), 1e-9);
-  EXPECT_NEAR(curve.suggestion, curve.lowest / 3, 1e-12);
-}
-
-TEST(RateCurve, ALowFirstLossByChanceIsNotTheLowest) {
-  RateCurve curve;
-  for (int i = 0; i <= 55; ++i) {
-    const double loss = i == 0 ? 0.9 : i <= 50 ? 3 - 0.07 * std::max(0, i - 19) : 50;
-    add_point(curve, std::pow(10, -4 + i / 20.0), loss);
-  }
-  suggest_rate(curve);
-  EXPECT_NEAR(curve.lowest, std::pow(10, -1.5), 1e-9);
 }
 
 TEST(RateCurve, SmoothsAsAMeanOfTheLossesBefore) {
@@ -64,52 +55,78 @@ TEST(RateCurve, ALossThatRisesWithoutEverHavingFallenEndsTheSearch) {
   EXPECT_TRUE(rises_far(curve));
 }
 
-TEST(RateCurve, TheMeanOfSeveralEndsWithTheShortest) {
-  RateCurve one = valley(), other = valley();
-  other.points.resize(20);
-  other.points[19].loss += 2;
-  other.diverged = true;
-  const RateCurve mean = mean_of({one, other});
-  ASSERT_EQ(mean.points.size(), 20U);
-  EXPECT_TRUE(mean.diverged);
-  EXPECT_NEAR(mean.points[19].loss, one.points[19].loss + 1, 1e-12);
-  EXPECT_NEAR(mean.points[10].smoothed, one.points[10].smoothed, 1e-12);
-}
-
-TEST(RateCurve, SuggestsAtMostAnEighthOfTheRateFromWhichOnTheLossIsAboveItsFirstValues) {
-  RateCurve curve;
-  for (int i = 0; i <= 40; ++i) {
-    add_point(curve, std::pow(10, -4 + i / 10.0), i < 20 ? 3 : i <= 31 ? 3 - 0.1 * (i - 19) : 6);
-  }
-  suggest_rate(curve);
-  EXPECT_NEAR(curve.lowest, std::pow(10, -0.9), 1e-9);
-  EXPECT_GT(curve.rise, curve.lowest);
-  EXPECT_LT(curve.rise, 8 * curve.lowest / 3);
-  EXPECT_NEAR(curve.suggestion, curve.rise / 8, 1e-12);
-}
-
-TEST(RateCurve, OfALossThatOnlyVariesSuggestsNothing) {
-  RateCurve curve;
-  for (int i = 0; i <= 30; ++i) add_point(curve, std::pow(10, -4 + i / 10.0), i % 2 ? 2.2 : 2.4);
-  EXPECT_THAT(test::message_of([&] { suggest_rate(curve); }),
-              HasSubstr("did the loss fall by more than its noise"));
+TEST(RateCurve, TheFirstTrialsBeginWhereItEndsAndAreThreeTimesApart) {
+  RateCurve curve = valley();  // ends at 0.1
+  EXPECT_THAT(trial_rates(curve),
+              Pointwise(DoubleNear(1e-9), {0.1, 0.03, 0.01, 0.003, 1e-3, 3e-4}));
+  add_point(curve, 0.25, 50);
+  EXPECT_NEAR(trial_rates(curve).front(), 0.1, 1e-9);
+  add_point(curve, 3.1, 50);
+  EXPECT_NEAR(trial_rates(curve).front(), 3, 1e-9);
 }
 
 TEST(RateCurve, OfTooFewPointsIsRefused) {
   RateCurve curve;
   add_point(curve, 1e-6, 2);
-  EXPECT_THAT(test::message_of([&] { suggest_rate(curve); }),
+  EXPECT_THAT(test::message_of([&] { (void)trial_rates(curve); }),
               HasSubstr("not finite after 1 steps"));
 }
 
-TEST(RateCurve, HasALineForEachPointAndAPicture) {
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+TEST(RateTrials, ABestOneAtAnEndAsksForARateBeyond) {
+  EXPECT_NEAR(rate_beyond({{0.3, 9, 1}, {0.1, 9, 2}, {0.03, 9, 3}}), 1, 1e-9);
+  EXPECT_NEAR(rate_beyond({{0.3, 9, infinite}, {0.1, 9, 2}, {0.03, 9, 1}}), 0.01, 1e-9);
+  EXPECT_EQ(rate_beyond({{0.3, 9, 3}, {0.1, 9, 1}, {0.03, 9, 2}}), 0);
+}
+
+TEST(RateTrials, WhereAllDivergeLowerRatesAreTriedUntilThereAreEight) {
+  std::vector<RateCurve::Trial> trials{{0.3, 9, infinite}, {0.1, 9, infinite}};
+  EXPECT_NEAR(rate_beyond(trials), 0.03, 1e-9);
+  while (trials.size() < max_rates) trials.push_back({rate_beyond(trials), 9, infinite});
+  EXPECT_NEAR(trials.back().rate, 1e-4, 1e-9);
+  EXPECT_EQ(rate_beyond(trials), 0);
+}
+
+TEST(RateTrials, TheBestHaveTheLowestLossAndOfEqualOnesTheLowestRate) {
+  const auto best = best_of({{0.3, 9, 2}, {0.1, 9, 1}, {0.03, 9, 1}, {0.01, 9, 3}}, 3);
+  ASSERT_EQ(best.size(), 3U);
+  EXPECT_EQ(best[0].rate, 0.03);
+  EXPECT_EQ(best[1].rate, 0.1);
+  EXPECT_EQ(best[2].rate, 0.3);
+  EXPECT_EQ(best_of({{0.3, 9, 2}}, 3).size(), 1U);
+}
+
+RateCurve of_losses(const std::vector<double>& losses) {
+  RateCurve curve;
+  for (const double loss : losses) add_point(curve, 0.1, loss);
+  return curve;
+}
+
+TEST(RateTrials, TheLastLossIsTheMeanOfTheLastThird) {
+  EXPECT_NEAR(last_loss(of_losses({9, 9, 9, 9, 2, 4})), 3, 1e-12);
+  EXPECT_NEAR(last_loss(of_losses({5})), 5, 1e-12);
+}
+
+TEST(RateTrials, LearningIsMoreThanTheVariationOfTheFirstLosses) {
+  RateCurve curve;  // varies by 0.14
+  for (int i = 0; i < 30; ++i) add_point(curve, std::pow(10, -4 + i / 10.0), i % 2 ? 2.2 : 2.4);
+  EXPECT_FALSE(learns(curve, of_losses(std::vector<double>(60, 2.25))));
+  EXPECT_TRUE(learns(curve, of_losses(std::vector<double>(60, 2.1))));
+  EXPECT_FALSE(learns(curve, of_losses(std::vector<double>(3, 2.1)))) << "one loss may be luck";
+  EXPECT_FALSE(learns(curve, of_losses(std::vector<double>(60, 2.6))));
+}
+
+TEST(RateCurve, HasALineForEachPointAndTrialAndAPicture) {
   RateCurve curve = valley();
-  suggest_rate(curve);
+  curve.trials = {{0.03, 100, 1.5}, {0.3, 100, infinite}, {0.03, 300, 0.75}};
+  curve.suggestion = 0.03;
   const std::string table = to_csv(curve), picture = to_svg(curve);
-  EXPECT_THAT(table, StartsWith("rate,loss,smoothed\n0.0001,3,3\n"));
-  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 32);
-  EXPECT_THAT(picture, HasSubstr("suggested 0.0125"));
-  EXPECT_THAT(picture, HasSubstr("1e-4"));
+  EXPECT_THAT(table, StartsWith("rate,loss,smoothed,trial_steps\n0.0001,3,3,\n"));
+  EXPECT_THAT(table, EndsWith("0.03,1.5,,100\n0.3,inf,,100\n0.03,0.75,,300\n"));
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 1 + 31 + 3);
+  EXPECT_THAT(picture, AllOf(HasSubstr("suggested 0.03<"), HasSubstr("1e-4"),
+                             HasSubstr("300 steps at 0.03: loss 0.75"), Not(HasSubstr("\"inf"))));
 }
 
 }  // namespace

@@ -39,11 +39,8 @@ int run_find_rate(const TrainOptions& options) {
   Progress progress;
   const RateCurve curve = find_rate(options, progress);
   progress.finish();
-  say("suggested: --lr {:.2g}. The mean loss of three runs was lowest at {:.2g}; {}\n",
-      curve.suggestion, curve.lowest,
-      curve.rise > 0   ? fmt::format("from {:.2g} on it was higher than at first", curve.rise)
-      : curve.diverged ? fmt::format("at {:.2g} a run diverged", curve.points.back().rate)
-                       : "it did not diverge");
+  say("suggested: --lr {:.2g}. Its trial had the lowest {} loss of those of {} steps\n",
+      curve.suggestion, curve.is_validated ? "validation" : "training", curve.trials.back().steps);
   print_names("curve: {} and {}\n", curve.picture.string(), curve.table.string());
   return 0;
 }
@@ -358,7 +355,7 @@ void add_train(CommandLine& line) {
        "Cross-validation: K runs, each of which holds out another of K equal parts of the images, "
        "in the folders fold-1, ... of --out, and a page of all of them"},
       {"--find-lr", &a.finds_rate,
-       "Do not train: try rising rates for 3 times 100 steps, suggest one for --lr, and write the "
+       "Do not train: suggest a rate for --lr by short trainings at several rates, and write their "
        "curve (find_lr.csv, find_lr.svg, in --out or here)"},
   });
   add_less_usual_options(command, a);

@@ -41,6 +41,17 @@ double learning_rate(const SolverDefinition& solver, int64_t step) {
   return solver.warm_up_rate + (solver.base_rate - solver.warm_up_rate) * share;
 }
 
+void fit_policy(SolverDefinition& solver, double share) {
+  const auto scaled = [share](int64_t at) {
+    return std::max<int64_t>(1, std::llround(static_cast<double>(at) * share));
+  };
+  if (solver.step_size > 0) solver.step_size = scaled(solver.step_size);
+  int64_t before = 0;
+  for (int64_t& at : solver.step_values) before = at = std::max(before + 1, scaled(at));
+  if (solver.rate_policy == "inv" || solver.rate_policy == "sigmoid") solver.gamma /= share;
+  if (solver.rate_policy == "exp") solver.gamma = std::pow(solver.gamma, 1 / share);
+}
+
 double new_state_factor(const SolverDefinition& solver, int64_t step, int64_t begin) {
   if (begin == 0 || (solver.type != "Adam" && solver.type != "AdamW")) return 1;
   const auto correction = [&](int64_t steps) {

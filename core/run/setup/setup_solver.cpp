@@ -1,6 +1,5 @@
 #include "core/run/setup/setup_solver.h"
 
-#include <cmath>
 #include <limits>
 
 #include "core/base/error.h"
@@ -10,6 +9,7 @@
 #include "core/formats/onnx_reader/reader.h"
 #include "core/model/adapted/adapted.h"
 #include "core/model/adapted/models.h"
+#include "core/model/file/learning_rate.h"
 #include "core/model/file/net_phases.h"
 #include "core/run/setup/recipe.h"
 #include "core/run/setup/setup_data.h"
@@ -339,15 +339,7 @@ void fit_recipe(const TrainOptions& options, TrainSetup& setup) {
   const bool is_chosen = given.contains("lr_policy") || given.contains("gamma") ||
                          given.contains("stepsize") || given.contains("stepvalue");
   if (is_fitted || is_chosen) return;
-  const double share = static_cast<double>(steps) / static_cast<double>(recipe_steps);
-  const auto scaled = [share](int64_t at) {
-    return std::max<int64_t>(1, std::llround(static_cast<double>(at) * share));
-  };
-  if (solver.step_size > 0) solver.step_size = scaled(solver.step_size);
-  int64_t before = 0;
-  for (int64_t& at : solver.step_values) before = at = std::max(before + 1, scaled(at));
-  if (solver.rate_policy == "inv") solver.gamma /= share;
-  if (solver.rate_policy == "exp") solver.gamma = std::pow(solver.gamma, 1 / share);
+  fit_policy(solver, static_cast<double>(steps) / static_cast<double>(recipe_steps));
   setup.note(
       "learning rate: the model's schedule of {} steps is fitted to the {} of this run (a file "
       "given with --solver is taken as it is)",
