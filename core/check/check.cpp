@@ -28,7 +28,7 @@ namespace {
 //   type TARGET TYPE NUMBER KIND  the next unit: a layer type, or a data set ("data")
 //   unit PROMISE NUMBER TEXT this is next
 //   case ARGUMENTS           in this case
-//   kept | none | broken DETAIL | note DETAIL NAME VALUE NAME VALUE ...
+//   kept | none | broken DETAIL | note DETAIL NAME VALUE NAME VALUE ... | left DETAIL
 //   skip                     it is not asked for
 //   fail DETAIL              nothing can be checked
 //   end | late               all is done; the time is over
@@ -37,7 +37,8 @@ using Verdict = Outcome::Verdict;
 constexpr std::pair<Verdict, const char*> verdicts[] = {{Verdict::kept, "kept"},
                                                         {Verdict::not_applicable, "none"},
                                                         {Verdict::broken, "broken"},
-                                                        {Verdict::note, "note"}};
+                                                        {Verdict::note, "note"},
+                                                        {Verdict::left_out, "left"}};
 
 class Channel {
  public:
@@ -250,7 +251,11 @@ class Child {
     for (size_t i = first; i < table.size() && !is_late(); ++i) {
       channel_.write("unit", table[i].name, std::to_string(i), table[i].text);
       const bool is_asked = options_.promise.empty() || options_.promise == table[i].name;
-      if (is_asked && is_due(table[i])) {
+      const bool is_left_out =
+          std::count(options_.without.begin(), options_.without.end(), table[i].name) > 0;
+      if (is_left_out && is_asked && is_due(table[i])) {
+        channel_.write_outcome(left_out(left_out_by_user));
+      } else if (is_asked && is_due(table[i])) {
         channel_.write_outcome(check(table[i], i == 0 || !options_.promise.empty()));
       } else {
         channel_.write("skip");
@@ -310,8 +315,8 @@ class Child {
     });
   }
 
-  // The outcome of the first case that breaks the promise or gives figures; else the first note,
-  // or that of all.
+  // The outcome of the first case that breaks the promise or gives figures; else the first that
+  // says something, or that of all.
   Outcome run(const Subject& subject, const Promise& promise) {
     Outcome result = not_applicable();
     for (const Case& one : subject.cases) {
@@ -319,12 +324,15 @@ class Child {
       channel_.write("case", one.arguments);
       Outcome outcome = try_case(subject, promise, one);
       if (outcome.verdict == Verdict::broken || !outcome.figures.empty()) return outcome;
-      const bool is_first_note =
-          outcome.verdict == Verdict::note && result.verdict != Verdict::note;
       const bool is_first = result.verdict == Verdict::not_applicable;
-      if (is_first_note || is_first) result = std::move(outcome);
+      if (is_first || (says_something(outcome) && !says_something(result))) {
+        result = std::move(outcome);
+      }
     }
     return result;
+  }
+  static bool says_something(const Outcome& outcome) {
+    return outcome.verdict == Verdict::note || outcome.verdict == Verdict::left_out;
   }
 
   // Where a pass refuses labels beyond a number of classes, with fewer.
@@ -532,12 +540,24 @@ class Parent {
 
 }  // namespace
 
+void require_promises(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const Promise& promise : promises()) known.emplace_back(promise.name);
+  for (const DataPromise& promise : data_promises()) {
+    const bool is_of_layers = std::count(known.begin(), known.end(), promise.name) > 0;
+    if (!is_of_layers) known.emplace_back(promise.name);
+  }
+  for (const std::string& name : names) {
+    if (std::count(known.begin(), known.end(), name) > 0) continue;
+    throw not_there(fmt::format("unknown promise '{}'", name), name, known);
+  }
+}
+
 bool check_plugins(const CheckOptions& options, const std::function<void(const Finding&)>& report) {
-  std::vector<std::string> names;
-  for (const Promise& promise : promises()) names.emplace_back(promise.name);
-  for (const DataPromise& promise : data_promises()) names.emplace_back(promise.name);
-  if (!options.promise.empty() && std::count(names.begin(), names.end(), options.promise) == 0) {
-    throw not_there(fmt::format("unknown promise '{}'", options.promise), options.promise, names);
+  require_promises(options.without);
+  if (!options.promise.empty()) require_promises({options.promise});
+  if (std::count(options.without.begin(), options.without.end(), options.promise) > 0) {
+    throw error("promise '{}' is asked for and left out", options.promise);
   }
   return Parent(options, report).run();
 }

@@ -22,9 +22,10 @@ constexpr int slow_build = 1;
 struct CheckOptions {
   // Module files, layer types and data sets; empty: all known layer types.
   std::vector<std::string> targets;
-  std::string layer;    // only this type, or this layer of the net
-  std::string net;      // a net file, whose layers are the cases; "": none
-  std::string promise;  // only this one
+  std::string layer;                 // only this type, or this layer of the net
+  std::string net;                   // a net file, whose layers are the cases; "": none
+  std::string promise;               // only this one
+  std::vector<std::string> without;  // not these: each is `left_out`
   CaseOptions cases;
   std::string device = default_kind;
   int patience = 20 * slow_build;  // seconds of one case after which the child is ended
@@ -46,6 +47,9 @@ struct Finding {
   std::string command;    // of a broken promise: runs the failing case again
   std::string arguments;  // of the case
 };
+
+// Throws Error, with all names, for one that no promise of layers or data sets has.
+void require_promises(const std::vector<std::string>& names);
 
 // Calls report() for each promise of each layer and data set, in order. False: the time was over
 // before all were tried. Throws Error for an unknown target or promise.

@@ -171,11 +171,26 @@ Outcome outputs_at(const Subject& subject, const Case& one, const Extreme& extre
                             outputs[place.tensor].values[place.index], place.index, extreme));
 }
 
-Outcome gradients_at(Trial& run, const Extreme& extreme) {
+// Whether a gradient is finite: by its neighbors where it is no derivative.
+Truth of_gradient(const Subject& subject, const Case& one, Trial& run, float& value,
+                  const std::function<double(Trial&)>& gradient) {
+  if (!subject.has(TANDEM_NO_DERIVATIVE)) return by_slopes(run, value);
+  return by_neighbors(one, run.setup(), [&](const LayerSetup& near) {
+    Trial other(subject, near);
+    other.forward();
+    return gradient(other);
+  });
+}
+
+Outcome gradients_at(const Subject& subject, const Case& one, Trial& run, const Extreme& extreme) {
   if (run.wants_data()) {
     const std::vector<PlainTensor> gradients = run.backward_data(run.factors());
     if (const auto place = not_finite(gradients)) {
-      return judged(by_slopes(run, run.setup().inputs[place->tensor].values[place->index]),
+      const auto of_input = [&](Trial& near) {
+        return double(near.backward_data(near.factors())[place->tensor].values[place->index]);
+      };
+      return judged(of_gradient(subject, one, run,
+                                run.setup().inputs[place->tensor].values[place->index], of_input),
                     told(fmt::format("the gradient of input {}", place->tensor),
                          gradients[place->tensor].values[place->index], place->index, extreme));
     }
@@ -185,7 +200,11 @@ Outcome gradients_at(Trial& run, const Extreme& extreme) {
   const std::vector<tandem_weight> declared = run.declared_weights();
   const auto place = not_finite(gradients);
   if (!place) return kept();
-  return judged(by_slopes(run, run.setup().weights[place->tensor].values[place->index]),
+  const auto of_weight = [&](Trial& near) {
+    return double(near.backward_weights(near.factors())[place->tensor].values[place->index]);
+  };
+  return judged(of_gradient(subject, one, run,
+                            run.setup().weights[place->tensor].values[place->index], of_weight),
                 told(fmt::format("the gradient of weight '{}'", declared[place->tensor].name),
                      gradients[place->tensor].values[place->index], place->index, extreme));
 }
@@ -197,7 +216,7 @@ Outcome at(const Subject& subject, const Case& one, const Extreme& extreme) {
   if (const auto place = not_finite(outputs)) {
     return outputs_at(subject, one, extreme, setup, outputs, *place);
   }
-  return setup.phase == TANDEM_TRAIN ? gradients_at(run, extreme) : kept();
+  return setup.phase == TANDEM_TRAIN ? gradients_at(subject, one, run, extreme) : kept();
 }
 
 // What a NaN in row 0 does to the other rows.

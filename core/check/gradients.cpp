@@ -92,6 +92,21 @@ Compared compare(Trial& run, std::vector<float>& values, const std::vector<float
   return {};
 }
 
+// How the author of a layer that is right all the same gets past the comparison.
+constexpr const char* way_out =
+    " (a type whose gradients are no derivatives on purpose says TANDEM_NO_DERIVATIVE)";
+
+// Of a type that says so.
+Outcome finite_without_derivative(const std::vector<PlainTensor>& gradients) {
+  for (const PlainTensor& gradient : gradients) {
+    for (const float one : gradient.values) {
+      if (!std::isfinite(one)) return broken("a gradient is not finite");
+    }
+  }
+  return left_out(
+      "gradients are not compared with finite differences, as the type says TANDEM_NO_DERIVATIVE");
+}
+
 constexpr size_t usual_places = 20, places_of_large = 4;
 
 // Gradients for output gradients that are so many times as large; "" if they are as large, too.
@@ -128,17 +143,18 @@ Outcome check_input_gradients(const Subject& subject, const Case& one) {
   Trial run(subject, one.setup);
   run.forward();
   const std::vector<PlainTensor> gradients = run.backward_data(run.factors());
+  if (subject.has(TANDEM_NO_DERIVATIVE)) return finite_without_derivative(gradients);
   std::vector<PlainTensor> factors = run.factors();
   multiply(factors, enlargement);
   const std::string grows = not_proportional(gradients, run.backward_data(factors));
-  if (!grows.empty()) return broken(grows);
+  if (!grows.empty()) return broken(grows + way_out);
   std::vector<std::string> hidden;
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (gradients[i].values.empty() || !one.plain[i]) continue;
     const std::string name = input_name(subject.type, i);
     const Compared compared = compare(run, run.setup().inputs[i].values, gradients[i].values, name,
                                       is_large(one.setup) ? places_of_large : usual_places);
-    if (!compared.wrong.empty()) return broken(compared.wrong);
+    if (!compared.wrong.empty()) return broken(compared.wrong + way_out);
     if (!compared.is_decided) hidden.push_back(name);
   }
   return hidden.empty() ? kept() : undecided(hidden);
@@ -150,18 +166,19 @@ Outcome check_weight_gradients(const Subject& subject, const Case& one) {
   if (!run.wants_weights()) return not_applicable();
   run.forward();
   const std::vector<PlainTensor> gradients = run.backward_weights(run.factors());
+  if (subject.has(TANDEM_NO_DERIVATIVE)) return finite_without_derivative(gradients);
   const std::vector<tandem_weight> declared = run.declared_weights();
   std::vector<PlainTensor> factors = run.factors();
   multiply(factors, enlargement);
   const std::string grows = not_proportional(gradients, run.backward_weights(factors));
-  if (!grows.empty()) return broken(grows);
+  if (!grows.empty()) return broken(grows + way_out);
   std::vector<std::string> hidden;
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (declared[i].kind != TANDEM_TRAINED) continue;
     const std::string name = fmt::format("weight '{}'", declared[i].name);
     const Compared compared = compare(run, run.setup().weights[i].values, gradients[i].values, name,
                                       is_large(one.setup) ? places_of_large : usual_places);
-    if (!compared.wrong.empty()) return broken(compared.wrong);
+    if (!compared.wrong.empty()) return broken(compared.wrong + way_out);
     if (!compared.is_decided) hidden.push_back(name);
   }
   return hidden.empty() ? kept() : undecided(hidden);

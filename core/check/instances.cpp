@@ -158,8 +158,21 @@ std::string changes_mean(const Subject& subject, const LayerSetup& testing, cons
   if (std::abs(share * factor - 1) <= 5 * error + 0.01) return "";
   return fmt::format(
       "in training {:.3g} of the elements are kept and multiplied by {:.3g}, so their mean is not "
-      "that of testing",
+      "that of testing (a type that tests otherwise on purpose says TANDEM_TESTS_OTHERWISE)",
       share, factor);
+}
+
+// Of a type that says so, whose results in testing are compared with nothing else.
+Outcome tests_the_same_each_time(const Subject& subject, const LayerSetup& testing) {
+  LayerSetup later = testing;
+  later.step.seed += 1;
+  later.step.step += 1;
+  const std::string differs =
+      differ("output", results_of(subject, later).outputs, results_of(subject, testing).outputs);
+  return differs.empty() ? left_out(
+                               "testing is not compared with training, as the type says "
+                               "TANDEM_TESTS_OTHERWISE")
+                         : broken(differs + " with seed and step in testing, which draws nothing");
 }
 
 }  // namespace
@@ -195,6 +208,7 @@ Outcome tests_as_it_trains(const Subject& subject, const Case& one) {
   LayerSetup testing = one.setup;
   testing.phase = TANDEM_TEST;
   testing.flags = 0;
+  if (subject.has(TANDEM_TESTS_OTHERWISE)) return tests_the_same_each_time(subject, testing);
   if (subject.has(TANDEM_RANDOM)) {
     const bool is_plain = !subject.has(TANDEM_LOSS | TANDEM_METRIC) &&
                           element_count(one.setup.inputs[0].shape) < 5000;
@@ -203,7 +217,8 @@ Outcome tests_as_it_trains(const Subject& subject, const Case& one) {
   return kept_unless(
       differ("output", results_of(subject, testing).outputs, results_of(subject, one.setup).outputs,
              rounding),
-      " in testing, but the type has no TANDEM_RANDOM, TANDEM_BATCH_STATISTICS or state");
+      " in testing, but the type has no TANDEM_RANDOM, TANDEM_BATCH_STATISTICS or state (one that "
+      "tests otherwise on purpose says TANDEM_TESTS_OTHERWISE)");
 }
 
 Outcome needs_no_forward_of_its_own(const Subject& subject, const Case& one) {

@@ -13,10 +13,11 @@
 namespace tandem::checker {
 
 struct Outcome {
-  // A note is no verdict: a figure, or the reason why something is not checked.
-  enum class Verdict { kept, broken, not_applicable, note };
+  // A note is no verdict: a figure, or the reason why something is not checked. What is left out is
+  // not checked as the type or the user says so.
+  enum class Verdict { kept, broken, not_applicable, note, left_out };
   Verdict verdict = Verdict::kept;
-  std::string detail;                       // how it is broken; what the note says
+  std::string detail;                       // how it is broken; what the note says; why left out
   std::map<std::string, double> figures{};  // of a note, by name
 };
 
@@ -40,6 +41,10 @@ inline Outcome not_applicable() {
 }
 inline Outcome note(std::string detail) {
   return {Outcome::Verdict::note, std::move(detail)};
+}
+inline constexpr const char* left_out_by_user = "as asked for";
+inline Outcome left_out(std::string reason) {
+  return {Outcome::Verdict::left_out, std::move(reason)};
 }
 // `differs`: how results differ, "" if they do not; `when`: in which case.
 inline Outcome kept_unless(const std::string& differs, const std::string& when = "") {

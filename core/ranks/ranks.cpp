@@ -120,8 +120,9 @@ struct RankInputs {
 // Without options of which each rank may have its own, and with the files that the others name.
 RankInputs inputs_of(const std::string& host, const GivenOptions& options) {
   RankInputs inputs{host, options, {}};
-  for (const char* own : {"--watchdog", "--check-plugins", "--no-plugin-check", "--test-delays",
-                          "--test-delay-ms", "--json", "--display", "--no-report", "--ranks"}) {
+  for (const char* own :
+       {"--watchdog", "--check-plugins", "--no-plugin-check", "--plugin-check-without",
+        "--test-delays", "--test-delay-ms", "--json", "--display", "--no-report", "--ranks"}) {
     inputs.options.erase(own);
   }
   // The options whose value may be a file. Folders are not looked into; data in folders are

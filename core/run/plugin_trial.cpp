@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "core/base/error.h"
@@ -52,24 +53,29 @@ ForeignLayers foreign_layers(const Registry& registry, const TrainSetup& setup,
 }
 
 // What is remembered of a module: what of it was tried, and by which promises, so that a program
-// that knows more of them tries it again.
-std::string trial_text(const std::string& what) {
+// that knows more of them, or leaves out none, tries it again.
+std::string trial_text(const std::string& what, const std::vector<std::string>& without) {
   std::string text = "tried " + what;
-  for (const checker::Promise& promise : checker::promises())
-    text += fmt::format(" {}", promise.name);
-  for (const checker::DataPromise& promise : checker::data_promises()) {
-    text += fmt::format(" {}", promise.name);
-  }
+  const auto add = [&](const char* name) {
+    if (std::count(without.begin(), without.end(), name) == 0) text += fmt::format(" {}", name);
+  };
+  for (const checker::Promise& promise : checker::promises()) add(promise.name);
+  for (const checker::DataPromise& promise : checker::data_promises()) add(promise.name);
   return text;
 }
 
 // What a check of some seconds found.
 struct PluginTrial {
   std::vector<Finding> broken;
-  size_t kept = 0;  // promises
+  std::vector<std::string> left_out;  // lines for the user
+  size_t kept = 0;                    // promises
   bool is_complete = true;
   [[nodiscard]] std::string more() const {
     return broken.size() == 1 ? "" : fmt::format(", and {} more", broken.size() - 1);
+  }
+  [[nodiscard]] std::string way_out() const {
+    return fmt::format("--plugin-check-without '{}' leaves this promise out, --no-plugin-check all",
+                       broken.front().promise);
   }
   // `command` tries all promises.
   [[nodiscard]] std::string text(const std::string& what, const std::string& command) const {
@@ -89,6 +95,10 @@ PluginTrial plugin_trial_of(checker::CheckOptions options) {
     const Verdict verdict = finding.outcome.verdict;
     if (verdict == Verdict::broken) trial.broken.push_back(finding);
     if (verdict == Verdict::kept) kept.insert(finding.promise);
+    if (verdict == Verdict::left_out && finding.outcome.detail != checker::left_out_by_user) {
+      trial.left_out.push_back(fmt::format("plugins: {}: promise '{}' is left out: {}",
+                                           finding.layer, finding.promise, finding.outcome.detail));
+    }
   });
   trial.kept = kept.size();
   return trial;
@@ -110,20 +120,24 @@ PluginTrial plugin_trial_of(checker::CheckOptions options) {
   for (const fs::path& module : modules) files += (files.empty() ? "" : ", ") + module.string();
   throw error(
       "layer '{}' ({}) breaks the promise '{}': {}{} ({}). 'tandem plugin check --net {} --layer "
-      "{}' tells more; --no-plugin-check trains nevertheless",
-      layer, first.layer, first.promise, first.outcome.detail, trial.more(), files, net, layer);
+      "{}' tells more; {}",
+      layer, first.layer, first.promise, first.outcome.detail, trial.more(), files, net, layer,
+      trial.way_out());
 }
 
-std::string try_layers(const ForeignLayers& foreign, const TrainSetup& setup,
-                       const std::string& kind) {
+using Lines = std::vector<std::string>;
+
+Lines try_layers(const ForeignLayers& foreign, const TrainSetup& setup, const std::string& kind,
+                 const std::vector<std::string>& without) {
   const std::string what =
-      trial_text(fmt::format("{} {}", to_string(setup.record.data), write_net(setup.net)));
+      trial_text(fmt::format("{} {}", to_string(setup.record.data), write_net(setup.net)), without);
   const auto is_tried = [&](const fs::path& module) { return ModuleMark(module, what).is_set(); };
-  if (std::all_of(foreign.modules.begin(), foreign.modules.end(), is_tried)) return "";
+  if (std::all_of(foreign.modules.begin(), foreign.modules.end(), is_tried)) return {};
   checker::CheckOptions options;
   options.cases.uses = foreign.uses;
   options.device = kind;
-  const PluginTrial trial = plugin_trial_of(options);
+  options.without = without;
+  PluginTrial trial = plugin_trial_of(options);
   const std::string& net = setup.record.options.net;
   if (!trial.broken.empty()) refuse_layer(trial, foreign.uses, foreign.modules, net);
   for (const fs::path& module : foreign.modules) {
@@ -131,11 +145,14 @@ std::string try_layers(const ForeignLayers& foreign, const TrainSetup& setup,
   }
   std::set<std::string> types;
   for (const checker::NetUse& use : foreign.uses) types.insert(use.type);
-  return trial.text(fmt::format("{}", fmt::join(types, ", ")),
-                    fmt::format("tandem plugin check --net {}", net));
+  Lines lines{trial.text(fmt::format("{}", fmt::join(types, ", ")),
+                         fmt::format("tandem plugin check --net {}", net))};
+  std::move(trial.left_out.begin(), trial.left_out.end(), std::back_inserter(lines));
+  return lines;
 }
 
-std::string try_data(Registry& registry, const TrainSetup& setup, const std::string& module) {
+Lines try_data(Registry& registry, const TrainSetup& setup, const std::string& module,
+               const std::vector<std::string>& without) {
   const std::string source = data_source(registry, setup.record);
   const Dataset& data = *setup.training_data;
   const RunRecord& record = setup.record;
@@ -146,36 +163,44 @@ std::string try_data(Registry& registry, const TrainSetup& setup, const std::str
   options.data_shape = record.data;
   options.class_names = record.class_names;
   options.validates = setup.validation_data != nullptr;
+  options.without = without;
   std::string given;
   for (const auto& [name, value] : record.data_parameters) {
     options.data_parameters[name] = value;
     given += fmt::format(" --data-option {}={}", name, value);
   }
   const ModuleMark mark(module, trial_text(fmt::format("{} {}{} {}", data.type_name(), source,
-                                                       given, to_string(record.data))));
-  if (mark.is_set()) return "";
+                                                       given, to_string(record.data)),
+                                           without));
+  if (mark.is_set()) return {};
   const PluginTrial trial = plugin_trial_of(options);
   const std::string what = fmt::format("data set '{}'", data.type_name());
   const std::string command = fmt::format("tandem plugin check {} --layer {} --data {}{}", module,
                                           data.type_name(), source, given);
   if (trial.broken.empty()) {
     if (trial.kept > 0) mark.set();
-    return trial.text(what, command);
+    return {trial.text(what, command)};
   }
-  throw error(
-      "{} ({}) breaks the promise '{}': {}{}. '{}' tells more; --no-plugin-check trains "
-      "nevertheless",
-      what, module, trial.broken.front().promise, trial.broken.front().outcome.detail, trial.more(),
-      command);
+  throw error("{} ({}) breaks the promise '{}': {}{}. '{}' tells more; {}", what, module,
+              trial.broken.front().promise, trial.broken.front().outcome.detail, trial.more(),
+              command, trial.way_out());
 }
 
 }  // namespace
 
-std::vector<std::string> try_plugins(Registry& registry, const TrainSetup& setup, bool has_ranks) {
+std::vector<std::string> try_plugins(Registry& registry, const TrainSetup& setup,
+                                     const std::vector<std::string>& without, bool has_ranks) {
+  checker::require_promises(without);
   const std::string kind = parse_devices(setup.record.options.devices, registry).kind;
   const ForeignLayers foreign = foreign_layers(registry, setup, kind);
   const std::string module = foreign_module(registry, setup.training_data->type_name());
-  std::vector<std::string> lines;
+  Lines lines;
+  if (!without.empty()) {
+    const bool has_any = !foreign.uses.empty() || !module.empty();
+    lines.push_back(fmt::format("plugins: left out by --plugin-check-without: {}{}",
+                                fmt::join(without, ", "),
+                                has_any ? "" : "; but there is no plugin of a third party to try"));
+  }
   if (foreign.uses.empty() && module.empty()) return lines;
   // A process of MPI, or of a GPU's driver, must not be forked.
   if (has_ranks || !is_host_addressable(registry.backend(kind))) {
@@ -194,9 +219,11 @@ std::vector<std::string> try_plugins(Registry& registry, const TrainSetup& setup
     }
     return lines;
   }
-  if (!foreign.uses.empty()) lines.push_back(try_layers(foreign, setup, kind));
-  if (!module.empty()) lines.push_back(try_data(registry, setup, module));
-  std::erase(lines, "");
+  const auto add = [&](Lines more) {
+    std::move(more.begin(), more.end(), std::back_inserter(lines));
+  };
+  if (!foreign.uses.empty()) add(try_layers(foreign, setup, kind, without));
+  if (!module.empty()) add(try_data(registry, setup, module, without));
   return lines;
 }
 

@@ -14,8 +14,10 @@ namespace tandem {
 // Throws Error for what breaks a promise: the layer or the data set, the reason, and a command that
 // runs the failing case again. Otherwise returns lines for the user; none if the run has nothing of
 // a third party, or if all was tried in an earlier run: the same bytes of the modules with the same
-// net, or with the same source and parameters.
+// net, or with the same source and parameters. `without`: promises that are not tried, nor
+// remembered as tried; an unknown name is an Error.
 [[nodiscard]] std::vector<std::string> try_plugins(Registry& registry, const TrainSetup& setup,
+                                                   const std::vector<std::string>& without,
                                                    bool has_ranks);
 
 }  // namespace tandem

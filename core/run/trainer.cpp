@@ -367,7 +367,8 @@ TrainResult train_as_root(Registry& registry, const TrainOptions& options, Obser
   const TrainOptions& chosen = setup.record.options;
   require_computing(registry, chosen.devices);
   if (options.try_plugins) {
-    for (std::string& line : try_plugins(registry, setup, ranks != nullptr)) {
+    for (std::string& line :
+         try_plugins(registry, setup, options.plugin_check_without, ranks != nullptr)) {
       setup.messages.push_back(std::move(line));
     }
   }

@@ -96,6 +96,7 @@ struct TrainOptions {
   // Layers and data sets of plugins that are not Tandem's own are tried, for 2 s at most each,
   // before the first step.
   bool try_plugins = true;
+  std::vector<std::string> plugin_check_without;  // not by these promises: "phases"
   bool timeline = true;  // write the timeline of a few early steps to the run folder
   const std::atomic<bool>* stop = nullptr;  // becomes true: save, and return
   // The options of the command line by name, as "--batch" to "64". They, but for those of which

@@ -45,7 +45,14 @@ enum {
   TANDEM_SAVES_NOTHING = 1 << 9,
   /* An output is a sum over the elements of an input row, and a binding may sum a range of them:
    * see tandem_binding. */
-  TANDEM_SLICED_INPUTS = 1 << 10
+  TANDEM_SLICED_INPUTS = 1 << 10,
+  /* What follows is for those who check a layer; it runs the same. */
+  /* In testing it computes something else than in training on purpose: a loss without its margin,
+   * rows of which none is dropped. */
+  TANDEM_TESTS_OTHERWISE = 1 << 11,
+  /* Gradients of its backward passes are not the derivatives of forward on purpose: reversed ones,
+   * or those that go straight through a step. */
+  TANDEM_NO_DERIVATIVE = 1 << 12
 };
 
 /* What an input of a layer is. */

@@ -6,11 +6,15 @@
 #include <vector>
 
 #include "plugins/sdk.h"
+#include "tests/bad_plugins/on_purpose.h"
 #include "tests/bad_plugins/row_loss.h"
 
 namespace {
 
 using namespace tandem::sdk;
+using tandem::test::add_on_purpose;
+using tandem::test::Purpose;
+using tandem::test::PurposeSlip;
 using tandem::test::RowLoss;
 
 // A ReLU, as its type says.
@@ -208,5 +212,8 @@ void add_mistakes_of_promises(Plugin& plugin) {
   add<Slip::DividesByZero>(plugin);
   add<Slip::CountsCalls>(plugin);
   plugin.layer<MergesFirst>().kernel<MergesFirst, MergesFirstCpu>("cpu");
+  add_on_purpose<Purpose::Reversal, PurposeSlip::MixesRows>(plugin);
+  add_on_purpose<Purpose::BinaryScale, PurposeSlip::ForgetsToAdd>(plugin);
+  add_on_purpose<Purpose::RowsDropped, PurposeSlip::DrawsInTesting>(plugin);
   plugin.layer<ByteLabel>().kernel<ByteLabel, ByteLabelCpu>("cpu");
 }

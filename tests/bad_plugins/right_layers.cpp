@@ -1,16 +1,20 @@
 // Layers without a mistake, of kinds that built-in layers are not: attention with three inputs, a
-// focal loss, ArcFace with a row of weights for each class, and a permutation of axes.
+// focal loss, ArcFace with a row of weights for each class, a permutation of axes, and those that
+// differ on purpose.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
 
 #include "plugins/sdk.h"
+#include "tests/bad_plugins/on_purpose.h"
 #include "tests/bad_plugins/row_loss.h"
 
 namespace {
 
 using namespace tandem::sdk;
+using tandem::test::add_on_purpose;
+using tandem::test::Purpose;
 using tandem::test::RowLoss;
 using Values = std::vector<double>;
 
@@ -183,10 +187,14 @@ class FocalCpu {
 };
 
 // Cross entropy of 8 times the cosines between a row and the weights of each class, of whose own
-// class the angle is larger by 0.3.
+// class the angle is larger by 0.3: in training alone, or in testing, too.
+template <bool always>
 struct ArcFace : RowLoss {
-  const char* name() const override { return "right.ArcFace"; }
+  const char* name() const override { return always ? "right.ArcFace" : "right.ArcFaceInTraining"; }
   const char* help() const override { return "cross entropy of angles, with a margin"; }
+  uint64_t traits() const override {
+    return RowLoss::traits() | (always ? 0 : TANDEM_TESTS_OTHERWISE);
+  }
   std::vector<Parameter> parameters() const override {
     return {integer("right_param", "num_output").required().range(1, 1e6)};
   }
@@ -199,10 +207,13 @@ struct ArcFace : RowLoss {
              .fan_in = size}};
   }
 };
+template <bool always>
 class ArcFaceCpu {
  public:
   ArcFaceCpu(const Binding& binding, const Call&)
-      : rows_(binding.input(0).shape.n), classes_(binding.weight(0).n) {
+      : rows_(binding.input(0).shape.n),
+        classes_(binding.weight(0).n),
+        margin_(always || binding.training() ? 0.3 : 0) {
     size_ = count(binding.input(0).shape) / rows_;
   }
   void forward(const Call&, const Pass& pass) const {
@@ -238,7 +249,7 @@ class ArcFaceCpu {
   }
 
  private:
-  static constexpr double factor = 8, margin = 0.3, least = 1e-12;
+  static constexpr double factor = 8, least = 1e-12;
   double dot(const float* a, const float* b) const {
     double sum = 0;
     for (int64_t i = 0; i < size_; ++i) sum += double{a[i]} * double{b[i]};
@@ -253,7 +264,7 @@ class ArcFaceCpu {
     Values z;
     for (int64_t c = 0; c < classes_; ++c) {
       const double cos = cosine(pass, row, c), sin = std::sqrt(std::max(1 - cos * cos, 1e-6));
-      z.push_back(factor * (c == label ? cos * std::cos(margin) - sin * std::sin(margin) : cos));
+      z.push_back(factor * (c == label ? cos * std::cos(margin_) - sin * std::sin(margin_) : cos));
     }
     return z;
   }
@@ -266,9 +277,9 @@ class ArcFaceCpu {
     const Softmax s(scores(pass, row, label));
     for (int64_t c = 0; c < classes_; ++c) {
       const double cos = cosine(pass, row, c), sin = std::sqrt(std::max(1 - cos * cos, 1e-6));
-      const double bent = 1 - cos * cos > 1e-6 ? cos / sin * std::sin(margin) : 0;
+      const double bent = 1 - cos * cos > 1e-6 ? cos / sin * std::sin(margin_) : 0;
       const double share = s.shares[static_cast<size_t>(c)] - (c == label ? 1 : 0);
-      visit(c, scale * share * factor * (c == label ? std::cos(margin) + bent : 1));
+      visit(c, scale * share * factor * (c == label ? std::cos(margin_) + bent : 1));
     }
   }
   // Of the cosine of a and b by a.
@@ -278,7 +289,8 @@ class ArcFaceCpu {
       gradient[i] += slope * (double{b[i]} / (la * lb) - ab * double{a[i]} / (la * la * la * lb));
     }
   }
-  int64_t rows_, classes_, size_;
+  int64_t rows_, classes_, size_ = 1;
+  double margin_;
 };
 
 // The axes channel, height, width in another order.
@@ -349,10 +361,16 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
       .kernel<Attention, AttentionCpu>("cpu")
       .layer<Focal>()
       .kernel<Focal, FocalCpu>("cpu")
-      .layer<ArcFace>()
-      .kernel<ArcFace, ArcFaceCpu>("cpu")
+      .layer<ArcFace<true>>()
+      .kernel<ArcFace<true>, ArcFaceCpu<true>>("cpu")
+      .layer<ArcFace<false>>()
+      .kernel<ArcFace<false>, ArcFaceCpu<false>>("cpu")
       .layer<Permutation>()
       .kernel<Permutation, PermutationCpu>("cpu");
   add_layers_of_classes(plugin);
+  add_on_purpose<Purpose::Reversal>(plugin);
+  add_on_purpose<Purpose::StraightSign>(plugin);
+  add_on_purpose<Purpose::BinaryScale>(plugin);
+  add_on_purpose<Purpose::RowsDropped>(plugin);
   return plugin.table();
 }

@@ -159,12 +159,63 @@ TEST(PluginCheck, PrintsACommandThatRunsTheFailingCaseAgain) {
 }
 #endif
 
-// Attention, a focal loss, ArcFace, a permutation.
+std::string check_of_right_layers() {
+  return "plugin check '" + (test::test_plugin_folder() / "right_layers/right_layers.so").string() +
+         "' ";
+}
+
+TEST(PluginCheck, LeavesOutOnlyWhatCannotHoldForALayerThatDiffersOnPurpose) {
+  const Desk desk;
+  const auto check = [&](const std::string& layer) {
+    return desk.tandem(check_of_right_layers() + "--layer right." + layer).output;
+  };
+  EXPECT_THAT(check("Reversal"),
+              AllOf(HasSubstr("note   input gradients   left out: gradients are not compared with "
+                              "finite differences, as the type says TANDEM_NO_DERIVATIVE"),
+                    HasSubstr("kept   phases"), HasSubstr("kept   rows"),
+                    HasSubstr("kept   extremes"), HasSubstr(" 0 broken")));
+  EXPECT_THAT(check("BinaryScale"), AllOf(HasSubstr("note   weight gradients  left out: "),
+                                          HasSubstr("kept   accumulate"), HasSubstr(" 0 broken")));
+  EXPECT_THAT(check("ArcFaceInTraining"),
+              AllOf(HasSubstr("note   phases            left out: testing is not compared with "
+                              "training, as the type says TANDEM_TESTS_OTHERWISE"),
+                    HasSubstr("kept   input gradients"), HasSubstr("kept   samples")));
+}
+
+TEST(PluginCheck, NamesTheTraitsByWhichALayerDiffersOnPurpose) {
+  const Desk desk;
+  const std::string check = "plugin check '" + mistakes_module() + "' --layer mistake.";
+  EXPECT_THAT(desk.tandem(check + "ScalesInTraining --promise phases").output,
+              HasSubstr("TANDEM_TESTS_OTHERWISE"));
+  EXPECT_THAT(desk.tandem(check + "ForgetsDropoutScale --promise phases").output,
+              HasSubstr("TANDEM_TESTS_OTHERWISE"));
+  for (const std::string wrong :
+       {"WrongInputGradient --promise 'input", "WrongWeightGradient --promise 'weight"}) {
+    EXPECT_THAT(desk.tandem(check + wrong + " gradients'").output,
+                HasSubstr("TANDEM_NO_DERIVATIVE"));
+  }
+}
+
+TEST(PluginCheck, LeavesOutThePromisesThatItsUserNames) {
+  const Desk desk;
+  const Outcome outcome = desk.tandem("plugin check ReLU --without 'input gradients,time'");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              AllOf(testing::StartsWith("left out by --without: input gradients, time\n"),
+                    HasSubstr("kept   rows"), testing::Not(HasSubstr("   input gradients")),
+                    testing::Not(HasSubstr("note   time"))));
+  const auto findings = nlohmann::json::parse(
+      desk.tandem("plugin check ReLU --promise rows --without rows,time --json").output);
+  EXPECT_THAT(findings, testing::IsEmpty());
+  EXPECT_THAT(desk.refusal("plugin check ReLU --without fases,time"),
+              AllOf(HasSubstr("unknown promise 'fases': did you mean 'phases'?"),
+                    HasSubstr("there are: declarations, ")));
+}
+
+// Attention, a focal loss, ArcFace, a permutation, and those that differ on purpose.
 TEST(PluginCheck, FindsNoMistakeInLayersOfOtherKinds) {
   const Desk desk;
-  const Outcome outcome =
-      desk.tandem("plugin check '" +
-                  (test::test_plugin_folder() / "right_layers/right_layers.so").string() + "'");
+  const Outcome outcome = desk.tandem(check_of_right_layers());
   EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("right.Attention"));
 }

@@ -469,6 +469,52 @@ TEST(PluginTrial, IsMadeOnceForAModuleAndANetAndCanBeLeftOut) {
   EXPECT_THAT(train("").output, HasSubstr("plugins: mistake.None kept "));
 }
 
+TEST(PluginTrial, LeavesOutThePromisesThatItsUserNamesAndDoesNotRememberThem) {
+  const Desk desk;
+  desk.make_folder("cache");
+  const std::string cache = " XDG_CACHE_HOME='" + (desk / "cache").string() + "' ";
+  const test::Outcome outcome =
+      train_mistake(desk, "ScalesInTraining", "--plugin-check-without phases,skip", cache);
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("plugins: left out by --plugin-check-without: phases, skip\n"),
+                    HasSubstr("plugins: mistake.ScalesInTraining kept ")));
+  const test::Outcome whole = train_mistake(desk, "ScalesInTraining", "", cache);
+  EXPECT_EQ(whole.code, 1);
+  EXPECT_THAT(whole.errors,
+              AllOf(HasSubstr("breaks the promise 'phases'"), HasSubstr("TANDEM_TESTS_OTHERWISE"),
+                    HasSubstr("--plugin-check-without 'phases' leaves this promise out")));
+  EXPECT_THAT(train_mistake(desk, "None", "--plugin-check-without fases").errors,
+              AllOf(HasSubstr("did you mean 'phases'?"), HasSubstr("there are: declarations, ")));
+}
+
+TEST(PluginTrial, LetsLayersTrainThatDifferOnPurposeAndSaysWhatItLeavesOut) {
+  const Desk desk;
+  std::string net = replaced(tiny_net(), "type: \"ReLU\"", "type: \"right.StraightSign\"");
+  net = replaced(net, "\"Dropout\" bottom: \"conv1\" top: \"conv1\"",
+                 "\"right.RowsDropped\" bottom: \"conv1\" top: \"dropped\" }\n"
+                 "layer { name: \"scale\" type: \"right.BinaryScale\" bottom: \"dropped\" top: "
+                 "\"scaled\" }\n"
+                 "layer { name: \"reversal\" type: \"right.Reversal\" bottom: \"scaled\" top: "
+                 "\"reversed\"");
+  net =
+      replaced(net, "\"InnerProduct\" bottom: \"conv1\"", "\"InnerProduct\" bottom: \"reversed\"");
+  desk.write("net.prototxt", net +
+                                 "layer { name: \"margin\" type: \"right.ArcFaceInTraining\" "
+                                 "bottom: \"reversed\" bottom: \"label\" top: \"margin\" "
+                                 "right_param { num_output: 2 } }\n");
+  const test::Outcome outcome =
+      desk.tandem("train --net net.prototxt --data synthetic --steps 2 --out run",
+                  with_plugins(bad_plugin("right_layers")));
+  EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
+  for (const char* left_out :
+       {"right.StraightSign: promise 'input gradients'",
+        "right.Reversal: promise 'input gradients'",
+        "right.BinaryScale: promise 'weight gradients'", "right.RowsDropped: promise 'phases'",
+        "right.ArcFaceInTraining: promise 'phases'"}) {
+    EXPECT_THAT(outcome.output, HasSubstr("plugins: " + std::string(left_out) + " is left out: "));
+  }
+}
 #endif
 
 }  // namespace

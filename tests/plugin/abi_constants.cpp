@@ -48,6 +48,8 @@ static_assert(TANDEM_BACKWARD_READS_OUTPUTS == 1 << 7);
 static_assert(TANDEM_RANDOM == 1 << 8);
 static_assert(TANDEM_SAVES_NOTHING == 1 << 9);
 static_assert(TANDEM_SLICED_INPUTS == 1 << 10);
+static_assert(TANDEM_TESTS_OTHERWISE == 1 << 11);
+static_assert(TANDEM_NO_DERIVATIVE == 1 << 12);
 
 static_assert(TANDEM_INPUT_DATA == 1);
 static_assert(TANDEM_INPUT_LABEL == 2);

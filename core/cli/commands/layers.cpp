@@ -33,6 +33,8 @@ const std::vector<Meaning>& traits() {
       {TANDEM_BACKWARD_READS_OUTPUTS, "BACKWARD_READS_OUTPUTS", "backward passes read the outputs"},
       {TANDEM_RANDOM, "RANDOM", "draws random numbers in training"},
       {TANDEM_SAVES_NOTHING, "SAVES_NOTHING", "backward passes need no memory of forward"},
+      {TANDEM_TESTS_OTHERWISE, "TESTS_OTHERWISE", "testing differs from training on purpose"},
+      {TANDEM_NO_DERIVATIVE, "NO_DERIVATIVE", "gradients are no derivatives of forward on purpose"},
   };
   return all;
 }

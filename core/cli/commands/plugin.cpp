@@ -43,10 +43,11 @@ Shape parse_shape(const std::string& text) {
 }
 
 const char* word(Outcome::Verdict verdict) {
-  return verdict == Outcome::Verdict::kept     ? "kept"
-         : verdict == Outcome::Verdict::broken ? "broken"
-         : verdict == Outcome::Verdict::note   ? "note"
-                                               : "not applicable";
+  return verdict == Outcome::Verdict::kept       ? "kept"
+         : verdict == Outcome::Verdict::broken   ? "broken"
+         : verdict == Outcome::Verdict::note     ? "note"
+         : verdict == Outcome::Verdict::left_out ? "left out"
+                                                 : "not applicable";
 }
 
 class Printer {
@@ -58,6 +59,7 @@ class Printer {
     ++counts_[verdict];
     if (as_json_) return add_to_tree(finding);
     if (verdict == Outcome::Verdict::not_applicable) return;
+    if (finding.outcome.detail == checker::left_out_by_user) return;  // the first line says it
     if (finding.layer != layer_) {
       say_repeated();
       say("{}\n", finding.layer);
@@ -67,9 +69,11 @@ class Printer {
       repeated_.push_back(finding.promise);
       return;
     }
-    const bool is_note = verdict == Outcome::Verdict::note;
-    say("  {:<6} {:<17} {}\n", word(verdict), finding.promise,
-        is_note ? finding.outcome.detail : finding.text);
+    const bool is_note = verdict == Outcome::Verdict::note,
+               is_left_out = verdict == Outcome::Verdict::left_out;
+    say("  {:<6} {:<17} {}{}\n", is_left_out ? "note" : word(verdict), finding.promise,
+        is_left_out ? "left out: " : "",
+        is_note || is_left_out ? finding.outcome.detail : finding.text);
     if (verdict == Outcome::Verdict::broken) {
       say("         {}\n         {}\n", finding.outcome.detail, finding.command);
     }
@@ -136,6 +140,10 @@ int check_plugin(PluginArguments& a) {
   options.data_parameters = read_pairs(a.data_options, "--data-option", "side=32");
   options.cases.outputs = uint32_t(a.outputs);
   Printer printer(a.as_json);
+  checker::require_promises(options.without);
+  if (!options.without.empty() && !a.as_json) {
+    say("left out by --without: {}\n", fmt::join(options.without, ", "));
+  }
   static_cast<void>(
       checker::check_plugins(options, [&](const Finding& finding) { printer(finding); }));
   return printer.finish();
@@ -176,6 +184,8 @@ void add_plugin(CommandLine& line) {
       {"--net FILE", &a.check.net,
        "check: the layers of this net, with the parameters and shapes that they have there"},
       {"--promise NAME", &a.check.promise, "check: only this promise"},
+      {"--without NAMES", &a.check.without, "check: not these promises, as phases,growth",
+       separated_by(',')},
       {"--input SHAPE", &a.inputs,
        "check: the shape of an input, as 2x8x3x3, once for each input; without it cases are "
        "generated"},
