@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/check/check.h"
-#include "core/check/data.h"
+#include "core/check/promises/data.h"
 #include "core/device/parse.h"
 #include "core/plugin/trial.h"
 #include "core/run/setup/setup_data.h"

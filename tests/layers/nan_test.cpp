@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "core/check/kernel_device.h"
-#include "core/check/promises.h"
+#include "core/check/layer/kernel_device.h"
+#include "core/check/promises/promises.h"
 #include "tests/support/layer_test.h"
 
 namespace tandem::test {

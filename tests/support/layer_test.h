@@ -1,4 +1,4 @@
-// Runs one layer in a test (core/check/layer_run.h). The environment's TANDEM_TEST_KERNELS names
+// Runs one layer in a test (core/check/layer/layer_run.h). The environment's TANDEM_TEST_KERNELS names
 // the device of the kernels under test: "cpu" (the default), "cuda" (a GPU), or "cuda_on_host" (the
 // kernels for GPUs, built to run without one). The latter two have their own memory, which only
 // kernels can access.
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/check/layer_run.h"
+#include "core/check/layer/layer_run.h"
 
 namespace tandem::test {
 

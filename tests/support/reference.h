@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/numbers/shape.h"
-#include "core/check/tensor.h"
+#include "core/check/layer/tensor.h"
 #include "tests/support/folders.h"
 
 namespace tandem::test {

@@ -6,7 +6,7 @@
 
 #include "core/base/numbers/shape.h"
 #include "core/base/text/strings.h"
-#include "core/check/subject.h"
+#include "core/check/cases/subject.h"
 #include "core/cli/commands.h"
 #include "core/device/parse.h"
 #include "core/plugin/registry.h"
