@@ -1,6 +1,7 @@
 // Layers that load and go wrong later, each in its own way; and some that are right: one with two
 // inputs, a trained weight and a kink, for strategies; a classifier; and for the check one with a
 // label and one that keeps memory for later use.
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -263,6 +264,14 @@ int fill_the_stack(int depth) {
   return depth < 0 ? 0 : fill_the_stack(depth + 1) + used[depth % 1000];
 }
 
+// A processor without that trap goes on.
+void divide_by_zero() {
+  volatile int none = 0;
+  volatile int result = 1 / none;
+  static_cast<void>(result);
+  std::raise(SIGFPE);
+}
+
 struct EndsCpu : Copies {
   EndsCpu(const Binding& binding, const Call& call)
       : Copies(binding, call), by(binding.attributes.text("by")) {
@@ -274,6 +283,8 @@ struct EndsCpu : Copies {
     if (by == "write") write_to_unmapped_memory();
     if (by == "exit") std::exit(0);
     if (by == "stack") fill_the_stack(0);
+    if (by == "illegal") std::raise(SIGILL);
+    if (by == "divide") divide_by_zero();
     if (by == "thread") std::thread([] { throw std::runtime_error("no luck here"); }).join();
     while (by == "hang") std::this_thread::yield();
     Copies::backward_data(call, pass);

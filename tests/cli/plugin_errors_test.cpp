@@ -177,6 +177,8 @@ TEST(PluginErrors, ACrashIsReportedInOneLineWithPassLayerTypeAndModule) {
         {"abort", "backward_data", "run_time.so crashed in step 1 (SIGABRT", 134},
         {"prepare", "prepare", "run_time.so crashed (SIGABRT", 134},
         {"stack", "backward_data", "run_time.so crashed in step 1 (SIGSEGV", 139},
+        {"divide", "backward_data", "run_time.so crashed in step 1 (SIGFPE: arithmetic", 136},
+        {"illegal", "backward_data", "run_time.so crashed in step 1 (SIGILL", 132},
         {"exit", "backward_data", "run_time.so in step 1 called exit()", 1}}) {
     const Desk desk;
     const test::Outcome outcome =
@@ -190,6 +192,23 @@ TEST(PluginErrors, ACrashIsReportedInOneLineWithPassLayerTypeAndModule) {
               emulator_tells ? 2 : 1)
         << outcome.errors;
   }
+}
+
+// A net is made before a layer is tried, and for that the plugin is asked for shapes.
+TEST(PluginErrors, ACrashInAnAnswerOfALayerTypeIsReportedInOneLineWithLayerTypeAndModule) {
+  const Desk desk;
+  desk.write("net.prototxt",
+             replaced(tiny_net(), "type: \"ReLU\"",
+                      "type: \"mistake.DividesByAZero\" mistake_param { divisor: 0 }"));
+  const test::Outcome outcome =
+      desk.tandem("train --net net.prototxt --data synthetic --steps 2 --out run",
+                  "rm -rf run; exec env " + with_plugins(bad_plugin("mistakes")));
+  EXPECT_EQ(outcome.code, 136) << outcome.errors;
+  EXPECT_THAT(outcome.errors,
+              AllOf(testing::StartsWith("tandem: shapes of layer 'relu1' (mistake.DividesByAZero) "
+                                        "(net.prototxt:"),
+                    HasSubstr("), module "),
+                    HasSubstr("mistakes.so crashed (SIGFPE: arithmetic error)\n")));
 }
 
 TEST(PluginErrors, AnExceptionInAThreadOfAPluginIsReportedWithWhatRuns) {

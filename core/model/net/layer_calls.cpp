@@ -1,5 +1,7 @@
 #include "core/model/net/layer_calls.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -83,6 +85,20 @@ void require_rows(const Layer& layer, const std::vector<Shape>& inputs,
 
 }  // namespace
 
+namespace {
+
+std::string in_module(const void* function) {
+  Dl_info info{};
+  const bool is_known = ::dladdr(function, &info) != 0 && info.dli_fname != nullptr;
+  return is_known ? fmt::format(", module {}", info.dli_fname) : "";
+}
+
+}  // namespace
+
+Asking::Asking(const Layer& layer, const char* question, const void* function)
+    : owner_(fmt::format("{}{}{}", layer.title(), in_file(layer.location), in_module(function))),
+      note_(question, owner_.c_str()) {}
+
 Error layer_error(const Layer& layer, const std::string& reason) {
   return error("{}: {}{}", layer.title(), reason, in_file(layer.location));
 }
@@ -112,6 +128,7 @@ std::vector<Shape> output_shapes(const Layer& layer, int32_t phase,
                                  const std::vector<Shape>& inputs) {
   const tandem_layer_query query = make_query(layer, phase, inputs);
   std::vector<Shape> outputs(layer.outputs.size());
+  const Asking note(layer, "shapes", layer.type->shapes);
   require_answer(layer, layer.type->shapes(&query, outputs.data()), "its shapes");
   for (size_t i = 0; i < outputs.size(); ++i) {
     require_shape(layer, outputs[i], fmt::format("output {}", i));
@@ -124,6 +141,7 @@ std::vector<tandem_weight> declared_weights(const Layer& layer, int32_t phase,
                                             const std::vector<Shape>& inputs) {
   const tandem_layer_query query = make_query(layer, phase, inputs);
   std::vector<tandem_weight> weights;
+  const Asking note(layer, "weights", layer.type->weights);
   require_answer(layer, ask_weights(*layer.type, query, weights), "its weights");
   std::set<std::string> names;
   for (const tandem_weight& weight : weights) {
@@ -146,6 +164,7 @@ const tandem_kernel& kernel_of(const Layer& layer, const Registry& registry,
 tandem_layer_cost layer_cost(const Layer& layer, int32_t phase, const std::vector<Shape>& inputs) {
   const tandem_layer_query query = make_query(layer, phase, inputs);
   tandem_layer_cost cost{};
+  const Asking note(layer, "cost", layer.type->cost);
   require_answer(layer, ask_cost(*layer.type, query, cost), "its cost");
   for (const double number :
        {cost.forward_flops, cost.backward_data_flops, cost.backward_weights_flops,
@@ -163,6 +182,7 @@ tandem_layer_statistics layer_statistics(const Layer& layer, int32_t phase,
   statistics.struct_size = sizeof(statistics);
   if (!layer.has(TANDEM_BATCH_STATISTICS) || layer.type->statistics == nullptr) return statistics;
   const tandem_layer_query query = make_query(layer, phase, inputs);
+  const Asking note(layer, "statistics", layer.type->statistics);
   require_answer(layer, layer.type->statistics(&query, &statistics), "its statistics");
   for (const int64_t floats : {statistics.forward, statistics.backward}) {
     if (floats >= 0 && static_cast<double>(floats) <= max_elements) continue;
@@ -175,6 +195,7 @@ int32_t layer_activation(const Layer& layer, int32_t phase, const std::vector<Sh
   int32_t activation = TANDEM_ACTIVATION_NONE;
   if (layer.type->activation == nullptr) return activation;
   const tandem_layer_query query = make_query(layer, phase, inputs);
+  const Asking note(layer, "activation", layer.type->activation);
   require_answer(layer, layer.type->activation(&query, &activation), "its activation");
   return activation;
 }

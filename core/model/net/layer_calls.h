@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/running_note.h"
 #include "core/model/net/net.h"
 
 namespace tandem {
@@ -21,6 +22,20 @@ template <class First, class... Rest>
   return layer_error(layer,
                      fmt::format(reason, std::forward<First>(first), std::forward<Rest>(rest)...));
 }
+
+// While it lives, a plugin answers a question ("shapes") about the layer by `function`: a signal
+// that ends the program is reported with them, and with the function's module.
+class Asking {
+ public:
+  template <class Function>
+  Asking(const Layer& layer, const char* question, Function* function)
+      : Asking(layer, question, reinterpret_cast<const void*>(function)) {}
+
+ private:
+  Asking(const Layer& layer, const char* question, const void* function);
+  std::string owner_;
+  RunningNote note_;
+};
 
 // Throws an Error unless status is TANDEM_OK: with the reason that the plugin gave, or that it
 // refused `asked` ("its shapes") without one.

@@ -60,6 +60,7 @@ std::vector<tandem_layout_option> ask(const Net& net, const Layer& layer,
     binding.inputs[i].dtype = wanted_dtype(net, layer, i, net.tensor(layer.inputs[i]).dtype);
   }
   std::vector<tandem_layout_option> options;
+  const Asking note(layer, "layouts", kernel.layouts);
   require_answer(layer, ask_layouts(kernel, binding.raw, options), "its layouts");
   std::erase_if(options,
                 [&](const tandem_layout_option& option) { return !can_have(net, layer, option); });

@@ -83,6 +83,7 @@ struct Prepared {
   [[nodiscard]] bool has_measured() const { return report.is_measured == 1 && !algorithm.empty(); }
   void release() {
     if (handle == nullptr) return;
+    const RunningNote note("release", owner.whole.c_str());
     table->release(handle);
     handle = nullptr;
   }
