@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
+#include "core/run/setup/setup_data.h"
 #include "core/run/training_run.h"
 #include "core/session/diagnose.h"
 #include "core/session/evaluate.h"
@@ -111,13 +112,36 @@ void TrainingRun::first_test() {
   progress_.add_pause(progress_.seconds() - begin);
 }
 
-Evaluation TrainingRun::evaluated(int64_t done) {
+EvaluateOptions TrainingRun::evaluating() {
   EvaluateOptions options;
   options.decode_threads = decode_threads_of(ranks_, chosen_.decode_threads);
   options.stop = chosen_.stop;
   options.agreement = agreement_ ? &*agreement_ : nullptr;
   options.sample_limit = setup_.test_samples;
   options.seed = *chosen_.seed;
+  return options;
+}
+
+// Looked for once, as all samples are read again for it.
+void TrainingRun::report_loss_not_finite() {
+  if (!validation_not_finite_.has_value()) {
+    const bool can_look = ranks_ == nullptr || ranks_->rank() == 0;
+    validation_not_finite_ =
+        can_look ? first_sample_not_finite(session_, *setup_.validation_data, evaluating()) : "";
+  }
+  const std::string data = setup_.validation_data->type_name();
+  recorder_.on_message(
+      validation_not_finite_->empty()
+          ? "the validation loss is not finite, though that of training is: look at the running "
+            "statistics of BatchNorm (a smaller --lr or a larger --batch makes them steadier) and "
+            "at the validation images"
+          : fmt::format("the validation loss is not finite, as the validation data are not: in "
+                        "data set '{}'{}, {}",
+                        data, foreign_module_text(registry_, data), *validation_not_finite_));
+}
+
+Evaluation TrainingRun::evaluated(int64_t done) {
+  const EvaluateOptions options = evaluating();
   constexpr size_t pictures = 12;
   std::optional<FindingsCollector> collector;
   if (report_) {
@@ -236,12 +260,7 @@ bool TrainingRun::run_test(const Checkpoint& checkpoint) {
     has_best_ = true;
   }
   recorder_.on_evaluation(now);
-  if (now.has_loss && !std::isfinite(now.loss)) {
-    recorder_.on_message(
-        "the validation loss is not finite, though that of training is: look at the running "
-        "statistics of BatchNorm (a smaller --lr or a larger --batch makes them steadier) and at "
-        "the validation images");
-  }
+  if (now.has_loss && !std::isfinite(now.loss)) report_loss_not_finite();
   return now.best;
 }
 

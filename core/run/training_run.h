@@ -21,6 +21,7 @@
 #include "core/run/folder/recorder.h"
 #include "core/run/setup/setup.h"
 #include "core/run/trainer.h"
+#include "core/session/evaluate.h"
 #include "core/session/session.h"
 #include "core/session/training_timeline.h"
 
@@ -101,9 +102,12 @@ class TrainingRun {
   [[nodiscard]] bool keeps_average() const { return chosen_.average_decay > 0; }
   // With the average of the weights in their place, as it is evaluated and kept.
   [[nodiscard]] Checkpoint averaged(const Checkpoint& checkpoint) const;
+  [[nodiscard]] EvaluateOptions evaluating();
   [[nodiscard]] Evaluation evaluated(int64_t done);
   // Once in a run: which layer keeps the images' differences from the scores.
   void note_equal_scores(int64_t samples);
+  // Of validation.
+  void report_loss_not_finite();
   void judge(Findings findings, const Evaluation& now);
   // Those that the report's findings are of.
   [[nodiscard]] std::vector<float> judged_weights(const Checkpoint& last) const;
@@ -135,6 +139,7 @@ class TrainingRun {
   std::map<std::string, std::string> bad_;    // damaged images: why
   std::optional<DataWatch> data_watch_;       // once the run goes, with a folder
   int accuracy_ = -1;                         // index of the training accuracy among the scalars
+  std::optional<std::string> validation_not_finite_;  // "": all are
   bool has_advised_ = false, has_noted_equal_scores_ = false;
   int64_t first_ = 0, issued_ = 0, saved_ = -1;  // steps
   bool has_best_ = false;

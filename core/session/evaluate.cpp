@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/data/batch_filler.h"
 #include "core/data/sample_order.h"
 #include "core/model/passes/results.h"
 #include "core/session/target_figures.h"
@@ -228,8 +229,9 @@ void EqualScores::add(const float* scores, int64_t classes) {
   }
 }
 
-Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOptions& options,
-                    const PredictionSink& sink) {
+namespace {
+
+LoaderOptions loading_of(Session& session, const Dataset& dataset, const EvaluateOptions& options) {
   const int64_t batch = session.options().batch;
   LoaderOptions loading;
   loading.batch = batch;
@@ -245,6 +247,25 @@ Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOpti
   loading.targets.wanted = !net.more_inputs.empty() && is_targets(net, net.more_inputs.back());
   loading.pixels = session.testing().pixels;
   loading.rows = session.testing().rows;
+  return loading;
+}
+
+}  // namespace
+
+std::string first_sample_not_finite(Session& session, const Dataset& dataset,
+                                    const EvaluateOptions& options) {
+  const LoaderOptions loading = loading_of(session, dataset, options);
+  const BatchFiller filler(dataset, loading);
+  for (int64_t number = 0; number < loading.batch_count; ++number) {
+    std::string found = filler.not_finite(number);
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOptions& options,
+                    const PredictionSink& sink) {
+  const LoaderOptions loading = loading_of(session, dataset, options);
   auto loader = std::make_unique<Loader>(dataset, loading, session.allocator());
   try {
     Evaluation result = run(session, dataset, loading, *loader, options, sink);
@@ -252,7 +273,7 @@ Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOpti
     const bool knows_all = ranks == nullptr || ranks->rank() == 0;
     if (knows_all && result.samples == 0 && !result.bad.empty() && !options.allow_none) {
       throw error("all {} images cannot be used, none is left to test with (the first: {}: {})",
-                  samples, result.bad[0].name, result.bad[0].reason);
+                  samples_of(dataset, options), result.bad[0].name, result.bad[0].reason);
     }
     return result;
   } catch (...) {

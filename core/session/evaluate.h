@@ -51,6 +51,11 @@ class EqualScores {
 [[nodiscard]] Evaluation evaluate(Session& session, const Dataset& dataset,
                                   const EvaluateOptions& options, const PredictionSink& sink = {});
 
+// After an evaluation whose loss is not finite: "value 3 of sample 57 ('cat/1.jpg') is infinite";
+// "" if all values of the samples are finite. Reads them again.
+[[nodiscard]] std::string first_sample_not_finite(Session& session, const Dataset& dataset,
+                                                  const EvaluateOptions& options);
+
 // The same of several views of the same samples (other crops, mirrored): each sample's scores are
 // the means over its views, and the loss the mean of theirs.
 [[nodiscard]] Evaluation evaluate_views(Session& session, const std::vector<const Dataset*>& views,

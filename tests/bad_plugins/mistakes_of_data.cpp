@@ -34,6 +34,7 @@ enum class Slip {
   NanInSome,
   FailsOnLast,
   NameIsNoText,
+  NanInValidation,
 };
 constexpr const char* slip_names[] = {
     "bad_data_None",
@@ -53,6 +54,7 @@ constexpr const char* slip_names[] = {
     "bad_data_NanInSome",
     "bad_data_FailsOnLast",
     "bad_data_NameIsNoText",
+    "bad_data_NanInValidation",
 };
 
 constexpr int64_t side = 8, elements = 3 * side * side;
@@ -105,6 +107,7 @@ class Pictures : public DatasetType {
     static std::atomic<int64_t> before{0};
     if (s == Slip::ReadsBefore && before.exchange(index) == index - 1) pixels[0] = 5;
     if (s == Slip::NanInSome && index == 77) pixels[3] = NAN;
+    if (s == Slip::NanInValidation && split_ == 1 && index == 77) pixels[3] = NAN;
     if (s == Slip::WritesPastPixels) pixels[elements] = 1;
     if (s == Slip::ThrowsInThread) std::thread([] { throw std::runtime_error("no luck"); }).join();
   }

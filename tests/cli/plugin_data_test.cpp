@@ -50,6 +50,7 @@ TEST(PluginTrial, RefusesADataSetThatBreaksAPromiseBeforeTheFirstStep) {
                                                         {"LabelBySeed", "label"},
                                                         {"ReadsBefore", "same sample"},
                                                         {"NanInSome", "pixels"},
+                                                        {"NanInValidation", "pixels"},
                                                         {"WrongBytes", "bytes"}}) {
     const Desk desk;
     const test::Outcome outcome = train_on_mistake(desk, slip, "--steps 2");
@@ -91,6 +92,19 @@ TEST(PluginData, WithANanEndTrainingWithTheNameOfTheSample) {
             HasSubstr("mistakes_of_data.so), value 3 of sample 77 ('made up') is not a number "
                       "(NaN)"),
             testing::Not(HasSubstr("learning rate"))));
+}
+
+TEST(PluginData, WithANanInValidationAloneNameTheSample) {
+  const Desk desk;
+  const test::Outcome outcome =
+      train_on_mistake(desk, "NanInValidation", "--epochs 2 --no-plugin-check --lr 0.001");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("the validation loss is not finite, as the validation data are not: "
+                              "in data set 'bad_data_NanInValidation' ("),
+                    HasSubstr("mistakes_of_data.so), value 3 of sample 77 ('made up') is not a "
+                              "number (NaN)"),
+                    testing::Not(HasSubstr("running statistics"))));
 }
 
 TEST(PluginData, ThatThrowAreNamedWithTheSample) {
