@@ -1,14 +1,18 @@
 // Layers without a mistake whose labels are classes: a loss that is divided by the weights of all
 // labelled rows of the batch, and a row of weights for each of the classes that a parameter counts.
+// And layers that sort.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "plugins/sdk.h"
+#include "tests/bad_plugins/sorts.h"
 
 namespace {
 
 using namespace tandem::sdk;
+using tandem::test::add_sorts;
+using tandem::test::Sorts;
 
 // -1: the row has none. A label beyond the classes is refused.
 int64_t class_of(const Pass& pass, int64_t row, int64_t classes) {
@@ -150,4 +154,8 @@ void add_layers_of_classes(Plugin& plugin) {
       .kernel<LabelledRows, LabelledRowsCpu>("cpu")
       .layer<ClassRows>()
       .kernel<ClassRows, ClassRowsCpu>("cpu");
+  add_sorts<Sorts::Largest>(plugin);
+  add_sorts<Sorts::Median>(plugin);
+  add_sorts<Sorts::MeanOfTwo>(plugin);
+  add_sorts<Sorts::All>(plugin);
 }

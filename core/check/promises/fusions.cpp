@@ -114,7 +114,7 @@ class FusionCheck {
     for (size_t k = 0; k < actual.size(); ++k) {
       const int64_t at = other_bits(actual[k], expected[k]);
       if (at < 0) continue;
-      return fmt::format("element {} of output {} is {}, not {},", at, k,
+      return fmt::format("element {} of output {} is {:.9g}, not {:.9g},", at, k,
                          shown(double{actual[k].values[size_t(at)]}),
                          shown(double{expected[k].values[size_t(at)]}));
     }

@@ -46,51 +46,112 @@ struct Compared {
   bool is_decided = true;  // false: rounding hides what would tell
 };
 
-// The gradient of `values`, a tensor of the run's setup.
-Compared compare(Trial& run, std::vector<float>& values, const std::vector<float>& gradient,
-                 const std::string& what, size_t max_places) {
-  double largest = 0;
-  for (const float one : gradient) {
-    if (!std::isfinite(one)) return {fmt::format("the gradient of {} is not finite", what)};
-    largest = std::max(largest, std::abs(double(one)));
-  }
-  const auto slope = [&](float& value, double width) {
+// The derivative by one value, over a step and as the limit of two.
+struct Slopes {
+  double wide, expected;
+};
+Slopes slopes_of(Trial& run, float& value, double width) {
+  const auto slope = [&](double by) {
     const float middle = value;
-    value = middle + float(width);
+    value = middle + float(by);
     const double above = value, high = run.weighted_sum();
-    value = middle - float(width);
+    value = middle - float(by);
     const double below = value, low = run.weighted_sum();
     value = middle;
     return (high - low) / (above - below);
   };
-  struct Sample {
-    size_t place;
-    double wide, expected;
-  };
-  std::vector<Sample> samples;
-  const double size = std::abs(run.weighted_sum());
-  for (const size_t place : sampled(values.size(), max_places)) {
-    const double wide = slope(values[place], step), narrow = slope(values[place], step / 2);
-    samples.push_back({place, wide, narrow + (narrow - wide) / 3});
-    largest = std::max(largest, std::abs(samples.back().expected));
-  }
-  const double rounding = 4e-7 * (size + 1) / step;
-  if (rounding > 0.2 * largest && largest > 0) return {"", false};
-  for (const Sample& s : samples) {
-    if (std::abs(s.wide - s.expected) > kink * largest + rounding) continue;
-    const double error = std::abs(double(gradient[s.place]) - s.expected);
-    if (error <= tolerance * largest + rounding) continue;
-    // A strong curvature, as of the cosine of a short vector, needs a smaller step.
-    const double near = slope(values[s.place], step / 4),
-                 nearest = slope(values[s.place], step / 8),
-                 closer = nearest + (nearest - near) / 3;
-    if (std::abs(double(gradient[s.place]) - closer) <= tolerance * largest + rounding) continue;
-    return {fmt::format(
-        "the gradient of {} at element {} is {:.6g}, but finite differences give {:.6g}", what,
-        s.place, gradient[s.place], shown(s.expected))};
-  }
-  return {};
+  const double wide = slope(width), narrow = slope(width / 2);
+  return {wide, narrow + (narrow - wide) / 3};
 }
+
+// What gradients of a tensor are compared with: the largest of them, and the error of sums.
+struct Scale {
+  double largest = 0, rounding = 0;
+  [[nodiscard]] bool fits(double gradient, double expected) const {
+    return std::abs(gradient - expected) <= tolerance * largest + rounding;
+  }
+};
+
+enum class Fit { right, kinked, wrong };
+Fit fit_of(Trial& run, float& value, double gradient, const Slopes& slopes, const Scale& scale) {
+  if (std::abs(slopes.wide - slopes.expected) > kink * scale.largest + scale.rounding) {
+    return Fit::kinked;
+  }
+  if (scale.fits(gradient, slopes.expected)) return Fit::right;
+  // A strong curvature, as of the cosine of a short vector, needs a smaller step.
+  return scale.fits(gradient, slopes_of(run, value, step / 4).expected) ? Fit::right : Fit::wrong;
+}
+
+// Moves all values of the inputs away that a step brings past this one, or past its opposite, as
+// layers that sort have a kink there. False if there are none.
+bool clear_of_ties(const Case& one, LayerSetup& setup, size_t input, size_t place) {
+  constexpr auto far = float(3 * step);
+  const float middle = setup.inputs[input].values[place];
+  bool has_moved = false;
+  for (size_t i = 0; i < setup.inputs.size(); ++i) {
+    if (!one.plain[i]) continue;
+    std::vector<float>& values = setup.inputs[i].values;
+    for (size_t k = 0; k < values.size(); ++k) {
+      if (i == input && k == place) continue;
+      for (const float tie : {middle, -middle}) {
+        if (std::abs(values[k] - tie) >= far) continue;
+        values[k] = values[k] < tie ? tie - far : tie + far;
+        has_moved = true;
+      }
+    }
+  }
+  return has_moved;
+}
+
+// A tensor of a run whose gradient is compared.
+struct Compare {
+  const Subject& subject;
+  const Case& one;
+  Trial& run;
+  bool is_weight;
+  size_t index;
+  std::string what;
+
+  [[nodiscard]] std::vector<float>& values(Trial& of) const {
+    return (is_weight ? of.setup().weights : of.setup().inputs)[index].values;
+  }
+  [[nodiscard]] Fit without_ties(size_t place, const Scale& scale, Fit usual) const {
+    LayerSetup setup = run.setup();
+    if (is_weight || !clear_of_ties(one, setup, index, place)) return usual;
+    Trial clear(subject, setup);
+    clear.forward();
+    const double gradient = clear.backward_data(clear.factors())[index].values[place];
+    float& value = values(clear)[place];
+    return fit_of(clear, value, gradient, slopes_of(clear, value, step), scale);
+  }
+  [[nodiscard]] Compared with(const std::vector<float>& gradient, size_t max_places) const {
+    Scale scale;
+    for (const float value : gradient) {
+      if (!std::isfinite(value)) return {fmt::format("the gradient of {} is not finite", what)};
+      scale.largest = std::max(scale.largest, std::abs(double(value)));
+    }
+    std::vector<float>& all = values(run);
+    const double size = std::abs(run.weighted_sum());
+    const std::vector<size_t> places = sampled(all.size(), max_places);
+    std::vector<Slopes> slopes;
+    for (const size_t place : places) {
+      slopes.push_back(slopes_of(run, all[place], step));
+      scale.largest = std::max(scale.largest, std::abs(slopes.back().expected));
+    }
+    scale.rounding = 4e-7 * (size + 1) / step;
+    if (scale.rounding > 0.2 * scale.largest && scale.largest > 0) return {"", false};
+    for (size_t i = 0; i < places.size(); ++i) {
+      const size_t place = places[i];
+      Fit fit = fit_of(run, all[place], gradient[place], slopes[i], scale);
+      if (fit != Fit::right) fit = without_ties(place, scale, fit);
+      if (fit != Fit::wrong) continue;
+      return {fmt::format(
+          "the gradient of {} at element {} is {:.6g}, but finite differences give {:.6g}", what,
+          place, gradient[place], shown(slopes[i].expected))};
+    }
+    return {};
+  }
+};
 
 // How the author of a layer that is right all the same gets past the comparison.
 constexpr const char* way_out =
@@ -152,8 +213,8 @@ Outcome check_input_gradients(const Subject& subject, const Case& one) {
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (gradients[i].values.empty() || !one.plain[i]) continue;
     const std::string name = input_name(subject.type, i);
-    const Compared compared = compare(run, run.setup().inputs[i].values, gradients[i].values, name,
-                                      is_large(one.setup) ? places_of_large : usual_places);
+    const Compared compared = Compare{subject, one, run, false, i, name}.with(
+        gradients[i].values, is_large(one.setup) ? places_of_large : usual_places);
     if (!compared.wrong.empty()) return broken(compared.wrong + way_out);
     if (!compared.is_decided) hidden.push_back(name);
   }
@@ -176,8 +237,8 @@ Outcome check_weight_gradients(const Subject& subject, const Case& one) {
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (declared[i].kind != TANDEM_TRAINED) continue;
     const std::string name = fmt::format("weight '{}'", declared[i].name);
-    const Compared compared = compare(run, run.setup().weights[i].values, gradients[i].values, name,
-                                      is_large(one.setup) ? places_of_large : usual_places);
+    const Compared compared = Compare{subject, one, run, true, i, name}.with(
+        gradients[i].values, is_large(one.setup) ? places_of_large : usual_places);
     if (!compared.wrong.empty()) return broken(compared.wrong + way_out);
     if (!compared.is_decided) hidden.push_back(name);
   }

@@ -110,7 +110,7 @@ std::string mistakes_label(const Subject& subject, const Case& one, size_t input
 
 }  // namespace
 
-// One beyond the classes, none, and the first whole number that float32 does not have. A pass that
+// One beyond the classes, none, and a label so large that no memory has its place. A pass that
 // refuses one keeps the promise.
 Outcome keeps_labels_in_their_row(const Subject& subject, const Case& one) {
   const int64_t n = one.rows();
@@ -120,12 +120,21 @@ Outcome keeps_labels_in_their_row(const Subject& subject, const Case& one) {
     if (!is_label(subject.type, input) || one.setup.inputs[input].shape.n != n) continue;
     has_labels = true;
     const auto of_row = element_count(one.setup.inputs[input].shape) / n;
-    for (const float label : {float(one.setup.inputs[0].shape.c), -1.0F, 16777217.0F}) {
+    const auto classes = float(one.setup.inputs[0].shape.c);
+    const std::pair<float, const char*> labels[] = {
+        {classes, "the first beyond the classes"},
+        {-1.0F, "which is none"},
+        {16777216.0F,
+         "2^24, far beyond the classes and the last whole number before float32 leaves "
+         "some out"}};
+    for (const auto& [label, meaning] : labels) {
       for (const int64_t row : {int64_t{0}, n - 1}) {
         LayerSetup setup = one.setup;
         setup.inputs[input].values[size_t(row * of_row)] = label;
         const std::string wrong = differs_with_label(subject, setup, usual, row);
-        if (!wrong.empty()) return broken(fmt::format("label {} in row {}: {}", label, row, wrong));
+        if (!wrong.empty()) {
+          return broken(fmt::format("label {:.0f} ({}) in row {}: {}", label, meaning, row, wrong));
+        }
       }
     }
     const std::string wrong = mistakes_label(subject, one, input);
