@@ -10,7 +10,7 @@ namespace tandem {
 
 // While it lives, the calling thread runs `pass` ("backward_data") of `owner` ("layer 'swish1'
 // (acme.Swish)..."), in `step`, which counts from 1; 0: in none. Both texts are borrowed. Costs two
-// atomic stores.
+// atomic stores; the first of a thread gives it a stack for signal handlers.
 class RunningNote {
  public:
   RunningNote(const char* pass, const char* owner, int64_t step = 0) noexcept;

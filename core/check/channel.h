@@ -23,6 +23,7 @@ class Channel {
   // Ends the process if nobody reads.
   void write(const std::vector<std::string>& fields) const;
   void write_outcome(const Outcome& outcome) const;
+  [[nodiscard]] int file() const { return file_; }
 
  private:
   int file_;

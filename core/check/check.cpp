@@ -97,7 +97,7 @@ class Parent {
       type_ = fields[2];
       is_data_ = fields[4] == "data";
       const size_t unit = std::stoul(fields[3]);
-      if (unit != next_.unit) next_ = {unit, 0};
+      if (unit != next_.unit) next_ = {unit};
       promise_.clear();
       case_.clear();
     } else if (what == "unit") {
@@ -115,7 +115,11 @@ class Parent {
       ended_ = true;
     } else {
       ++next_.promise;
-      if (std::optional<Outcome> outcome = outcome_of(fields)) report(std::move(*outcome));
+      if (std::optional<Outcome> outcome = outcome_of(fields)) {
+        const bool is_broken = outcome->verdict == Verdict::broken;
+        if (is_broken && promise_ == repeats) next_.repeats = false;
+        report(std::move(*outcome));
+      }
     }
   }
 
@@ -159,8 +163,11 @@ class Parent {
     report(broken(how + (case_.empty() ? " before the first case" : "")));
     if (hangs && is_data_) leave_out_rest(data_promises());
     if (hangs && !is_data_) leave_out_rest(promises());
-    next_ =
-        no_case || hangs ? Position{next_.unit + 1, 0} : Position{next_.unit, next_.promise + 1};
+    if (no_case || hangs) {
+      next_ = {next_.unit + 1};
+    } else {
+      ++next_.promise;
+    }
   }
 
   // Each of the promises would take as long until it is given up.

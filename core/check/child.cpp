@@ -10,6 +10,7 @@
 
 #include "core/check/channel.h"
 #include "core/check/promises/data.h"
+#include "core/check/promises/fresh_process.h"
 #include "core/check/units.h"
 #include "core/data/dataset.h"
 
@@ -46,9 +47,15 @@ class Child {
   // The promises of all units, from `first` on.
   void run(Position first) {
     const std::vector<Unit> units = units_of(registry_, options_);
+    const bool has_layer =
+        std::any_of(units.begin(), units.end(), [](const Unit& unit) { return !unit.is_data; });
+    if (has_layer && is_host_addressable(registry_.backend(options_.device))) {
+      fresh_.emplace(registry_, options_.cases.uses, options_.patience, channel_.file());
+    }
     std::optional<BackendDevice> device;
     for (size_t u = first.unit; u < units.size() && !is_late(); ++u) {
       const size_t from = u == first.unit ? first.promise : 0;
+      repeats_ = u != first.unit || first.repeats;
       channel_.write({"type", units[u].target, units[u].type, std::to_string(u),
                       units[u].is_data ? "data" : "layer"});
       if (units[u].is_data) {
@@ -104,13 +111,17 @@ class Child {
     try {
       subject.emplace(Subject{registry_, devices_, device, registry_.layer_type(unit.type),
                               registry_.kernel(unit.type, device.kind()),
-                              cases_of(registry_, device, unit.type, options)});
+                              cases_of(registry_, device, unit.type, options),
+                              fresh_ ? &*fresh_ : nullptr});
     } catch (const Error& failure) {
       refusal = failure.what();
     }
     run_all(promises(), first, [&](const Promise& promise, bool is_first) {
-      if (subject.has_value()) return run(*subject, promise);
-      return is_first ? broken(refusal) : not_applicable();
+      if (!subject.has_value()) return is_first ? broken(refusal) : not_applicable();
+      if (promise.compares && !repeats_) return not_applicable();
+      Outcome outcome = run(*subject, promise);
+      if (std::string_view(promise.name) == repeats) repeats_ = outcome.verdict != Verdict::broken;
+      return outcome;
     });
   }
 
@@ -178,12 +189,15 @@ class Child {
   Channel channel_;
   Registry registry_;
   OpenDevices devices_;
+  std::optional<FreshProcess> fresh_;
+  bool repeats_ = true;  // the layer, as far as is known
 };
 
 }  // namespace
 
 void run_child(const CheckOptions& options, int file, Position first) {
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(number, SIG_DFL);
+  std::signal(SIGPIPE, SIG_IGN);
   const rlimit none{0, 0};
   static_cast<void>(::setrlimit(RLIMIT_CORE, &none));
   try {

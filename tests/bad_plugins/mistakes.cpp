@@ -490,6 +490,7 @@ void add(Plugin& plugin) {
 void add_mistakes_of_cases(Plugin& plugin);     // mistakes_of_cases.cpp
 void add_mistakes_of_authors(Plugin& plugin);   // mistakes_of_authors.cpp
 void add_mistakes_of_promises(Plugin& plugin);  // mistakes_of_promises.cpp
+void add_mistakes_of_statics(Plugin& plugin);   // mistakes_of_statics.cpp
 
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   Plugin plugin(host, "mistakes", "1.0");
@@ -497,5 +498,6 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
   add_mistakes_of_cases(plugin);
   add_mistakes_of_authors(plugin);
   add_mistakes_of_promises(plugin);
+  add_mistakes_of_statics(plugin);
   return plugin.table();
 }

@@ -89,7 +89,7 @@ struct Ends : LayerType {
   std::vector<Parameter> parameters() const override {
     return {word("test_param", "by")
                 .by_default("throw")
-                .one_of("throw|write|abort|prepare|exit|stack|thread|hang")};
+                .one_of("throw|write|abort|prepare|exit|stack|thread|divide|illegal|hang")};
   }
 };
 

@@ -1,7 +1,7 @@
-// Runs one layer in a test (core/check/layer/layer_run.h). The environment's TANDEM_TEST_KERNELS names
-// the device of the kernels under test: "cpu" (the default), "cuda" (a GPU), or "cuda_on_host" (the
-// kernels for GPUs, built to run without one). The latter two have their own memory, which only
-// kernels can access.
+// Runs one layer in a test (core/check/layer/layer_run.h). The environment's TANDEM_TEST_KERNELS
+// names the device of the kernels under test: "cpu" (the default), "cuda" (a GPU), or
+// "cuda_on_host" (the kernels for GPUs, built to run without one). The latter two have their own
+// memory, which only kernels can access.
 #pragma once
 
 #include <algorithm>

@@ -52,6 +52,8 @@ struct CaseOptions {
   uint32_t outputs = 0;  // 0: as few as the type allows
 };
 
+class FreshProcess;
+
 struct Subject {
   const Registry& registry;
   OpenDevices& devices;  // for what is checked on another device
@@ -59,6 +61,7 @@ struct Subject {
   const tandem_layer_type& type;
   const tandem_kernel& kernel;
   std::vector<Case> cases;
+  const FreshProcess* fresh = nullptr;  // there may be none
 
   [[nodiscard]] bool has(uint64_t trait) const { return (type.traits & trait) != 0; }
   // Whether an input's gradient exists and is wanted.

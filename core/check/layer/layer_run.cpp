@@ -1,7 +1,10 @@
 #include "core/check/layer/layer_run.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "core/base/running_note.h"
+#include "core/check/layer/halting_memory.h"
 #include "core/plugin/layer_questions.h"
 
 namespace tandem::checker {
@@ -255,9 +258,14 @@ void LayerRun::call_pass(tandem_pass_function function, uint32_t flags, const Me
   const std::vector<float>& labels = setup_.row_labels;
   const GuardedMemory row_labels(labels.data(), int64_t(4 * labels.size()), setup_.fill);
   OnDevice on(device_);
-  const Addresses x = on.at(memory.inputs), y = on.at(memory.outputs), w = on.at(memory.weights),
-                  dx = on.at(memory.input_gradients), dy = on.at(memory.output_gradients),
-                  dw = on.at(memory.weight_gradients);
+  Addresses x = on.at(memory.inputs), y = on.at(memory.outputs), dx = on.at(memory.input_gradients),
+            dy = on.at(memory.output_gradients);
+  const Addresses w = on.at(memory.weights), dw = on.at(memory.weight_gradients);
+  std::optional<HaltingMemory> halting;
+  if (void** address = halting_address(x, y, dx, dy)) {
+    halting.emplace(*address, GuardedMemory::bytes_of(*address), meanwhile_);
+    *address = halting->data();
+  }
   const void* statistics = statistics_ == nullptr ? nullptr : statistics_->data();
   const tandem_pass pass{
       sizeof(tandem_pass),
@@ -275,7 +283,22 @@ void LayerRun::call_pass(tandem_pass_function function, uint32_t flags, const Me
       static_cast<float*>(on.at(statistics)),
       labels.empty() ? nullptr : static_cast<const float*>(on.at(row_labels.data())),
       on.at(memory.addend)};
-  call([&](const tandem_call* call) { return function(handle_, call, &pass); });
+  call([&](const tandem_call* call) {
+    // Gives the thread a stack for signal handlers: generated code may use its stack pointer for
+    // other things, and a handler on the thread's stack would write anywhere.
+    const RunningNote note("a pass", "the checked layer");
+    return function(handle_, call, &pass);
+  });
+}
+
+void** LayerRun::halting_address(Addresses& inputs, Addresses& outputs, Addresses& input_gradients,
+                                 Addresses& output_gradients) const {
+  Addresses* const all[] = {nullptr, &inputs, &outputs, &input_gradients, &output_gradients};
+  Addresses* const chosen = all[static_cast<int>(halt_)];
+  const bool has_memory = chosen != nullptr && halt_index_ < chosen->size() &&
+                          (*chosen)[halt_index_] != nullptr &&
+                          GuardedMemory::bytes_of((*chosen)[halt_index_]) > 0;
+  return has_memory ? &(*chosen)[halt_index_] : nullptr;
 }
 
 std::vector<LayerRun::ReadOnly> LayerRun::read_only(const Memory& memory, bool is_forward) const {

@@ -3,6 +3,7 @@
 // of bounds are detected. After each pass, memory that the kernel must not write is compared.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -36,6 +37,15 @@ class LayerRun : public LayerBinding {
   void leave_out(std::vector<bool> input_gradients, std::vector<bool> output_gradients) {
     unwanted_ = std::move(input_gradients);
     absent_ = std::move(output_gradients);
+  }
+
+  // From now on a pass that touches the second half of this tensor waits there until `meanwhile`
+  // has run (halting_memory.h). For host memory.
+  enum class Halt { nowhere, input, output, input_gradient, output_gradient };
+  void halt_at(Halt kind, size_t index, std::function<void()> meanwhile) {
+    halt_ = kind;
+    halt_index_ = index;
+    meanwhile_ = std::move(meanwhile);
   }
 
   // With statistics: of these inputs alone, or together with those of other parts of the batch, in
@@ -109,7 +119,15 @@ class LayerRun : public LayerBinding {
   void check_unwritten(const std::vector<ReadOnly>& before) const;
   void check_guards(const Memory& memory) const;
 
+  // Where this pass has the tensor; else, and of one without memory, nullptr.
+  [[nodiscard]] void** halting_address(Addresses& inputs, Addresses& outputs,
+                                       Addresses& input_gradients,
+                                       Addresses& output_gradients) const;
+
   std::vector<bool> unwanted_, absent_;
+  Halt halt_ = Halt::nowhere;
+  size_t halt_index_ = 0;
+  std::function<void()> meanwhile_;
   std::vector<GuardedMemory> outputs_;
   std::unique_ptr<GuardedMemory> statistics_;
   int64_t statistics_count_ = 0;

@@ -1,12 +1,14 @@
-// Several kernels of a layer at the same time: on the devices of a run, and on one device for
-// training and testing.
+// Several kernels of a layer: at the same time, in between, and before.
 #include <link.h>
 
 #include <algorithm>
-#include <cmath>
+#include <barrier>
 #include <cstdint>
+#include <optional>
 #include <thread>
 
+#include "core/check/layer/halting_memory.h"
+#include "core/check/promises/fresh_process.h"
 #include "core/check/promises/passes.h"
 
 namespace tandem::checker {
@@ -49,31 +51,39 @@ std::string differ_in_turns(const Subject& subject, const std::vector<LayerSetup
   return "";
 }
 
-// Each on a device of its own, in a thread of its own.
-std::string differ_in_threads(const Subject& subject, const std::vector<LayerSetup>& setups,
-                              const std::vector<Results>& alone) {
-  constexpr int repeats = 12;
-  const std::vector<BackendDevice*> devices =
-      subject.devices.more_of(subject.device.kind(), setups.size());
+// A layer on several devices, which run at the same time.
+struct OnDevices {
+  OnDevices(const Subject& subject, const std::vector<LayerSetup>& setups) {
+    const std::vector<BackendDevice*> devices =
+        subject.devices.more_of(subject.device.kind(), setups.size());
+    for (size_t i = 0; i < setups.size(); ++i) {
+      subjects.push_back(std::make_unique<Subject>(Subject{
+          subject.registry, subject.devices, *devices[i], subject.type, subject.kernel, {}}));
+      trials.push_back(std::make_unique<Trial>(*subjects.back(), setups[i]));
+    }
+  }
   std::vector<std::unique_ptr<Subject>> subjects;
   std::vector<std::unique_ptr<Trial>> trials;
-  for (size_t i = 0; i < setups.size(); ++i) {
-    subjects.push_back(std::make_unique<Subject>(
-        Subject{subject.registry, subject.devices, *devices[i], subject.type, subject.kernel, {}}));
-    trials.push_back(std::make_unique<Trial>(*subjects.back(), setups[i]));
-  }
-  std::vector<std::string> differs(setups.size());
+};
+
+// Each on a device of its own, in a thread of its own. All passes begin together.
+std::string differ_in_threads(OnDevices& on, const std::vector<Results>& alone, int repeats) {
+  const size_t count = alone.size();
+  std::vector<std::string> differs(count);
+  std::barrier begin(static_cast<std::ptrdiff_t>(count));
   {
     std::vector<std::jthread> threads;
-    for (size_t i = 0; i < setups.size(); ++i) {
+    for (size_t i = 0; i < count; ++i) {
       threads.emplace_back([&, i] {
-        try {
-          for (int n = 0; n < repeats && differs[i].empty(); ++n) {
-            differs[i] = differ(trials[i]->all_passes(), alone[i]);
+        for (int n = 0; n < repeats && differs[i].empty(); ++n) {
+          begin.arrive_and_wait();
+          try {
+            differs[i] = differ(on.trials[i]->all_passes(), alone[i]);
+          } catch (const std::exception& failure) {
+            differs[i] = failure.what();
           }
-        } catch (const std::exception& failure) {
-          differs[i] = failure.what();
         }
+        begin.arrive_and_drop();
       });
     }
   }
@@ -81,6 +91,124 @@ std::string differ_in_threads(const Subject& subject, const std::vector<LayerSet
     if (!one.empty()) return one;
   }
   return "";
+}
+
+std::vector<LayerSetup> on_one_thread(std::vector<LayerSetup> setups) {
+  for (LayerSetup& setup : setups) setup.threads = 1;
+  return setups;
+}
+
+// One kernel stops in the middle of a pass, where it first touches the second half of a tensor,
+// and another one runs all of its passes. Each on one thread, that of its stream.
+class Halted {
+ public:
+  Halted(const Subject& subject, const std::vector<LayerSetup>& setups)
+      : on_(subject, on_one_thread({setups[0], setups[1]})),
+        first_(*on_.trials[0]),
+        other_(*on_.trials[1]),
+        alone_{first_.all_passes(), other_.all_passes()} {}
+
+  std::string differ_somewhere() {
+    using Halt = LayerRun::Halt;
+    const size_t inputs = std::min<size_t>(first_.setup().inputs.size(), 3);
+    std::string differs = at(Halt::output, 0, Pass::forward);
+    for (size_t i = 0; i < inputs && differs.empty(); ++i) {
+      differs = at(Halt::input, i, Pass::forward);
+    }
+    for (const Pass pass : {Pass::data, Pass::weights}) {
+      const bool is_there = pass == Pass::data ? first_.wants_data() : first_.wants_weights();
+      if (!is_there || !differs.empty()) continue;
+      differs = at(Halt::output_gradient, 0, pass);
+      for (size_t i = 0; i < inputs && differs.empty(); ++i) {
+        differs = at(Halt::input, i, pass);
+        if (differs.empty() && pass == Pass::data) differs = at(Halt::input_gradient, i, pass);
+      }
+    }
+    return differs;
+  }
+
+ private:
+  enum class Pass { forward, data, weights };
+
+  std::string at(LayerRun::Halt kind, size_t index, Pass pass) {
+    std::string of_other;
+    const auto meanwhile = [&] {
+      try {
+        of_other = differ(other_.all_passes(), alone_[1]);
+      } catch (const std::exception& failure) {
+        of_other = failure.what();
+      }
+    };
+    Results results = alone_[0];
+    if (pass != Pass::forward) first_.forward();
+    first_.halt_at(kind, index, meanwhile);
+    if (pass == Pass::forward) results.outputs = first_.forward();
+    if (pass == Pass::data) results.input_gradients = first_.backward_data(first_.factors());
+    if (pass == Pass::weights) {
+      results.weight_gradients = first_.backward_weights(first_.factors());
+    }
+    first_.halt_at(LayerRun::Halt::nowhere, 0, {});
+    const std::string differs = differ(results, alone_[0]);
+    return differs.empty() ? of_other : differs;
+  }
+
+  OnDevices on_;
+  Trial &first_, &other_;
+  Results alone_[2];
+};
+
+// The first cases that have another shape than those before them: what a kernel keeps of the first
+// use in the process is wrong for them.
+bool is_compared_with_fresh(const Subject& subject, const Case& one) {
+  constexpr size_t most = 5;
+  std::vector<const Case*> distinct;
+  const auto has_shapes_of = [](const Case& a, const Case& b) {
+    return std::equal(
+        a.setup.inputs.begin(), a.setup.inputs.end(), b.setup.inputs.begin(), b.setup.inputs.end(),
+        [](const PlainTensor& x, const PlainTensor& y) { return equal(x.shape, y.shape); });
+  };
+  for (const Case& other : subject.cases) {
+    const bool is_new = std::none_of(distinct.begin(), distinct.end(), [&](const Case* before) {
+      return has_shapes_of(*before, other);
+    });
+    if (is_new) distinct.push_back(&other);
+    if (&other == &one) return is_new && distinct.size() <= most;
+  }
+  return false;
+}
+
+// The same with half of the pixels, the channels or the rows: of the first that there are several.
+LayerSetup with_half(const Case& one) {
+  LayerSetup setup = one.setup;
+  const Shape first = setup.inputs[0].shape;
+  for (PlainTensor& input : setup.inputs) {
+    const Shape s = input.shape;
+    if (first.h * first.w > 1 && s.h == first.h && s.w == first.w) {
+      input = random_tensor({s.n, s.c, (s.h + 1) / 2, (s.w + 1) / 2}, 7);
+    } else if (first.h * first.w == 1 && first.c > 1 && s.c == first.c) {
+      input = channels_of(input, 0, (s.c + 1) / 2);
+    } else if (first.c * first.h * first.w == 1 && s.n == first.n) {
+      input = first_axis_of(input, 0, (s.n + 1) / 2);
+    }
+  }
+  return setup;
+}
+
+// In a process in which the shape is the first, and in one in which another one came before: that
+// of this process, or half of it.
+std::string differs_from_fresh(const Subject& subject, const Case& one, const Results& here) {
+  if (subject.fresh == nullptr || one.setup.inputs.empty() ||
+      !is_compared_with_fresh(subject, one)) {
+    return "";
+  }
+  const std::string kind = subject.device.kind();
+  const std::optional<Results> first = subject.fresh->results_of(one.setup, kind);
+  if (!first.has_value()) return "";
+  const std::string differs = differ(here, *first, rounding);
+  if (!differs.empty()) return differs;
+  const LayerSetup half = with_half(one);
+  const std::optional<Results> second = subject.fresh->results_of(one.setup, kind, &half);
+  return second.has_value() ? differ(*second, *first, rounding) : "";
 }
 
 // The writable memory of the loaded module with this address: its static variables.
@@ -128,53 +256,6 @@ bool changes_static_memory(const Subject& subject, const std::vector<LayerSetup>
   return after_first != after_other;
 }
 
-// A layer that drops elements, and multiplies the others by one factor: what is dropped must be
-// made up for by the factor, so that testing, which drops none, gives the mean. "" if it is so, or
-// if the layer draws in another way.
-std::string changes_mean(const Subject& subject, const LayerSetup& testing, const LayerSetup& one) {
-  constexpr int steps = 150;
-  constexpr double enough = 500;
-  const std::vector<PlainTensor> expected = results_of(subject, testing).outputs;
-  double drawn = 0, kept_elements = 0, factor = 0;
-  for (int step = 0; step < steps; ++step) {
-    LayerSetup setup = one;
-    setup.step.step += uint64_t(step);
-    const std::vector<PlainTensor> outputs = Trial(subject, setup).forward();
-    for (size_t k = 0; k < outputs[0].values.size(); ++k) {
-      const double usual = expected[0].values[k], now = outputs[0].values[k];
-      if (std::abs(usual) < 0.05) continue;
-      ++drawn;
-      if (now == 0) continue;
-      if (factor == 0) factor = now / usual;
-      if (!(std::abs(now / usual - factor) < 1e-3 * std::abs(factor))) return "";
-      ++kept_elements;
-    }
-  }
-  if (drawn < enough || kept_elements == 0) return "";
-  const double draws =
-      steps * static_cast<double>(one.inputs[0].shape.n);  // of whole rows, at least
-  const double share = kept_elements / drawn,
-               error = std::abs(factor) * std::sqrt(share * (1 - share) / draws);
-  if (std::abs(share * factor - 1) <= 5 * error + 0.01) return "";
-  return fmt::format(
-      "in training {:.3g} of the elements are kept and multiplied by {:.3g}, so their mean is not "
-      "that of testing (a type that tests otherwise on purpose says TANDEM_TESTS_OTHERWISE)",
-      share, factor);
-}
-
-// Of a type that says so, whose results in testing are compared with nothing else.
-Outcome tests_the_same_each_time(const Subject& subject, const LayerSetup& testing) {
-  LayerSetup later = testing;
-  later.step.seed += 1;
-  later.step.step += 1;
-  const std::string differs =
-      differ("output", results_of(subject, later).outputs, results_of(subject, testing).outputs);
-  return differs.empty() ? left_out(
-                               "testing is not compared with training, as the type says "
-                               "TANDEM_TESTS_OTHERWISE")
-                         : broken(differs + " with seed and step in testing, which draws nothing");
-}
-
 }  // namespace
 
 Outcome works_beside_others(const Subject& subject, const Case& one) {
@@ -185,40 +266,25 @@ Outcome works_beside_others(const Subject& subject, const Case& one) {
   if (!differs.empty()) {
     return broken(differs + " if other kernels of the layer run between its passes");
   }
+  differs = differs_from_fresh(subject, one, alone[0]);
+  if (!differs.empty()) {
+    return broken(differs + " from that of a process in which no other shape came before");
+  }
+  if (subject.device.has_own_memory()) return kept();
   constexpr int64_t max_elements = 5000;
   const bool is_small =
       one.setup.inputs.empty() || element_count(one.setup.inputs[0].shape) <= max_elements;
-  if (!is_small || subject.device.has_own_memory()) return kept();
-  differs = differ_in_threads(subject, setups, alone);
+  if (HaltingMemory::is_possible()) differs = Halted(subject, setups).differ_somewhere();
+  OnDevices on(subject, setups);
+  if (differs.empty()) differs = differ_in_threads(on, alone, is_small ? 12 : 3);
   if (!differs.empty()) {
     return broken(differs + " if other kernels of the layer run at the same time");
   }
+  if (!is_small) return kept();
   if (!changes_static_memory(subject, setups)) return kept();
   return note(
       "static variables of its module change with the values of a pass: all kernels share them, "
       "at the same time, too");
-}
-
-Outcome tests_as_it_trains(const Subject& subject, const Case& one) {
-  const Trial training(subject, one.setup);
-  for (const tandem_weight& weight : training.declared_weights()) {
-    if (weight.kind == TANDEM_STATE) return not_applicable();
-  }
-  if (subject.has(TANDEM_BATCH_STATISTICS)) return not_applicable();
-  LayerSetup testing = one.setup;
-  testing.phase = TANDEM_TEST;
-  testing.flags = 0;
-  if (subject.has(TANDEM_TESTS_OTHERWISE)) return tests_the_same_each_time(subject, testing);
-  if (subject.has(TANDEM_RANDOM)) {
-    const bool is_plain = !subject.has(TANDEM_LOSS | TANDEM_METRIC) &&
-                          element_count(one.setup.inputs[0].shape) < 5000;
-    return is_plain ? kept_unless(changes_mean(subject, testing, one.setup)) : not_applicable();
-  }
-  return kept_unless(
-      differ("output", results_of(subject, testing).outputs, results_of(subject, one.setup).outputs,
-             rounding),
-      " in testing, but the type has no TANDEM_RANDOM, TANDEM_BATCH_STATISTICS or state (one that "
-      "tests otherwise on purpose says TANDEM_TESTS_OTHERWISE)");
 }
 
 Outcome needs_no_forward_of_its_own(const Subject& subject, const Case& one) {

@@ -4,8 +4,11 @@ namespace tandem::checker {
 
 const std::vector<Promise>& promises() {
   static const std::vector<Promise> all{
-      {"declarations", "shapes, traits, weights, cost and kernel fit each other", &declares},
-      {"memory", "only outputs and gradients are written, within their bounds", &stays_in_memory},
+      {"declarations", "shapes, traits, weights, cost and kernel fit each other", &declares, true,
+       false},
+      {repeats, "a pass that runs twice gives the same bits", &gives_the_same_twice, true, false},
+      {"memory", "only outputs and gradients are written, within their bounds", &stays_in_memory,
+       true, false},
       {"overwrite", "every element is written, whatever memory held before", &overwrites},
       {"accumulate", "weight gradients are added to earlier ones on request", &accumulates},
       {"input gradients", "backward_data is the derivative of forward", &check_input_gradients},
@@ -23,9 +26,10 @@ const std::vector<Promise>& promises() {
       {"rows", "a row depends on the same row of the inputs only", &rows_are_independent},
       {"parts", "parts of the batch give what the whole batch gives", &parts_of_the_batch},
       {"statistics", "statistics of parts merge to those of the batch", &statistics_of_parts},
-      {"bits", "same bits each time, same values with 1, 2 and 3 threads", &repeats_its_bits},
+      {"bits", "same bits in any order of passes, same values with 1, 2 and 3 threads",
+       &repeats_its_bits},
       {"random", "random numbers come from seed, step, layer and position", &draws_by_position},
-      {"instances", "other kernels of the layer may run in between and at the same time",
+      {"instances", "other kernels of the layer may run before, in between and at the same time",
        &works_beside_others},
       {"phases", "testing gives what training gives, of dropped elements in the mean",
        &tests_as_it_trains},
@@ -48,13 +52,13 @@ const std::vector<Promise>& promises() {
        &counts_samples},
       {"loss weight", "a loss multiplies its gradient by the loss weight",
        &scales_with_the_loss_weight},
-      {"growth", "memory, files and threads do not grow", &holds_no_more_each_time, false},
+      {"growth", "memory, files and threads do not grow", &holds_no_more_each_time, false, false},
       {"capture", "a pass that is captured into a graph gives the same values", &equal_in_a_capture,
        false},
       {"cost",
        "passes take 1/30 to 10000 times what is declared, which grows with the rows as the time",
-       &costs_what_it_declares, false},
-      {"time", "time for each element, beside a copy", &measures_time, false},
+       &costs_what_it_declares, false, false},
+      {"time", "time for each element, beside a copy", &measures_time, false, false},
   };
   return all;
 }

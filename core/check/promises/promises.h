@@ -28,7 +28,12 @@ struct Promise {
   Outcome (*check)(const Subject&, const Case&);
   // Tried before the first step of training, too: a layer that breaks it trains other weights.
   bool before_training = true;
+  // Two runs are compared: of a layer that gives something else each time this says nothing.
+  bool compares = true;
 };
+
+// The name of the promise that a layer gives the same each time.
+inline constexpr const char* repeats = "repeats";
 
 inline Outcome kept() {
   return {};
@@ -85,6 +90,7 @@ Outcome parts_of_the_batch(const Subject& subject, const Case& one);
 Outcome statistics_of_parts(const Subject& subject, const Case& one);
 
 // The same result again: equal bits, and random numbers by position.
+Outcome gives_the_same_twice(const Subject& subject, const Case& one);
 Outcome repeats_its_bits(const Subject& subject, const Case& one);
 Outcome draws_by_position(const Subject& subject, const Case& one);
 

@@ -1,0 +1,245 @@
+#include "core/check/promises/fresh_process.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+namespace tandem::checker {
+
+namespace {
+
+// A message: its fields one after the other, in memory order, since both ends are one program.
+class Writer {
+ public:
+  void number(int64_t value) { raw(&value, sizeof value); }
+  void text(const std::string& value) {
+    number(int64_t(value.size()));
+    raw(value.data(), value.size());
+  }
+  void tensors(const std::vector<PlainTensor>& tensors) {
+    number(int64_t(tensors.size()));
+    for (const PlainTensor& tensor : tensors) {
+      raw(&tensor.shape, sizeof tensor.shape);
+      number(int64_t(tensor.values.size()));
+      raw(tensor.values.data(), tensor.values.size() * sizeof(float));
+    }
+  }
+  void raw(const void* data, size_t bytes) {
+    const auto* first = static_cast<const char*>(data);
+    bytes_.insert(bytes_.end(), first, first + bytes);
+  }
+  // After its own size. False if the other end is gone.
+  [[nodiscard]] bool send(int file) const {
+    const auto size = int64_t(bytes_.size());
+    return send(file, reinterpret_cast<const char*>(&size), sizeof size) &&
+           send(file, bytes_.data(), bytes_.size());
+  }
+
+ private:
+  static bool send(int file, const char* data, size_t bytes) {
+    while (bytes > 0) {
+      const ssize_t written = ::write(file, data, bytes);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return false;
+      data += written;
+      bytes -= size_t(written);
+    }
+    return true;
+  }
+  std::vector<char> bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(const std::vector<char>& bytes) : bytes_(bytes) {}
+  int64_t number() {
+    int64_t value = 0;
+    raw(&value, sizeof value);
+    return value;
+  }
+  std::string text() {
+    std::string value(size_t(number()), ' ');
+    raw(value.data(), value.size());
+    return value;
+  }
+  std::vector<PlainTensor> tensors() {
+    std::vector<PlainTensor> result(static_cast<size_t>(number()));
+    for (PlainTensor& tensor : result) {
+      raw(&tensor.shape, sizeof tensor.shape);
+      tensor.values.resize(size_t(number()));
+      raw(tensor.values.data(), tensor.values.size() * sizeof(float));
+    }
+    return result;
+  }
+
+ private:
+  void raw(void* data, size_t bytes) {
+    if (bytes > 0) std::memcpy(data, bytes_.data() + at_, bytes);
+    at_ += bytes;
+  }
+  const std::vector<char>& bytes_;
+  size_t at_ = 0;
+};
+
+void write(Writer& to, const LayerSetup& setup, const std::vector<NetUse>& uses) {
+  const auto use = std::find_if(uses.begin(), uses.end(), [&](const NetUse& one) {
+    return one.attributes == setup.attributes;
+  });
+  to.text(setup.type);
+  to.number(setup.attributes == nullptr ? -1 : use - uses.begin());
+  to.number(int64_t(setup.parameters.size()));
+  for (const auto& [name, value] : setup.parameters) {
+    to.text(name);
+    to.text(value);
+  }
+  to.tensors(setup.inputs);
+  to.tensors(setup.weights);
+  to.number(setup.output_count);
+  to.number(int64_t(setup.normaliser));
+}
+
+LayerSetup read_setup(Reader& from, const std::vector<NetUse>& uses) {
+  LayerSetup setup;
+  setup.type = from.text();
+  const int64_t use = from.number();
+  if (use >= 0) setup.attributes = uses[size_t(use)].attributes;
+  for (int64_t i = from.number(); i > 0; --i) {
+    std::string name = from.text();
+    setup.parameters.emplace_back(std::move(name), from.text());
+  }
+  setup.inputs = from.tensors();
+  setup.weights = from.tensors();
+  setup.output_count = uint32_t(from.number());
+  setup.normaliser = float(from.number());
+  return setup;
+}
+
+bool receive(int file, char* data, size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t got = ::read(file, data, bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    data += got;
+    bytes -= size_t(got);
+  }
+  return true;
+}
+
+std::optional<std::vector<char>> received(int file) {
+  int64_t size = 0;
+  if (!receive(file, reinterpret_cast<char*>(&size), sizeof size)) return std::nullopt;
+  std::vector<char> bytes(static_cast<size_t>(size));
+  if (!receive(file, bytes.data(), bytes.size())) return std::nullopt;
+  return bytes;
+}
+
+void wait_for(pid_t process) {
+  while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void close_all(const int (&files)[2]) {
+  for (const int file : files) {
+    if (file >= 0) ::close(file);
+  }
+}
+
+}  // namespace
+
+FreshProcess::FreshProcess(const Registry& registry, const std::vector<NetUse>& uses, int patience,
+                           int closes)
+    : registry_(registry), uses_(uses), patience_(patience) {
+  if (::pipe2(questions_, O_CLOEXEC) != 0 || ::pipe2(answers_, O_CLOEXEC) != 0) {
+    throw error("no pipe: {}", std::strerror(errno));
+  }
+  copy_ = ::fork();
+  if (copy_ < 0) throw error("no child process: {}", std::strerror(errno));
+  if (copy_ > 0) {
+    ::close(std::exchange(questions_[0], -1));
+    ::close(std::exchange(answers_[1], -1));
+    return;
+  }
+  ::close(closes);
+  ::close(questions_[1]);
+  serve();
+}
+
+FreshProcess::~FreshProcess() {
+  close_all(questions_);
+  close_all(answers_);
+  if (copy_ > 0) wait_for(copy_);
+}
+
+std::optional<Results> FreshProcess::results_of(const LayerSetup& setup, const std::string& kind,
+                                                const LayerSetup* before) const {
+  Writer question;
+  question.text(kind);
+  question.number(before == nullptr ? 1 : 2);
+  if (before != nullptr) write(question, *before, uses_);
+  write(question, setup, uses_);
+  if (!question.send(questions_[1])) return std::nullopt;
+  const std::optional<std::vector<char>> answer = received(answers_[0]);
+  if (!answer.has_value() || answer->empty()) return std::nullopt;
+  Reader reader(*answer);
+  Results results;
+  results.outputs = reader.tensors();
+  results.input_gradients = reader.tensors();
+  results.weight_gradients = reader.tensors();
+  return results;
+}
+
+// Until nobody asks any more. A copy that ends without an answer has none.
+void FreshProcess::serve() const {
+  for (;;) {
+    const std::optional<std::vector<char>> question = received(questions_[0]);
+    if (!question.has_value()) ::_exit(0);
+    const pid_t process = ::fork();
+    if (process == 0) {
+      answer(*question);
+      ::_exit(0);
+    }
+    int status = -1;
+    if (process > 0) {
+      while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+      }
+    }
+    const bool has_answered = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!has_answered && !Writer().send(answers_[1])) ::_exit(0);
+  }
+}
+
+void FreshProcess::answer(const std::vector<char>& question) const {
+  Reader reader(question);
+  ::alarm(unsigned(patience_ / 2 + 1));  // before that of the check is over
+  const std::string kind = reader.text();
+  const int64_t setups = reader.number();
+  Writer answer;
+  try {
+    BackendDevice device(registry_.backend(kind));
+    OpenDevices devices(registry_);
+    Results results;
+    for (int64_t i = 0; i < setups; ++i) {
+      const LayerSetup setup = read_setup(reader, uses_);
+      const Subject subject{registry_,
+                            devices,
+                            device,
+                            registry_.layer_type(setup.type),
+                            registry_.kernel(setup.type, kind),
+                            {}};
+      results = checker::results_of(subject, setup);
+    }
+    answer.tensors(results.outputs);
+    answer.tensors(results.input_gradients);
+    answer.tensors(results.weight_gradients);
+  } catch (const std::exception&) {  // it is refused
+  }
+  if (!answer.send(answers_[1])) ::_exit(0);
+}
+
+}  // namespace tandem::checker
