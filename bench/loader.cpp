@@ -11,7 +11,7 @@
 #include <ctime>
 
 #include "core/base/error.h"
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 #include "core/plugin/registry.h"
 
 namespace {

@@ -7,6 +7,7 @@
 
 #include "core/base/text/strings.h"
 #include "core/data/dataset.h"
+#include "core/data/dataset_source.h"
 
 namespace tandem::checker {
 

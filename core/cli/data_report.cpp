@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/text/strings.h"
+#include "core/data/dataset_statistics.h"
 #include "core/report/audit_page.h"
 #include "core/report/display.h"
 #include "core/report/page/page.h"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/data/audit.h"
+#include "core/data/audit/audit.h"
 
 namespace tandem::cli {
 

@@ -1,96 +1,22 @@
 #include "core/data/dataset.h"
-#include "core/base/files/files.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <type_traits>
 
+#include "core/base/files/files.h"
 #include "core/base/guarded_memory.h"
 #include "core/base/numbers/random.h"
 #include "core/base/running_note.h"
 #include "core/base/text/strings.h"
-#include "core/data/bad_samples.h"
+#include "core/data/dataset_source.h"
 #include "core/data/foreign_data.h"
 #include "core/plugin/host.h"
 #include "core/plugin/registry.h"
 
 namespace tandem {
 namespace {
-
-constexpr const char* folder_dataset = "image_folder";
-
-// Not one whose module does not load: who asks for it by its name gets the reason.
-bool recognizes(Registry& registry, const std::string& name, const std::string& source) {
-  try {
-    const tandem_dataset_type& type = registry.dataset(name);
-    return type.recognizes != nullptr && type.recognizes(source.c_str()) != 0;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-// The data set for a source: the one of that name, the one that recognizes the file or folder, or
-// the reader of folders. The source of the split "predict" is a list of paths.
-std::string dataset_of(Registry& registry, const std::string& source, const std::string& split) {
-  if (split == "predict") return folder_dataset;
-  if (source != folder_dataset && is_dataset(registry, source)) return source;
-  const std::vector<std::string> names = registry.datasets();
-  std::error_code ignored;
-  if (!path_status(source).exists()) {
-    if (source == folder_dataset) {
-      throw error("data '{}': that data set reads a folder; give the folder itself", source);
-    }
-    if (std::filesystem::is_symlink(source, ignored)) {
-      throw error("data '{}': it is a link to '{}', which is missing", source,
-                  std::filesystem::read_symlink(source, ignored).string());
-    }
-    if (source.find("://") != std::string::npos) {
-      throw error("data '{}': is an address: download it, unpack it, and give the folder", source);
-    }
-    throw error(
-        "data '{}': there is no such folder or file, nor a data set of that name; data sets: {}{}",
-        source, fmt::join(names, ", "), did_you_mean(source, names));
-  }
-  std::vector<std::string> found;
-  // Once a module is loaded, the list has all of its data sets.
-  for (const std::string& name : names) static_cast<void>(recognizes(registry, name, source));
-  for (const std::string& name : registry.datasets()) {
-    if (recognizes(registry, name, source)) found.push_back(name);
-  }
-  if (found.size() > 1) {
-    throw error("data '{}': {} would each read it", source, fmt::join(found, " and "));
-  }
-  return found.empty() ? folder_dataset : found[0];
-}
-
-// `known_only`: parameters that the type does not declare are ignored.
-Attributes read_parameters(const tandem_dataset_type& type,
-                           const std::map<std::string, std::string>& written, bool known_only) {
-  const std::string owner = fmt::format("data set '{}'", type.name);
-  Attributes attributes;
-  std::vector<std::string> known;
-  for (uint32_t i = 0; i < type.parameter_count; ++i) {
-    const tandem_parameter& parameter = *type.parameters[i];
-    known.emplace_back(parameter.name);
-    const auto found = written.find(parameter.name);
-    if (found != written.end()) {
-      attributes.set(parameter.name, parse_attribute(parameter, found->second, owner));
-    } else if (parameter.required != 0) {
-      throw error("{}: parameter '{}' is required: {}", owner, parameter.name, parameter.help);
-    } else {
-      attributes.set(parameter.name, default_attribute(parameter, owner));
-    }
-  }
-  for (const auto& [name, value] : written) {
-    if (known_only || std::count(known.begin(), known.end(), name) > 0) continue;
-    throw error("{}: unknown parameter '{}'{}; it takes: {}", owner, name,
-                did_you_mean(name, known),
-                known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
-  }
-  return attributes;
-}
 
 // The sizes that a net leaves open are those of the images.
 Shape like_image(Shape shape, const Shape& image) {
@@ -189,21 +115,6 @@ void check_info(const tandem_dataset_type& type, const tandem_dataset_info& info
 }
 
 }  // namespace
-
-bool is_dataset(const Registry& registry, const std::string& name) {
-  const std::vector<std::string> names = registry.datasets();
-  return std::count(names.begin(), names.end(), name) > 0;
-}
-
-DeclaredParameters declared_parameters(Registry& registry, const std::string& source,
-                                       const std::string& split) {
-  const tandem_dataset_type& type = registry.dataset(dataset_of(registry, source, split));
-  DeclaredParameters declared;
-  for (uint32_t i = 0; i < type.parameter_count; ++i) {
-    declared.emplace(type.parameters[i]->name, type.parameters[i]);
-  }
-  return declared;
-}
 
 Dataset::Dataset(Registry& registry, const DatasetOptions& options) : options_(options) {
   type_ = &registry.dataset(dataset_of(registry, options.source, options.split));
@@ -482,72 +393,6 @@ void Dataset::get_more(int64_t index, uint64_t seed, const std::vector<float*>& 
   if (own.empty()) return;
   const RunningNote note("get_inputs", owner_.c_str());
   check(type_->get_inputs(handle_, index, seed, own.data()), sample_title(*this, owner_, index));
-}
-
-std::vector<double> channel_means(const Dataset& dataset, int64_t limit) {
-  const Shape shape = dataset.shape();
-  const int64_t count = std::clamp<int64_t>(limit, 1, dataset.size());
-  const int64_t plane = shape.h * shape.w;
-  std::vector<float> pixels(size_t(element_count(shape)));
-  std::vector<double> means(size_t(shape.c), 0.0);
-  int64_t good = 0;
-  std::vector<BadSample> bad;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t index = i * dataset.size() / count;
-    float label = 0;
-    std::string reason;
-    if (dataset.get(index, 0, pixels.data(), &label, &reason) == SampleStatus::skipped) {
-      bad.push_back({dataset.sample_name(index), reason});
-      continue;
-    }
-    ++good;
-    for (int64_t c = 0; c < shape.c; ++c) {
-      const float* begin = pixels.data() + c * plane;
-      double sum = 0;
-      for (int64_t k = 0; k < plane; ++k) sum += begin[k];
-      means[size_t(c)] += sum / static_cast<double>(plane);
-    }
-  }
-  if (good == 0)
-    throw error("all {} images read for the mean cannot be used: {}", count, to_string(bad));
-  for (double& mean : means) mean /= static_cast<double>(good);
-  return means;
-}
-
-const char* task_text(int64_t task) {
-  return task == TANDEM_TASK_LABELS ? "labels" : task == TANDEM_TASK_VALUES ? "values" : "classes";
-}
-
-TargetScale measure_target_scale(const Dataset& dataset) {
-  const auto count = size_t(dataset.class_count());
-  TargetScale scale{std::vector<double>(count, 0.0), std::vector<double>(count, 0.0)};
-  std::vector<float> values(count);
-  for (int64_t i = 0; i < dataset.size(); ++i) {  // Welford's sums
-    dataset.values(i, values.data());
-    for (size_t k = 0; k < count; ++k) {
-      const double before = values[k] - scale.means[k];
-      scale.means[k] += before / static_cast<double>(i + 1);
-      scale.deviations[k] += before * (values[k] - scale.means[k]);
-    }
-  }
-  for (double& sum : scale.deviations) {
-    sum = sum > 0 ? std::sqrt(sum / static_cast<double>(dataset.size())) : 1;
-  }
-  return scale;
-}
-
-std::vector<int64_t> class_labels(const Dataset& dataset) {
-  std::vector<int64_t> labels;
-  labels.reserve(size_t(dataset.size()));
-  for (int64_t i = 0; i < dataset.size(); ++i) {
-    const std::optional<int64_t> label = dataset.label(i);
-    if (!label) {
-      throw error("data set '{}' cannot tell the classes of its samples without reading them",
-                  dataset.type_name());
-    }
-    labels.push_back(*label);
-  }
-  return labels;
 }
 
 }  // namespace tandem

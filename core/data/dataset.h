@@ -49,14 +49,6 @@ struct TargetScale {
   std::vector<double> means, deviations;  // empty: as they are
 };
 
-// Whether there is a data set of that name.
-[[nodiscard]] bool is_dataset(const Registry& registry, const std::string& name);
-
-using DeclaredParameters = std::map<std::string, const tandem_parameter*>;  // by name
-// Of the data set for a source. Errors: as for opening it.
-[[nodiscard]] DeclaredParameters declared_parameters(Registry& registry, const std::string& source,
-                                                     const std::string& split = "train");
-
 enum class SampleStatus { good, skipped };
 
 // A sample as it is stored, before get() decodes and transforms it.
@@ -155,17 +147,5 @@ class Dataset {
   };
   std::unique_ptr<Guards> guards_;
 };
-
-// "classes", "labels" or "values", as messages say it.
-[[nodiscard]] const char* task_text(int64_t task);
-// Of the values of all samples; a deviation of 0 becomes 1.
-[[nodiscard]] TargetScale measure_target_scale(const Dataset& dataset);
-
-// The mean of each channel over at most `limit` evenly spaced samples, as get() gives them. Error
-// if all of them are damaged.
-[[nodiscard]] std::vector<double> channel_means(const Dataset& dataset, int64_t limit);
-
-// The class of every sample. Error if the data set cannot tell it without reading pixels.
-[[nodiscard]] std::vector<int64_t> class_labels(const Dataset& dataset);
 
 }  // namespace tandem

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/data/audit.h"
+#include "core/data/audit/audit.h"
 
 namespace tandem {
 

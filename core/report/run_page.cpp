@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/version.h"
+#include "core/data/dataset_statistics.h"
 #include "core/report/audit_page.h"
 #include "core/report/class_map.h"
 #include "core/report/confusion_page.h"

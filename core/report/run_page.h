@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/data/audit.h"
+#include "core/data/audit/audit.h"
 #include "core/model/file/solver_definition.h"
 #include "core/report/class_map.h"
 #include "core/report/display.h"

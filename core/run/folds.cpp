@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/data/dataset.h"
+#include "core/data/dataset_source.h"
 #include "core/plugin/registry.h"
 #include "core/ranks/ranks.h"
 #include "core/report/compare_page.h"

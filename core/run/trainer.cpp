@@ -7,8 +7,9 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/data/dataset_statistics.h"
 #include "core/data/fingerprint.h"
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 #include "core/data/splits.h"
 #include "core/device/parse.h"
 #include "core/formats/event_file.h"

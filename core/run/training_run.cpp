@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/running_note.h"
-#include "core/data/batch_filler.h"
+#include "core/data/loader/batch_filler.h"
 #include "core/data/remark_lines.h"
 #include "core/model/adapted/adapted.h"
 #include "core/model/adapted/models.h"

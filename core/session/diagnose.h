@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 #include "core/model/file/definition.h"
 #include "core/model/net/net.h"
 #include "core/plugin/registry.h"

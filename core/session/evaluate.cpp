@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/data/batch_filler.h"
-#include "core/data/sample_order.h"
+#include "core/data/loader/batch_filler.h"
+#include "core/data/loader/sample_order.h"
 #include "core/model/passes/results.h"
 #include "core/session/target_figures.h"
 

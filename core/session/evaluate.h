@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 #include "core/ranks/agreement.h"
 #include "core/session/session.h"
 #include "include/tandem/observer.h"

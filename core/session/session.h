@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/work.h"
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 #include "core/device/communicator.h"
 #include "core/device/device_links.h"
 #include "core/device/machine.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 #include "core/session/rank_traces.h"
 #include "core/session/session.h"
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/data/dataset_source.h"
 #include "core/data/remark_lines.h"
 #include "core/ranks/agreement.h"
 #include "core/ranks/ranks.h"

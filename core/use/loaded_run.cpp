@@ -5,6 +5,8 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
+#include "core/data/dataset_source.h"
+#include "core/data/dataset_statistics.h"
 #include "core/run/folder/checkpoint.h"
 #include "core/run/setup/setup.h"
 #include "core/run/setup/setup_data.h"

@@ -11,6 +11,8 @@
 #include "core/base/files/memory_file.h"
 #include "core/base/parallel.h"
 #include "core/base/text/strings.h"
+#include "core/data/dataset_source.h"
+#include "core/data/dataset_statistics.h"
 #include "core/data/remark_lines.h"
 #include "core/report/captions.h"
 #include "core/report/class_map.h"

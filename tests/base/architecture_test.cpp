@@ -74,6 +74,8 @@ const std::vector<std::string> folders_of_core{
     "core/formats/onnx",
     "core/formats/onnx_reader",
     "core/data",
+    "core/data/audit",
+    "core/data/loader",
     "core/check/layer",
     "core/check/cases",
     "core/check/promises",

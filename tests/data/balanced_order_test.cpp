@@ -4,7 +4,8 @@
 #include <map>
 #include <set>
 
-#include "core/data/sample_order.h"
+#include "core/data/dataset_statistics.h"
+#include "core/data/loader/sample_order.h"
 #include "tests/data/data_sets.h"
 
 namespace tandem {

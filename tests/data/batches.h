@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 
 namespace tandem::test {
 

@@ -4,8 +4,9 @@
 
 #include <set>
 
-#include "core/data/loader.h"
-#include "core/data/sample_order.h"
+#include "core/data/dataset_statistics.h"
+#include "core/data/loader/loader.h"
+#include "core/data/loader/sample_order.h"
 #include "tests/data/data_sets.h"
 
 namespace tandem {

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "core/data/audit.h"
+#include "core/data/audit/audit.h"
 #include "tests/data/image_data.h"
 
 namespace tandem {

@@ -1,7 +1,7 @@
 // Batches whose pixels are bytes, or floats converted from bytes.
 #include <gmock/gmock.h>
 
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 #include "tests/data/batches.h"
 #include "tests/data/data_sets.h"
 #include "tests/support/cifar_files.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 #include "tests/data/batches.h"
 #include "tests/data/data_sets.h"
 

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "core/data/dataset_statistics.h"
 #include "core/data/splits.h"
 #include "tests/data/image_data.h"
 

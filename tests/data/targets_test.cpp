@@ -6,7 +6,7 @@
 
 #include <numeric>
 
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 #include "tests/data/batches.h"
 #include "tests/data/data_sets.h"
 

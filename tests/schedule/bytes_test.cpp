@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 #include "core/schedule/cost/cost_table.h"
 #include "core/schedule/execution/capture.h"
 #include "core/schedule/plan/buffers.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 #include "core/schedule/plan/buffers.h"
 #include "core/schedule/plan/memory_plan.h"
 #include "core/schedule/strategies/common/stages.h"

@@ -9,7 +9,7 @@
 #include "core/cli/commands.h"
 #include "core/cli/data_report.h"
 #include "core/cli/progress.h"
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 #include "core/plugin/registry.h"
 #include "core/report/display.h"
 #include "core/report/page/png.h"

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/data/dataset_source.h"
 #include "core/run/setup/setup_data.h"
 
 namespace tandem {

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
+#include "core/data/dataset_source.h"
 #include "core/model/adapted/adapted.h"
 #include "core/model/file/batch_norm.h"
 #include "core/model/net/net_report.h"

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
+#include "core/data/dataset_source.h"
 #include "core/model/net/net.h"
 #include "core/run/setup/program_options.h"
 #include "core/run/setup/setup_data.h"

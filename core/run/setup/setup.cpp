@@ -4,7 +4,9 @@
 
 #include "core/base/error.h"
 #include "core/base/text/strings.h"
-#include "core/data/loader.h"
+#include "core/data/dataset_source.h"
+#include "core/data/dataset_statistics.h"
+#include "core/data/loader/loader.h"
 #include "core/device/machine.h"
 #include "core/model/adapted/adapted.h"
 #include "core/model/adapted/classes.h"

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/data/dataset_statistics.h"
 #include "core/device/parse.h"
 #include "core/model/adapted/classes.h"
 #include "core/model/passes/build_net.h"

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/data/dataset_statistics.h"
 #include "core/device/parse.h"
 #include "core/model/adapted/classes.h"
 #include "core/model/net/learning.h"

@@ -9,6 +9,7 @@
 #include "core/base/files/files.h"
 #include "core/base/files/plain_text_file.h"
 #include "core/base/text/strings.h"
+#include "core/data/dataset_statistics.h"
 #include "core/model/adapted/classes.h"
 #include "plugins/composed.h"
 

@@ -12,7 +12,7 @@
 
 #include "core/base/numbers/interval.h"
 #include "core/base/numbers/shape.h"
-#include "core/data/batch_layout.h"
+#include "core/data/loader/batch_layout.h"
 #include "core/model/net/net.h"
 #include "core/schedule/builder/strategy_inputs.h"
 #include "core/schedule/builder/weight_ranges.h"

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/data/batch_layout.h"
+#include "core/data/loader/batch_layout.h"
 #include "core/schedule/plan/ordering.h"
 
 namespace tandem {

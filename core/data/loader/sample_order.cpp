@@ -1,4 +1,4 @@
-#include "core/data/sample_order.h"
+#include "core/data/loader/sample_order.h"
 
 #include <algorithm>
 #include <map>

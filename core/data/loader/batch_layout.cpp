@@ -1,4 +1,4 @@
-#include "core/data/batch_layout.h"
+#include "core/data/loader/batch_layout.h"
 
 #include "plugins/abi.h"
 

@@ -1,4 +1,5 @@
-#include "core/data/batch_filler.h"
+#include "core/data/loader/batch_filler.h"
+#include "core/data/dataset_statistics.h"
 
 #include <algorithm>
 #include <cmath>

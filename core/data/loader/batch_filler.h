@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/data/loader.h"
-#include "core/data/sample_order.h"
+#include "core/data/loader/loader.h"
+#include "core/data/loader/sample_order.h"
 
 namespace tandem {
 

@@ -1,4 +1,4 @@
-#include "core/data/loader.h"
+#include "core/data/loader/loader.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "core/base/parallel.h"
-#include "core/data/batch_filler.h"
+#include "core/data/loader/batch_filler.h"
 
 namespace tandem {
 namespace {
