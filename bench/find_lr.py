@@ -75,10 +75,7 @@ def main():
         net, data, more = CASES[arm]
         words = ["--net", net, "--from-scratch", *more]
         rate = suggestion(options, folders[data], words)
-        if rate is None:
-            print(f"| `{net}`, {data} | none | | | |", flush=True)
-            continue
-        rates = {f"{arm}-{value:g}": value for value in [rate, *RATES]}
+        rates = {f"{arm}-{value:g}": value for value in [*([] if rate is None else [rate]), *RATES]}
         options.arms = list(rates)
         runs = run_arms(options, {name: name for name in rates},
                         lambda name, seed: top1(options, folders[data], rates[name], words, name, seed), "find_lr")
@@ -86,7 +83,8 @@ def main():
         mean = {value: 100 * sum(values) / len(values) for value, values in of.items()}
         best = max(RATES, key=mean.get)
         good = ", ".join(f"{value:g}" for value in RATES if mean[value] >= mean[best] - 2)
-        print(f"| `{net}`, {data} | {rate:g} | {mean[rate]:.1f} % | {mean[best]:.1f} % at {best:g} | {good} |",
+        mine = "none | " if rate is None else f"{rate:g} | {mean[rate]:.1f} %"
+        print(f"| `{net}`, {data} | {mine} | {mean[best]:.1f} % at {best:g} | {good} |",
               flush=True)
 
 

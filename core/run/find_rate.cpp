@@ -168,14 +168,17 @@ class RateSearch {
       if (std::isnan(trial.loss)) trial.loss = std::numeric_limits<double>::infinity();
       any_learns_ = any_learns_ || learns(curve_, points);
     }
-    observer_.on_message(fmt::format(
-        "trial {}, {} steps at {:.3g}: {}", curve_.trials.size() + 1, steps, rate,
-        !std::isfinite(trial.loss)
-            ? "the loss is not finite"
-            : fmt::format("{} loss {:.4g}", curve_.is_validated ? "validation" : "training",
-                          trial.loss)));
+    observer_.on_message(fmt::format("trial {}, {} steps at {:.3g}: {}", curve_.trials.size() + 1,
+                                     steps, rate, text_of(trial, result.last)));
     curve_.trials.push_back(trial);
     return trial;
+  }
+
+  [[nodiscard]] static std::string text_of(const RateCurve::Trial& trial, const Evaluation& last) {
+    if (!std::isfinite(trial.loss)) return "the loss is not finite";
+    if (!last.has_loss) return fmt::format("training loss {:.4g}", trial.loss);
+    return fmt::format("validation loss {:.4g}", trial.loss) +
+           (last.has_accuracy ? fmt::format(", {:.1f} % right", 100 * last.top1) : "");
   }
 
   void require_learning() const {

@@ -36,10 +36,12 @@ class Watcher : public Observer {
  public:
   explicit Watcher(int64_t stops_at = 0) : stops_at_(stops_at) {}
   void on_message(const std::string& line) override { text += line + "\n"; }
-  void on_step(const StepReport&) override {
+  void on_step(const StepReport& report) override {
+    rates.push_back(report.rate);
     if (++steps == stops_at_) stop = true;
   }
   std::string text;
+  std::vector<double> rates;
   int64_t steps = 0;
   std::atomic<bool> stop = false;
 
@@ -107,6 +109,18 @@ TEST_F(FindRate, OfALongRunTheBestThreeTrialsGoOnLonger) {
   EXPECT_EQ(curve.trials.back().steps, 200);
   EXPECT_THAT(watcher.text, HasSubstr("at most 1500 steps in all (the run itself has 200)"));
   EXPECT_LE(watcher.steps, 1500);
+}
+
+TEST_F(FindRate, WarmUpAndScheduleAreFittedToATrial) {
+  Watcher watcher;
+  const RateCurve curve = find_rate(adaptive(200), watcher);
+  ASSERT_GT(curve.trials.size(), 3U);
+  const RateCurve::Trial& trial = curve.trials[curve.trials.size() - 4];
+  ASSERT_EQ(trial.steps, 100);  // the last short one, of a low rate; three of 200 follow
+  const double rate = trial.rate, *first = &watcher.rates[watcher.rates.size() - 700];
+  EXPECT_NEAR(first[2], rate / 2, 1e-6 * rate) << "4 steps of warm-up, of 8 of the run";
+  EXPECT_NEAR(first[50], rate / 2, 1e-6 * rate) << "half of the cosine";
+  EXPECT_LT(first[99], 0.001 * rate);
 }
 
 TEST_F(FindRate, WithoutValidationImagesTheTrainingLossDecides) {
