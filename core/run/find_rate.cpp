@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/base/error.h"
@@ -29,8 +30,14 @@ constexpr int64_t test_images = 2000;
 // Collects the points of a run, and stops it at the user's wish, or where its loss rises far.
 class PointObserver : public Observer {
  public:
-  PointObserver(RateCurve& curve, Observer& next, const std::atomic<bool>* user, bool ends_at_rise)
-      : curve_(curve), next_(next), user_(user), ends_at_rise_(ends_at_rise) {}
+  // `said`: the messages of the runs before, which are not said again.
+  PointObserver(RateCurve& curve, Observer& next, const std::atomic<bool>* user, bool ends_at_rise,
+                std::set<std::string>& said)
+      : curve_(curve), next_(next), user_(user), ends_at_rise_(ends_at_rise), said_(said) {}
+
+  void on_message(const std::string& line) override {
+    if (said_.insert(line).second) next_.on_message(line);
+  }
 
   void on_step(const StepReport& report) override {
     add_point(curve_, report.rate, report.loss);
@@ -46,6 +53,7 @@ class PointObserver : public Observer {
   Observer& next_;
   const std::atomic<bool>* user_;
   bool ends_at_rise_;
+  std::set<std::string>& said_;
 };
 
 void require_search(const TrainOptions& options) {
@@ -57,7 +65,12 @@ void require_search(const TrainOptions& options) {
     throw error(
         "--find-lr and --check-plugins: leave one of them out; 'train' alone checks plugins");
   }
-  if (launched_ranks() > 1) throw error("--find-lr is for one process, not for several ranks");
+  if (!options.plugin_check_without.empty()) {
+    throw error(
+        "--find-lr and --plugin-check-without: leave the latter out; 'train' alone tries plugins");
+  }
+  if (options.ranks > 1 || launched_ranks() > 1)
+    throw error("--find-lr is for one process, not for several ranks");
 }
 
 void write_curve(RateCurve& curve, const fs::path& folder) {
@@ -86,6 +99,7 @@ class RateSearch {
   }
 
   RateCurve go() {
+    for (const std::string& message : setup_.messages) observer_.on_message(message);
     say_how_long();
     find_curve();
     std::vector<RateCurve::Trial> round;
@@ -97,8 +111,9 @@ class RateSearch {
       round.clear();
       for (const RateCurve::Trial& one : best) round.push_back(trial(one.rate, long_steps_));
     }
-    require_learning();
-    curve_.suggestion = best_of(round, 1).front().rate;
+    const RateCurve::Trial best = best_of(round, 1).front();
+    require_learning(best);
+    curve_.suggestion = best.rate;
     write_curve(curve_, options_.out);
     return std::move(curve_);
   }
@@ -161,15 +176,19 @@ class RateSearch {
     RateCurve points;
     const TrainResult result =
         run(points, steps, false, fmt::format("trial {}", curve_.trials.size() + 1));
+    const Evaluation& last = result.last;
     RateCurve::Trial trial{rate, steps, std::numeric_limits<double>::infinity()};
-    if (result.steps == steps) {
-      curve_.is_validated = result.last.has_loss;
-      trial.loss = result.last.has_loss ? result.last.loss : last_loss(points);
-      if (std::isnan(trial.loss)) trial.loss = std::numeric_limits<double>::infinity();
-      any_learns_ = any_learns_ || learns(curve_, points);
+    const double loss = last.has_loss ? last.loss : last_loss(points);
+    if (result.steps == steps && std::isfinite(loss)) {
+      curve_.is_validated = last.has_loss;
+      curve_.is_scored = last.has_score;
+      trial.loss = loss;
+      trial.score = last.has_score ? last.score : 0;
+      trial.learns = learns(curve_, points) &&
+                     beats_constant_scores(last, int64_t(setup_.record.class_names.size()));
     }
-    observer_.on_message(fmt::format("trial {}, {} steps at {:.3g}: {}", curve_.trials.size() + 1,
-                                     steps, rate, text_of(trial, result.last)));
+    observer_.on_message(fmt::format("trial {}, {} step{} at {:.3g}: {}", curve_.trials.size() + 1,
+                                     steps, steps == 1 ? "" : "s", rate, text_of(trial, last)));
     curve_.trials.push_back(trial);
     return trial;
   }
@@ -181,21 +200,22 @@ class RateSearch {
            (last.has_accuracy ? fmt::format(", {:.1f} % right", 100 * last.top1) : "");
   }
 
-  void require_learning() const {
-    if (any_learns_) return;
+  void require_learning(const RateCurve::Trial& best) const {
+    if (best.learns) return;
     const auto [lowest, highest] =
         std::minmax_element(curve_.trials.begin(), curve_.trials.end(),
                             [](const auto& a, const auto& b) { return a.rate < b.rate; });
     throw error(
         "--find-lr: at no rate from {:.3g} to {:.3g} did a trial of up to {} steps learn more than "
-        "its loss varies from batch to batch: nothing can be suggested; begin with trained weights "
-        "(--weights), take a larger --batch, or look at the data with 'tandem data'",
-        lowest->rate, highest->rate, long_steps_);
+        "its loss varies from batch to batch, or than equal scores for all images: nothing can be "
+        "suggested; {}take a larger --batch, train longer, or look at the data with 'tandem data'",
+        lowest->rate, highest->rate, long_steps_,
+        setup_.first_weights.empty() ? "begin with trained weights (--weights), " : "");
   }
 
   // Error where the user stops it. `what` runs, for the message.
   TrainResult run(RateCurve& points, int64_t steps, bool ends_at_rise, const std::string& what) {
-    PointObserver collector(points, observer_, options_.stop, ends_at_rise);
+    PointObserver collector(points, observer_, options_.stop, ends_at_rise, said_);
     run_.stop = &collector.stop;
     run_.steps = run_.test_interval = steps;
     SessionOptions opened = session_options(registry_, setup_);
@@ -225,7 +245,7 @@ class RateSearch {
   int64_t run_steps_ = run_.steps;
   double unfreeze_after_ = run_.unfreeze_after.value_or(0);
   int64_t short_steps_ = 0, long_steps_ = 0;
-  bool any_learns_ = false;
+  std::set<std::string> said_;
   RateCurve curve_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <tuple>
 
 #include "core/base/error.h"
 #include "core/base/text/svg.h"
@@ -123,9 +125,10 @@ std::string circles(const RateCurve& curve, const Axes& axes) {
   for (const RateCurve::Trial& trial : curve.trials) {
     text += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\" stroke=\"#803d00\">"
-        "<title>{} steps at {:.3g}: loss {:.4g}</title></circle>\n",
+        "<title>{} steps at {:.3g}: loss {:.4g}{}</title></circle>\n",
         axes.x(trial.rate), axes.y(trial.loss), trial.steps == curve.trials.back().steps ? 6 : 4,
-        std::isfinite(trial.loss) ? "#e67e22" : "white", trial.steps, trial.rate, trial.loss);
+        std::isfinite(trial.loss) ? "#e67e22" : "white", trial.steps, trial.rate, trial.loss,
+        curve.is_scored ? fmt::format(", score {:.4g}", trial.score) : "");
   }
   return text;
 }
@@ -152,8 +155,12 @@ bool rises_far(const RateCurve& curve) {
   constexpr double far_above_lowest = 4, far_above_first = 1.5;
   if (curve.points.size() < min_points) return false;
   const double lowest = lowest_point(curve).smoothed, last = curve.points.back().smoothed;
-  return lowest > 0 && (last > far_above_lowest * lowest ||
-                        last > far_above_first * curve.points[min_points - 1].smoothed);
+  // Losses of trained weights, or of few images, are small and vary by several times.
+  constexpr double clear = 3;
+  const auto [first, noise] = first_losses(curve);
+  return lowest > 0 && last > first + clear * noise &&
+         (last > far_above_lowest * lowest ||
+          last > far_above_first * curve.points[min_points - 1].smoothed);
 }
 
 std::vector<double> trial_rates(const RateCurve& curve) {
@@ -180,9 +187,11 @@ double rate_beyond(const std::vector<RateCurve::Trial>& trials) {
 }
 
 std::vector<RateCurve::Trial> best_of(std::vector<RateCurve::Trial> trials, size_t count) {
-  std::sort(trials.begin(), trials.end(), [](const auto& a, const auto& b) {
-    return a.loss < b.loss || (a.loss == b.loss && a.rate < b.rate);
-  });
+  const auto key = [](const RateCurve::Trial& one) {
+    return std::tuple(!one.learns, !std::isfinite(one.loss), -one.score, one.loss, one.rate);
+  };
+  std::sort(trials.begin(), trials.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
   trials.resize(std::min(count, trials.size()));
   return trials;
 }
@@ -205,13 +214,32 @@ bool learns(const RateCurve& curve, const RateCurve& trial) {
   return first - last_loss(trial) > clear * deviation;
 }
 
+bool beats_constant_scores(const Evaluation& evaluation, int64_t classes) {
+  if (!evaluation.has_accuracy || evaluation.samples == 0) return true;
+  const auto samples = double(evaluation.samples);
+  double most = 1 / double(classes), entropy = std::log(double(classes));
+  if (!evaluation.confusion.empty()) {
+    most = entropy = 0;
+    for (const std::vector<int64_t>& predicted : evaluation.confusion) {
+      const double share =
+          double(std::accumulate(predicted.begin(), predicted.end(), int64_t{0})) / samples;
+      most = std::max(most, share);
+      if (share > 0) entropy -= share * std::log(share);
+    }
+  }
+  constexpr double clear = 2, clearly_below = 0.98;
+  return evaluation.top1 > most + clear * std::sqrt(most * (1 - most) / samples) ||
+         evaluation.loss < clearly_below * entropy;
+}
+
 std::string to_csv(const RateCurve& curve) {
-  std::string text = "rate,loss,smoothed,trial_steps\n";
+  std::string text = "rate,loss,smoothed,trial_steps,trial_score\n";
   for (const RateCurve::Point& point : curve.points) {
-    text += fmt::format("{:.6g},{:.6g},{:.6g},\n", point.rate, point.loss, point.smoothed);
+    text += fmt::format("{:.6g},{:.6g},{:.6g},,\n", point.rate, point.loss, point.smoothed);
   }
   for (const RateCurve::Trial& trial : curve.trials) {
-    text += fmt::format("{:.6g},{:.6g},,{}\n", trial.rate, trial.loss, trial.steps);
+    text += fmt::format("{:.6g},{:.6g},,{},{}\n", trial.rate, trial.loss, trial.steps,
+                        curve.is_scored ? fmt::format("{:.6g}", trial.score) : "");
   }
   return text;
 }

@@ -20,7 +20,8 @@ void add_point(RateCurve& curve, double rate, double loss);
 constexpr size_t max_rates = 8;  // of them and those beyond
 // The rate that is to be tried as well, as the best trial is at an end of those tried; 0: none.
 [[nodiscard]] double rate_beyond(const std::vector<RateCurve::Trial>& trials);
-// At most `count` trials of `trials`, those of the lowest loss; of equal ones those of lower rates.
+// At most `count` trials of `trials`, the best first: those that learn, of the highest score, of
+// the lowest loss, of the lowest rate.
 [[nodiscard]] std::vector<RateCurve::Trial> best_of(std::vector<RateCurve::Trial> trials,
                                                     size_t count);
 
@@ -28,9 +29,13 @@ constexpr size_t max_rates = 8;  // of them and those beyond
 [[nodiscard]] double last_loss(const RateCurve& trial);
 // Whether that is below the curve's first losses by more than these vary.
 [[nodiscard]] bool learns(const RateCurve& curve, const RateCurve& trial);
+// Whether an evaluation shows more than a net that gives every image the same scores would: more
+// images right than those of the most frequent class, beyond chance, or a loss below the entropy of
+// the classes. True where that cannot be told, as for numbers.
+[[nodiscard]] bool beats_constant_scores(const Evaluation& evaluation, int64_t classes);
 
-// "rate,loss,smoothed,trial_steps" and a line for each point, without trial_steps, and for each
-// trial, without a smoothed loss.
+// "rate,loss,smoothed,trial_steps,trial_score" and a line for each point, without the last two, and
+// for each trial, without a smoothed loss.
 [[nodiscard]] std::string to_csv(const RateCurve& curve);
 // Loss against the logarithm of the rate: the points as lines, the trials as circles, and a line at
 // the suggestion.

@@ -149,14 +149,17 @@ struct RateCurve {
   struct Trial {
     double rate = 0;
     int64_t steps = 0;
-    double loss = 0;  // infinite: it diverged
+    double loss = 0;   // infinite: it diverged
+    double score = 0;  // of the validation images, as an Evaluation's; 0 where the run has none
+    bool learns = false;
   };
   std::vector<Point> points;
   bool diverged = false;      // the loss of the points rose far, or was not finite
   std::vector<Trial> trials;  // in the order in which they ran
   bool is_validated = false;  // a trial's loss is that of the validation images after its last
                               // step; else the mean of its last third
-  double suggestion = 0;  // the rate of the trial with the lowest loss, among the longest ones
+  bool is_scored = false;     // the score decides which trial is the best, then the loss
+  double suggestion = 0;      // the rate of the best of the longest trials
   std::filesystem::path table, picture;  // all this as CSV and as SVG
 };
 
@@ -165,7 +168,8 @@ struct RateCurve {
 // own recipe, fitted to their length, begin at rates about 3 times apart, and the best go on
 // longer. Says before how many steps that takes at most. Writes find_lr.csv and find_lr.svg to
 // options.out, or to the working folder. The same seed gives the same suggestion. Throws Error as
-// train(), for a run that is to be resumed, and where no trial learns.
+// train(), for a run that is to be resumed or has several ranks, and where the best trial learns
+// nothing.
 RateCurve find_rate(const TrainOptions& options, Observer& observer);
 
 // The search for good options: learning rate, augmentation, image size and model.

@@ -49,16 +49,17 @@ class Watcher : public Observer {
   int64_t stops_at_;
 };
 
-TEST_F(FindRate, TheSuggestionIsTheRateOfTheTrialWithTheLowestLossAndLearns) {
+TEST_F(FindRate, TheSuggestionIsTheRateOfTheTrialWithTheBestScoreAndLearns) {
   TrainOptions o = adaptive(60);
   const RateCurve curve = found(o);
   ASSERT_TRUE(curve.is_validated);
+  ASSERT_TRUE(curve.is_scored);
   for (const RateCurve::Trial& trial : curve.trials) {
     EXPECT_EQ(trial.steps, 60);
     if (trial.rate == curve.suggestion) continue;
     const auto best = std::find_if(curve.trials.begin(), curve.trials.end(),
                                    [&](const auto& t) { return t.rate == curve.suggestion; });
-    EXPECT_GE(trial.loss, best->loss) << trial.rate;
+    EXPECT_LE(trial.score, best->score) << trial.rate;
   }
   o.rate = curve.suggestion;
   o.test_interval = 60;
@@ -137,6 +138,15 @@ TEST_F(FindRate, WhatLearnsNothingIsRefused) {
   EXPECT_THAT(message_of([&] { (void)found(o); }),
               AllOf(HasSubstr("nothing can be suggested"), HasSubstr("a larger --batch")));
   EXPECT_FALSE(std::filesystem::exists(o.out));
+}
+
+TEST_F(FindRate, SeveralRanksAndOptionsOfTheTrialOfPluginsAreRefused) {
+  TrainOptions o = adaptive(4);
+  o.ranks = 2;
+  EXPECT_THAT(message_of([&] { (void)found(o); }), HasSubstr("one process"));
+  o.ranks = 0;
+  o.plugin_check_without = {"phases"};
+  EXPECT_THAT(message_of([&] { (void)found(o); }), HasSubstr("--plugin-check-without"));
 }
 
 TEST_F(FindRate, AStopInATrialWritesNothing) {

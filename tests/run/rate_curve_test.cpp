@@ -55,6 +55,15 @@ TEST(RateCurve, ALossThatRisesWithoutEverHavingFallenEndsTheSearch) {
   EXPECT_TRUE(rises_far(curve));
 }
 
+TEST(RateCurve, LossesThatVaryBySeveralTimesFromTheFirstOnDoNotEndTheSearch) {
+  RateCurve curve;  // as of trained weights
+  for (int i = 0; i < 20; ++i) add_point(curve, 1e-5, i % 7 == 6 ? 0.9 : 0.02);
+  for (int i = 0; i < 3; ++i) add_point(curve, 1e-4, 0.6);
+  EXPECT_FALSE(rises_far(curve));
+  for (int i = 0; i < 12; ++i) add_point(curve, 1, 4);
+  EXPECT_TRUE(rises_far(curve));
+}
+
 TEST(RateCurve, TheFirstTrialsBeginWhereItEndsAndAreThreeTimesApart) {
   RateCurve curve = valley();  // ends at 0.1
   EXPECT_THAT(trial_rates(curve),
@@ -97,6 +106,47 @@ TEST(RateTrials, TheBestHaveTheLowestLossAndOfEqualOnesTheLowestRate) {
   EXPECT_EQ(best_of({{0.3, 9, 2}}, 3).size(), 1U);
 }
 
+TEST(RateTrials, TheScoreDecidesBeforeTheLossAndWhatLearnsNothingComesLast) {
+  const auto best = best_of({{.rate = 0.3, .steps = 9, .loss = 1.79, .score = 0.17},
+                             {.rate = 0.1, .steps = 9, .loss = 2.0, .score = 0.5, .learns = true},
+                             {.rate = 0.03, .steps = 9, .loss = 1.9, .score = 0.3, .learns = true},
+                             {.rate = 0.01, .steps = 9, .loss = 1.0, .score = 0.9}},
+                            4);
+  EXPECT_EQ(best[0].rate, 0.1);
+  EXPECT_EQ(best[1].rate, 0.03);
+  EXPECT_EQ(best[2].rate, 0.01);
+}
+
+Evaluation of_confusion(double loss, const std::vector<std::vector<int64_t>>& confusion) {
+  Evaluation result;
+  result.has_loss = result.has_accuracy = true;
+  result.loss = loss;
+  result.confusion = confusion;
+  int64_t right = 0;
+  for (size_t i = 0; i < confusion.size(); ++i) {
+    right += confusion[i][i];
+    for (const int64_t count : confusion[i]) result.samples += count;
+  }
+  result.top1 = double(right) / double(result.samples);
+  return result;
+}
+
+TEST(RateTrials, EqualScoresForAllImagesAreNotLearned) {
+  const double even = std::log(2.0);
+  EXPECT_FALSE(beats_constant_scores(of_confusion(even, {{50, 0}, {50, 0}}), 2));
+  EXPECT_FALSE(beats_constant_scores(of_confusion(0.8, {{27, 23}, {23, 27}}), 2)) << "by chance";
+  EXPECT_TRUE(beats_constant_scores(of_confusion(2.0, {{40, 10}, {10, 40}}), 2)) << "overfit";
+  EXPECT_TRUE(beats_constant_scores(of_confusion(0.5, {{50, 0}, {50, 0}}), 2)) << "by its loss";
+  EXPECT_FALSE(beats_constant_scores(of_confusion(0.7, {{90, 0}, {10, 0}}), 2)) << "the majority";
+  Evaluation many = of_confusion(9, {{100}});
+  many.confusion.clear();
+  many.top1 = 0.01;
+  EXPECT_FALSE(beats_constant_scores(many, 2000));
+  many.top1 = 0.1;
+  EXPECT_TRUE(beats_constant_scores(many, 2000));
+  EXPECT_TRUE(beats_constant_scores({}, 3)) << "numbers have no accuracy";
+}
+
 RateCurve of_losses(const std::vector<double>& losses) {
   RateCurve curve;
   for (const double loss : losses) add_point(curve, 0.1, loss);
@@ -119,14 +169,16 @@ TEST(RateTrials, LearningIsMoreThanTheVariationOfTheFirstLosses) {
 
 TEST(RateCurve, HasALineForEachPointAndTrialAndAPicture) {
   RateCurve curve = valley();
-  curve.trials = {{0.03, 100, 1.5}, {0.3, 100, infinite}, {0.03, 300, 0.75}};
+  curve.trials = {{0.03, 100, 1.5, 0.5}, {0.3, 100, infinite}, {0.03, 300, 0.75, 0.9}};
+  curve.is_scored = true;
   curve.suggestion = 0.03;
   const std::string table = to_csv(curve), picture = to_svg(curve);
-  EXPECT_THAT(table, StartsWith("rate,loss,smoothed,trial_steps\n0.0001,3,3,\n"));
-  EXPECT_THAT(table, EndsWith("0.03,1.5,,100\n0.3,inf,,100\n0.03,0.75,,300\n"));
+  EXPECT_THAT(table, StartsWith("rate,loss,smoothed,trial_steps,trial_score\n0.0001,3,3,,\n"));
+  EXPECT_THAT(table, EndsWith("0.03,1.5,,100,0.5\n0.3,inf,,100,0\n0.03,0.75,,300,0.9\n"));
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 1 + 31 + 3);
-  EXPECT_THAT(picture, AllOf(HasSubstr("suggested 0.03<"), HasSubstr("1e-4"),
-                             HasSubstr("300 steps at 0.03: loss 0.75"), Not(HasSubstr("\"inf"))));
+  EXPECT_THAT(picture,
+              AllOf(HasSubstr("suggested 0.03<"), HasSubstr("1e-4"),
+                    HasSubstr("300 steps at 0.03: loss 0.75, score 0.9"), Not(HasSubstr("\"inf"))));
 }
 
 }  // namespace

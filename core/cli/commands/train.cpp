@@ -39,8 +39,11 @@ int run_find_rate(const TrainOptions& options) {
   Progress progress;
   const RateCurve curve = find_rate(options, progress);
   progress.finish();
-  say("suggested: --lr {:.2g}. Its trial had the lowest {} loss of those of {} steps\n",
-      curve.suggestion, curve.is_validated ? "validation" : "training", curve.trials.back().steps);
+  say("suggested: --lr {:.2g}. Its trial had the {} of those of {} steps\n", curve.suggestion,
+      curve.is_scored      ? "best validation score"
+      : curve.is_validated ? "lowest validation loss"
+                           : "lowest training loss",
+      curve.trials.back().steps);
   print_names("curve: {} and {}\n", curve.picture.string(), curve.table.string());
   return 0;
 }
