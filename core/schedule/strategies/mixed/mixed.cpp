@@ -156,10 +156,6 @@ class MixedSearch {
             divided_chains(chains_, choice.sizes)};
   }
 
-  [[nodiscard]] Plan plan_of(const Choice& choice) const {
-    return compose(inputs_, composition_of(choice));
-  }
-
   Choice find() {
     Choice start;
     if (!given_.reduce.empty()) start.reduce = given_.reduce;
@@ -182,6 +178,10 @@ class MixedSearch {
   }
 
  private:
+  // For simulation: of micro-batches that each update.
+  [[nodiscard]] Plan plan_of(const Choice& choice) const {
+    return compose(inputs_, composition_of(choice));
+  }
   // Of a step in the order of the plan, and after a little list scheduling where that is quick. A
   // step that takes `limit` or more by its bound is not simulated: then this bound.
   double seconds_of(const Choice& choice, double limit) {
@@ -318,7 +318,7 @@ Plan build_mixed(const StrategyInputs& inputs) {
   MixedOptions options = mixed_options().read(inputs.options);
   MixedSearch search(inputs, fc_chains(*inputs.net), options);
   const MixedSearch::Choice choice = search.find();
-  Plan plan = search.plan_of(choice);
+  Plan plan = compose(inputs, search.composition_of(choice));
   if (inputs.devices > 1) {
     const StepModel model(*inputs.net, plan, *inputs.costs, inputs.link, inputs.topology);
     reorder(plan,
