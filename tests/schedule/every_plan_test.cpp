@@ -123,6 +123,11 @@ TEST_P(EveryPlan, HasNoWaitThatCouldBeLeftOut) {
   expect_each_wait_needed(plan());
 }
 
+TEST_P(EveryPlan, UpdatesAfterTheMicroBatchesThatItsRunAsksFor) {
+  if (plan().tasks.empty() || GetParam().strategy == "testing") return;
+  EXPECT_EQ(plan().micro_batches_per_step, GetParam().clips ? 2 : 1);
+}
+
 // Where a plan would take no less memory, none does.
 TEST(EveryStrategy, RunsPassesAgainInSomeOfTheseCasesThatRecompute) {
   std::map<std::string, int> plans;
