@@ -96,7 +96,7 @@ std::vector<SolverCase> solver_cases() {
   result.push_back({"plain", {}, "two_phase", 3, true, 4});
   result.push_back({"lars", lars, "two_phase", 2, true, 3});
   result.push_back({"plain", {}, "mixed", 2, true, 3, "ring"});
-  result.push_back({"clip", clip, "mixed", 4, true, 2, "ring"});
+  result.push_back({"lars", lars, "mixed", 4, true, 2, "ring"});
   return result;
 }
 
