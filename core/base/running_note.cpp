@@ -185,9 +185,13 @@ class SignalStack {
 
 }  // namespace
 
+void give_signal_stack() {
+  static thread_local const SignalStack stack;
+}
+
 RunningNote::RunningNote(const char* pass, const char* owner, int64_t step) noexcept
     : place_(nullptr), outer_(innermost), pass_(pass), owner_(owner), step_(step) {
-  static thread_local const SignalStack stack;
+  give_signal_stack();
   innermost = this;
   if (outer_ != nullptr) return;
   for (auto& place : running) {

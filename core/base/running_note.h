@@ -27,6 +27,10 @@ class RunningNote {
   friend struct CrashReport;
 };
 
+// Gives the calling thread a stack for signal handlers, where it has none: generated code may use
+// its stack pointer for other things, and a handler on the thread's own stack would write anywhere.
+void give_signal_stack();
+
 // Reports SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, unless a handler is set already. `program`
 // begins the line: "tandem". It is borrowed.
 void report_crashes(const char* program);

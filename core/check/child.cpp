@@ -7,6 +7,7 @@
 #include <csignal>
 #include <ctime>
 #include <optional>
+#include <utility>
 
 #include "core/check/channel.h"
 #include "core/check/promises/data.h"
@@ -50,7 +51,8 @@ class Child {
     const bool has_layer =
         std::any_of(units.begin(), units.end(), [](const Unit& unit) { return !unit.is_data; });
     if (has_layer && is_host_addressable(registry_.backend(options_.device))) {
-      fresh_.emplace(registry_, options_.cases.uses, options_.patience, channel_.file());
+      const int patience = options_.seconds > 0 ? int(options_.seconds) : options_.patience;
+      fresh_.emplace(registry_, options_.cases.uses, patience, channel_.file());
     }
     std::optional<BackendDevice> device;
     for (size_t u = first.unit; u < units.size() && !is_late(); ++u) {
@@ -78,9 +80,11 @@ class Child {
                options_.seconds;
   }
 
-  // Writes what check(promise) gives for each promise of the table that is asked for.
+  // Writes what check(promise, is it the first that is tried) gives for each promise of the table
+  // that is asked for.
   template <class Promises, class Check>
   void run_all(const Promises& table, size_t first, const Check& check) {
+    bool is_first = first == 0 || !options_.promise.empty();
     for (size_t i = first; i < table.size() && !is_late(); ++i) {
       channel_.write({"unit", table[i].name, std::to_string(i), table[i].text});
       const bool is_asked = options_.promise.empty() || options_.promise == table[i].name;
@@ -89,7 +93,7 @@ class Child {
       if (is_left_out && is_asked && is_due(table[i])) {
         channel_.write_outcome(left_out(left_out_by_user));
       } else if (is_asked && is_due(table[i])) {
-        channel_.write_outcome(check(table[i], i == 0 || !options_.promise.empty()));
+        channel_.write_outcome(check(table[i], std::exchange(is_first, false)));
       } else {
         channel_.write({"skip"});
       }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <regex>
 
+#include "core/base/files/files.h"
 #include "core/base/running_note.h"
 #include "core/plugin/host.h"
 #include "core/plugin/tables.h"
@@ -85,7 +86,15 @@ const tandem_plugin* open_plugin(tandem_plugin_entry_function entry,
 const tandem_plugin* open_module(const std::filesystem::path& path, ModuleReport& report) {
   const std::string file = path.string();
   const RunningNote note("loading", file.c_str());
-  return open_plugin(entry_of(open_library(path)), path.stem().string(), report);
+  const auto threads = [] {
+    std::error_code ignored;
+    return entries_of("/proc/self/task", ignored).size();
+  };
+  const size_t before = threads();
+  const tandem_plugin* plugin =
+      open_plugin(entry_of(open_library(path)), path.stem().string(), report);
+  report.has_threads = threads() > before;
+  return plugin;
 }
 
 std::string explain_loader_message(const std::filesystem::path& path, const std::string& message) {

@@ -16,9 +16,10 @@ struct ModuleReport {
   std::string name, version;             // empty if it did not load
   int32_t abi_major = 0, abi_minor = 0;  // the ABI it was built for; 0.0: not known
   bool loaded = false;
-  bool built_in = false;  // in a folder of Tandem's own plugins
-  bool shadowed = false;  // ignored: an earlier folder has a module of the same file name
-  std::string reason;     // why it is not loaded, and the fix
+  bool built_in = false;     // in a folder of Tandem's own plugins
+  bool shadowed = false;     // ignored: an earlier folder has a module of the same file name
+  bool has_threads = false;  // began threads as it was loaded
+  std::string reason;        // why it is not loaded, and the fix
   // The versions of the parts that it offers: "layers 2.0", "data sets 2.1".
   std::vector<std::string> parts;
   // Of a module that is loaded: what is not, since it needs another version of Tandem, and why.

@@ -26,6 +26,7 @@ constexpr double max_trial_seconds = 2;
 struct ForeignLayers {
   std::vector<checker::NetUse> uses;
   std::set<fs::path> modules;
+  std::string module_with_threads;  // one of them
 };
 
 ForeignLayers foreign_layers(const Registry& registry, const TrainSetup& setup,
@@ -47,6 +48,7 @@ ForeignLayers foreign_layers(const Registry& registry, const TrainSetup& setup,
     const ModuleReport* module = module_of(use.type);
     if (module == nullptr) continue;
     foreign.modules.insert(module->path);
+    if (module->has_threads) foreign.module_with_threads = module->path.string();
     foreign.uses.push_back(std::move(use));
   }
   return foreign;
@@ -102,6 +104,15 @@ PluginTrial plugin_trial_of(checker::CheckOptions options) {
   });
   trial.kept = kept.size();
   return trial;
+}
+
+// Whether a promise of this name is tried before training.
+bool is_due(const std::string& name) {
+  const auto is_it = [&](const auto& promise) {
+    return promise.before_training && promise.name == name;
+  };
+  return std::any_of(checker::promises().begin(), checker::promises().end(), is_it) ||
+         std::any_of(checker::data_promises().begin(), checker::data_promises().end(), is_it);
 }
 
 [[noreturn]] void refuse_layer(const PluginTrial& trial, const std::vector<checker::NetUse>& uses,
@@ -186,6 +197,19 @@ Lines try_data(Registry& registry, const TrainSetup& setup, const std::string& m
               command, trial.way_out());
 }
 
+// Where nothing is tried; "": it is. A process of MPI, or of a GPU's driver, must not be forked,
+// and a copy lacks the threads of a module.
+std::string where_not_tried(const Registry& registry, const ForeignLayers& foreign,
+                            const TrainSetup& setup, bool has_ranks, const std::string& kind) {
+  if (has_ranks) return "of several ranks";
+  if (!is_host_addressable(registry.backend(kind))) return "on " + kind;
+  const ModuleReport* data = registry.module_of_dataset(setup.training_data->type_name());
+  const bool has_threads = data != nullptr && !data->built_in && data->has_threads;
+  const std::string module = has_threads ? data->path.string() : foreign.module_with_threads;
+  if (module.empty()) return "";
+  return fmt::format("as {} has threads of its own, which a child process lacks", module);
+}
+
 }  // namespace
 
 std::vector<std::string> try_plugins(Registry& registry, const TrainSetup& setup,
@@ -201,10 +225,15 @@ std::vector<std::string> try_plugins(Registry& registry, const TrainSetup& setup
                                 fmt::join(without, ", "),
                                 has_any ? "" : "; but there is no plugin of a third party to try"));
   }
+  for (const std::string& name : without) {
+    if (is_due(name)) continue;
+    lines.push_back(fmt::format(
+        "plugins: --plugin-check-without '{}' has no effect: it is not tried before training",
+        name));
+  }
   if (foreign.uses.empty() && module.empty()) return lines;
-  // A process of MPI, or of a GPU's driver, must not be forked.
-  if (has_ranks || !is_host_addressable(registry.backend(kind))) {
-    const std::string where = has_ranks ? "of several ranks" : "on " + kind;
+  const std::string where = where_not_tried(registry, foreign, setup, has_ranks, kind);
+  if (!where.empty()) {
     if (!foreign.uses.empty()) {
       lines.push_back(fmt::format(
           "note: layers of plugins are not tried before the first step {}; 'tandem plugin check "

@@ -122,22 +122,33 @@ EvaluateOptions TrainingRun::evaluating() {
   return options;
 }
 
-// Looked for once, as all samples are read again for it.
+// Looked for once, as samples are read again for it.
 void TrainingRun::report_loss_not_finite() {
-  if (!validation_not_finite_.has_value()) {
-    const bool can_look = ranks_ == nullptr || ranks_->rank() == 0;
-    validation_not_finite_ =
-        can_look ? first_sample_not_finite(session_, *setup_.validation_data, evaluating()) : "";
-  }
   const std::string data = setup_.validation_data->type_name();
+  const std::string module = foreign_module_text(registry_, data);
+  if (!validation_not_finite_.has_value()) {
+    const bool are_bytes = setup_.validation_data->has_bytes() && module.empty();
+    const bool can_look = (ranks_ == nullptr || ranks_->rank() == 0) && !are_bytes;
+    validation_not_finite_ =
+        can_look ? first_sample_not_finite(session_, *setup_.validation_data, evaluating())
+                 : SearchForNan();
+  }
+  const SearchForNan& search = *validation_not_finite_;
+  const std::string part =
+      search.is_cut_short
+          ? fmt::format(
+                " ({} of the {} were searched for values that are not finite, and have none)",
+                search.samples, setup_.validation_data->size())
+          : "";
   recorder_.on_message(
-      validation_not_finite_->empty()
+      search.found.empty()
           ? "the validation loss is not finite, though that of training is: look at the running "
             "statistics of BatchNorm (a smaller --lr or a larger --batch makes them steadier) and "
-            "at the validation images"
+            "at the validation images" +
+                part
           : fmt::format("the validation loss is not finite, as the validation data are not: in "
                         "data set '{}'{}, {}",
-                        data, foreign_module_text(registry_, data), *validation_not_finite_));
+                        data, module, search.found));
 }
 
 Evaluation TrainingRun::evaluated(int64_t done) {

@@ -139,7 +139,7 @@ class TrainingRun {
   std::map<std::string, std::string> bad_;    // damaged images: why
   std::optional<DataWatch> data_watch_;       // once the run goes, with a folder
   int accuracy_ = -1;                         // index of the training accuracy among the scalars
-  std::optional<std::string> validation_not_finite_;  // "": all are
+  std::optional<SearchForNan> validation_not_finite_;
   bool has_advised_ = false, has_noted_equal_scores_ = false;
   int64_t first_ = 0, issued_ = 0, saved_ = -1;  // steps
   bool has_best_ = false;

@@ -252,15 +252,21 @@ LoaderOptions loading_of(Session& session, const Dataset& dataset, const Evaluat
 
 }  // namespace
 
-std::string first_sample_not_finite(Session& session, const Dataset& dataset,
-                                    const EvaluateOptions& options) {
+SearchForNan first_sample_not_finite(Session& session, const Dataset& dataset,
+                                     const EvaluateOptions& options) {
+  constexpr int64_t most = 2000;
+  SearchForNan search;
   const LoaderOptions loading = loading_of(session, dataset, options);
+  if (loading.pixels != PixelForm::floats) return search;  // all bytes are finite
   const BatchFiller filler(dataset, loading);
-  for (int64_t number = 0; number < loading.batch_count; ++number) {
-    std::string found = filler.not_finite(number);
-    if (!found.empty()) return found;
+  for (int64_t number = 0; number < loading.batch_count && search.found.empty(); ++number) {
+    const bool stops = options.stop != nullptr && *options.stop;
+    search.is_cut_short = stops || search.samples >= most;
+    if (search.is_cut_short) break;
+    search.found = filler.not_finite(number);
+    search.samples += filler.rows_with_data(number);
   }
-  return "";
+  return search;
 }
 
 Evaluation evaluate(Session& session, const Dataset& dataset, const EvaluateOptions& options,

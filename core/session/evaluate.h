@@ -51,10 +51,17 @@ class EqualScores {
 [[nodiscard]] Evaluation evaluate(Session& session, const Dataset& dataset,
                                   const EvaluateOptions& options, const PredictionSink& sink = {});
 
-// After an evaluation whose loss is not finite: "value 3 of sample 57 ('cat/1.jpg') is infinite";
-// "" if all values of the samples are finite. Reads them again.
-[[nodiscard]] std::string first_sample_not_finite(Session& session, const Dataset& dataset,
-                                                  const EvaluateOptions& options);
+// A search among the samples of an evaluation.
+struct SearchForNan {
+  std::string found;          // "value 3 of sample 57 ('cat/1.jpg') is infinite"; "": nothing
+  int64_t samples = 0;        // that were read
+  bool is_cut_short = false;  // there are more
+};
+
+// After an evaluation whose loss is not finite. Reads its samples again, until options.stop, some
+// 2000 at most.
+[[nodiscard]] SearchForNan first_sample_not_finite(Session& session, const Dataset& dataset,
+                                                   const EvaluateOptions& options);
 
 // The same of several views of the same samples (other crops, mirrored): each sample's scores are
 // the means over its views, and the loss the mean of theirs.

@@ -354,6 +354,7 @@ class PermutationCpu {
 }  // namespace
 
 void add_layers_of_classes(Plugin& plugin);  // right_classes.cpp
+void add_layers_of_files(Plugin& plugin);    // right_of_files.cpp
 
 extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_host* host) {
   Plugin plugin(host, "right_layers", "1.0");
@@ -368,6 +369,7 @@ extern "C" TANDEM_EXPORT const tandem_plugin* tandem_plugin_entry(const tandem_h
       .layer<Permutation>()
       .kernel<Permutation, PermutationCpu>("cpu");
   add_layers_of_classes(plugin);
+  add_layers_of_files(plugin);
   add_on_purpose<Purpose::Reversal>(plugin);
   add_on_purpose<Purpose::StraightSign>(plugin);
   add_on_purpose<Purpose::BinaryScale>(plugin);

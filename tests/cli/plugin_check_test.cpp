@@ -260,8 +260,44 @@ TEST(PluginCheck, FindsNoMistakeInLayersOfOtherKinds) {
   const Desk desk;
   const Outcome outcome = desk.tandem(check_of_right_layers());
   EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
-  EXPECT_THAT(outcome.output,
-              AllOf(HasSubstr("right.Attention"), HasSubstr("right.SortedChannels")));
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("right.Attention"), HasSubstr("right.SortedChannels"),
+                                    HasSubstr("right.WritesFile")));
+}
+
+// A thread that began at load, a handler of SIGSEGV.
+TEST(PluginCheck, LeavesAModuleItsThreadsAndItsSignalHandler) {
+  const Desk desk;
+  const std::string check = "plugin check '" +
+                            (test::test_plugin_folder() / "own_process/own_process.so").string() +
+                            "' --input 2x3x4x4 --layer right.";
+  const Outcome thread = desk.tandem(check + "HasThread --promise instances");
+  EXPECT_EQ(thread.code, 0) << thread.output << thread.errors;
+  EXPECT_THAT(thread.output, HasSubstr("not compared with a fresh process: the module has threads "
+                                       "of its own"));
+  const Outcome handler = desk.tandem(check + "HasHandler");
+  EXPECT_EQ(handler.code, 0) << handler.output << handler.errors;
+}
+
+TEST(PluginCheck, SaysWhyNothingCanBeCheckedIfItsFirstPromiseIsLeftOut) {
+  const Desk desk;
+  const Outcome layer = desk.tandem(
+      "plugin check Convolution --set kernel_size=99 --set num_output=4 --input 2x3x4x4 --without "
+      "declarations");
+  EXPECT_EQ(layer.code, 1);
+  EXPECT_THAT(layer.output, HasSubstr("kernel 99 exceeds the padded input"));
+  const Outcome data = desk.tandem("plugin check mnist_idx --data no_such_folder --without opens");
+  EXPECT_EQ(data.code, 1);
+  EXPECT_THAT(data.output, HasSubstr("no_such_folder"));
+}
+
+TEST(PluginCheck, OfALayerThatCallsExitSaysSoUnderItsNameAlone) {
+  const Desk desk;
+  const Outcome outcome = desk.tandem(
+      "plugin check '" + (test::test_plugin_folder() / "run_time/run_time.so").string() +
+      "' --layer test.Ends --set by=exit --input 2x3x3x3 --promise memory");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("it ended the process with exit code 0"));
+  EXPECT_THAT(outcome.errors, testing::Not(HasSubstr("called exit()")));
 }
 
 TEST(PluginCheck, OfEveryBuiltInLayerPasses) {

@@ -503,8 +503,24 @@ TEST(PluginTrial, LeavesOutThePromisesThatItsUserNamesAndDoesNotRememberThem) {
   EXPECT_THAT(whole.errors,
               AllOf(HasSubstr("breaks the promise 'phases'"), HasSubstr("TANDEM_TESTS_OTHERWISE"),
                     HasSubstr("--plugin-check-without 'phases' leaves this promise out")));
+  EXPECT_THAT(train_mistake(desk, "None", "--plugin-check-without nan").output,
+              HasSubstr("plugins: --plugin-check-without 'nan' has no effect: it is not tried "
+                        "before training\n"));
   EXPECT_THAT(train_mistake(desk, "None", "--plugin-check-without fases").errors,
               AllOf(HasSubstr("did you mean 'phases'?"), HasSubstr("there are: declarations, ")));
+}
+
+TEST(PluginTrial, SaysThatAModuleWithThreadsOfItsOwnIsNotTried) {
+  const Desk desk;
+  desk.write("net.prototxt", replaced(tiny_net(), "type: \"ReLU\"", "type: \"right.HasThread\""));
+  const test::Outcome outcome =
+      desk.tandem("train --net net.prototxt --data synthetic --steps 2 --out run",
+                  with_plugins(bad_plugin("own_process")));
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("layers of plugins are not tried before the first step as "),
+                    HasSubstr("own_process.so has threads of its own, which a child process "
+                              "lacks; 'tandem plugin check --net ")));
 }
 
 TEST(PluginTrial, LetsLayersTrainThatDifferOnPurposeAndSaysWhatItLeavesOut) {

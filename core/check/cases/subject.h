@@ -61,7 +61,7 @@ struct Subject {
   const tandem_layer_type& type;
   const tandem_kernel& kernel;
   std::vector<Case> cases;
-  const FreshProcess* fresh = nullptr;  // there may be none
+  FreshProcess* fresh = nullptr;  // there may be none
 
   [[nodiscard]] bool has(uint64_t trait) const { return (type.traits & trait) != 0; }
   // Whether an input's gradient exists and is wanted.

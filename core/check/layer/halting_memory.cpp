@@ -17,6 +17,7 @@ namespace tandem::checker {
 // What the handler may touch.
 struct HaltingSignal {
   static std::atomic<HaltingMemory*> active;
+  static struct sigaction before;  // of SIGSEGV
 
   // Another fault has the usual effect when its instruction runs again.
   static void handle(int number, siginfo_t* info, void*) {
@@ -38,14 +39,19 @@ struct HaltingSignal {
     action.sa_sigaction = &handle;
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
-    ::sigaction(SIGSEGV, &action, nullptr);
+    ::sigaction(SIGSEGV, &action, &before);
   }
+  // A handler that a pass has set meanwhile stays.
   static void give_back() {
-    std::signal(SIGSEGV, SIG_DFL);
+    struct sigaction now {};
+    ::sigaction(SIGSEGV, nullptr, &now);
+    const bool is_own = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &handle;
+    if (is_own) ::sigaction(SIGSEGV, &before, nullptr);
     active = nullptr;
   }
 };
 std::atomic<HaltingMemory*> HaltingSignal::active = nullptr;
+struct sigaction HaltingSignal::before {};
 
 namespace {
 
@@ -62,8 +68,11 @@ bool HaltingMemory::is_possible() {
 #else
   // Valgrind does not keep all registers for an instruction that runs again.
   static const char* const preloaded = std::getenv("LD_PRELOAD");
-  return preloaded == nullptr || (std::strstr(preloaded, "vgpreload") == nullptr &&
-                                  std::strstr(preloaded, "asan") == nullptr);
+  const bool has_tool = preloaded != nullptr && (std::strstr(preloaded, "vgpreload") != nullptr ||
+                                                 std::strstr(preloaded, "asan") != nullptr);
+  struct sigaction now {};
+  const bool is_known = ::sigaction(SIGSEGV, nullptr, &now) == 0;
+  return !has_tool && is_known && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
 #endif
 }
 
@@ -83,11 +92,17 @@ HaltingMemory::HaltingMemory(void* memory, int64_t bytes, std::function<void()> 
   std::memcpy(data_, memory_, bytes_);
   ::mprotect(pages_ + before_, after_, PROT_NONE);
   HaltingSignal::take(this);
-  other_ = std::jthread([this, run = std::move(meanwhile)] {
-    while (!is_touched_ && !is_over_) pause_shortly();
-    if (is_touched_) run();
-    is_done_ = true;
-  });
+  try {
+    other_ = std::jthread([this, run = std::move(meanwhile)] {
+      while (!is_touched_ && !is_over_) pause_shortly();
+      if (is_touched_) run();
+      is_done_ = true;
+    });
+  } catch (...) {
+    HaltingSignal::give_back();
+    ::munmap(pages_, before_ + after_);
+    throw error("there is no thread beside a pass");
+  }
 }
 
 HaltingMemory::~HaltingMemory() {

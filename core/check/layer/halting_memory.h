@@ -9,11 +9,11 @@
 
 namespace tandem::checker {
 
-// 64-byte aligned; of small memory the whole stops threads. One at a time in a process, which must
-// have no handler of SIGSEGV. Threads that touch it have a stack for handlers (RunningNote).
+// 64-byte aligned; of small memory the whole stops threads. One at a time in a process. Threads
+// that touch it have a stack for handlers (give_signal_stack()). A system call that gets it fails.
 class HaltingMemory {
  public:
-  // False under tools that handle signals or memory themselves.
+  // False under tools that handle signals or memory themselves, and where SIGSEGV has a handler.
   static bool is_possible();
 
   // A copy of `bytes` bytes of `memory`. Once a thread touches the second half, `meanwhile` runs in

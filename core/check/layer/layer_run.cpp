@@ -262,7 +262,8 @@ void LayerRun::call_pass(tandem_pass_function function, uint32_t flags, const Me
             dy = on.at(memory.output_gradients);
   const Addresses w = on.at(memory.weights), dw = on.at(memory.weight_gradients);
   std::optional<HaltingMemory> halting;
-  if (void** address = halting_address(x, y, dx, dy)) {
+  void** const address = halting_address(x, y, dx, dy);
+  if (address != nullptr && HaltingMemory::is_possible()) {
     halting.emplace(*address, GuardedMemory::bytes_of(*address), meanwhile_);
     *address = halting->data();
   }
@@ -284,9 +285,7 @@ void LayerRun::call_pass(tandem_pass_function function, uint32_t flags, const Me
       labels.empty() ? nullptr : static_cast<const float*>(on.at(row_labels.data())),
       on.at(memory.addend)};
   call([&](const tandem_call* call) {
-    // Gives the thread a stack for signal handlers: generated code may use its stack pointer for
-    // other things, and a handler on the thread's stack would write anywhere.
-    const RunningNote note("a pass", "the checked layer");
+    give_signal_stack();
     return function(handle_, call, &pass);
   });
 }

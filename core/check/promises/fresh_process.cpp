@@ -8,7 +8,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <tuple>
 #include <utility>
+
+#include "core/base/files/files.h"
 
 namespace tandem::checker {
 
@@ -87,10 +90,28 @@ class Reader {
   size_t at_ = 0;
 };
 
+auto use_of(const LayerSetup& setup, const std::vector<NetUse>& uses) {
+  return std::find_if(uses.begin(), uses.end(),
+                      [&](const NetUse& one) { return one.attributes == setup.attributes; });
+}
+
+// Whether what a message has is all of the setup.
+bool can_be_sent(const LayerSetup& setup, const std::vector<NetUse>& uses) {
+  const LayerSetup plain;
+  const auto fields = [](const LayerSetup& s) {
+    return std::tuple(s.phase, s.input_layout, s.output_layout, s.input_dtype, s.output_dtype,
+                      s.flags, s.layer_index, s.batch_begin, s.batch_size, s.slice_begin,
+                      s.slice_end, s.whole_outputs, s.input_begin, s.input_end, s.activation,
+                      s.activation_before, s.on_a_cpu, s.algorithm, s.threads, s.fill);
+  };
+  const bool has_attributes = setup.attributes == nullptr || use_of(setup, uses) != uses.end();
+  return has_attributes && fields(setup) == fields(plain) && setup.row_labels.empty() &&
+         setup.addend.values.empty() && setup.output_start.values.empty() &&
+         std::memcmp(&setup.step, &plain.step, sizeof plain.step) == 0;
+}
+
 void write(Writer& to, const LayerSetup& setup, const std::vector<NetUse>& uses) {
-  const auto use = std::find_if(uses.begin(), uses.end(), [&](const NetUse& one) {
-    return one.attributes == setup.attributes;
-  });
+  const auto use = use_of(setup, uses);
   to.text(setup.type);
   to.number(setup.attributes == nullptr ? -1 : use - uses.begin());
   to.number(int64_t(setup.parameters.size()));
@@ -154,7 +175,11 @@ void close_all(const int (&files)[2]) {
 
 FreshProcess::FreshProcess(const Registry& registry, const std::vector<NetUse>& uses, int patience,
                            int closes)
-    : registry_(registry), uses_(uses), patience_(patience) {
+    : registry_(registry),
+      uses_(uses),
+      patience_(patience),
+      has_threads_(entries_of("/proc/self/task").size() > 1) {
+  if (has_threads_) return;
   if (::pipe2(questions_, O_CLOEXEC) != 0 || ::pipe2(answers_, O_CLOEXEC) != 0) {
     throw error("no pipe: {}", std::strerror(errno));
   }
@@ -177,7 +202,10 @@ FreshProcess::~FreshProcess() {
 }
 
 std::optional<Results> FreshProcess::results_of(const LayerSetup& setup, const std::string& kind,
-                                                const LayerSetup* before) const {
+                                                const LayerSetup* before) {
+  const bool is_whole =
+      can_be_sent(setup, uses_) && (before == nullptr || can_be_sent(*before, uses_));
+  if (!is_whole || !why_silent(setup.type).empty()) return std::nullopt;
   Writer question;
   question.text(kind);
   question.number(before == nullptr ? 1 : 2);
@@ -185,13 +213,23 @@ std::optional<Results> FreshProcess::results_of(const LayerSetup& setup, const s
   write(question, setup, uses_);
   if (!question.send(questions_[1])) return std::nullopt;
   const std::optional<std::vector<char>> answer = received(answers_[0]);
-  if (!answer.has_value() || answer->empty()) return std::nullopt;
+  if (!answer.has_value() || answer->empty()) {
+    silent_type_ = setup.type;
+    return std::nullopt;
+  }
   Reader reader(*answer);
+  const bool is_refused = reader.number() == 0;
+  if (is_refused) return std::nullopt;
   Results results;
   results.outputs = reader.tensors();
   results.input_gradients = reader.tensors();
   results.weight_gradients = reader.tensors();
   return results;
+}
+
+std::string FreshProcess::why_silent(const std::string& type) const {
+  if (has_threads_) return "the module has threads of its own";
+  return type == silent_type_ ? "it gave no answer there" : "";
 }
 
 // Until nobody asks any more. A copy that ends without an answer has none.
@@ -234,10 +272,12 @@ void FreshProcess::answer(const std::vector<char>& question) const {
                             {}};
       results = checker::results_of(subject, setup);
     }
+    answer.number(1);
     answer.tensors(results.outputs);
     answer.tensors(results.input_gradients);
     answer.tensors(results.weight_gradients);
-  } catch (const std::exception&) {  // it is refused
+  } catch (const std::exception&) {
+    answer.number(0);
   }
   if (!answer.send(answers_[1])) ::_exit(0);
 }

@@ -14,17 +14,21 @@ namespace tandem::checker {
 
 class FreshProcess {
  public:
-  // Copies this process now, which has one thread. `uses`: where setups have their attributes from.
-  // A layer has `patience` seconds. The copy has no use for the file `closes`. All outlive it.
+  // Copies this process now, unless it has several threads, which a copy would lack. `uses`: where
+  // setups have their attributes from. A layer has `patience` seconds. The copy has no use for the
+  // file `closes`. All outlive it.
   FreshProcess(const Registry& registry, const std::vector<NetUse>& uses, int patience, int closes);
   ~FreshProcess();
   FreshProcess(const FreshProcess&) = delete;
   FreshProcess& operator=(const FreshProcess&) = delete;
 
   // Of all passes of a layer, on the first device of the kind, after those of `before`, where there
-  // is one. Nothing if the layer refuses a setup there, ends that process or takes too long.
+  // is one. Nothing if the layer refuses a setup there, or a setup has more than values, shapes and
+  // parameters. Nor if it ends that process or takes too long: that type is not asked about again.
   [[nodiscard]] std::optional<Results> results_of(const LayerSetup& setup, const std::string& kind,
-                                                  const LayerSetup* before = nullptr) const;
+                                                  const LayerSetup* before = nullptr);
+  // Why the type is not asked about; "" if it is.
+  [[nodiscard]] std::string why_silent(const std::string& type) const;
 
  private:
   [[noreturn]] void serve() const;
@@ -33,6 +37,8 @@ class FreshProcess {
   const Registry& registry_;
   const std::vector<NetUse>& uses_;
   int patience_;
+  bool has_threads_ = false;
+  std::string silent_type_;  // the last that gave no answer
   int questions_[2] = {-1, -1}, answers_[2] = {-1, -1};
   pid_t copy_ = -1;
 };

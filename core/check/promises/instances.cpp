@@ -139,17 +139,28 @@ class Halted {
         of_other = failure.what();
       }
     };
-    Results results = alone_[0];
     if (pass != Pass::forward) first_.forward();
     first_.halt_at(kind, index, meanwhile);
+    std::string differs;
+    try {
+      differs = differ(results_of(pass), alone_[0]);
+      first_.halt_at(LayerRun::Halt::nowhere, 0, {});
+    } catch (const Error&) {
+      // A system call that touches the memory before the pass does, as write(), fails.
+      first_.halt_at(LayerRun::Halt::nowhere, 0, {});
+      if (pass != Pass::forward) first_.forward();
+      differs = differ(results_of(pass), alone_[0]);
+    }
+    return differs.empty() ? of_other : differs;
+  }
+  Results results_of(Pass pass) {
+    Results results = alone_[0];
     if (pass == Pass::forward) results.outputs = first_.forward();
     if (pass == Pass::data) results.input_gradients = first_.backward_data(first_.factors());
     if (pass == Pass::weights) {
       results.weight_gradients = first_.backward_weights(first_.factors());
     }
-    first_.halt_at(LayerRun::Halt::nowhere, 0, {});
-    const std::string differs = differ(results, alone_[0]);
-    return differs.empty() ? of_other : differs;
+    return results;
   }
 
   OnDevices on_;
@@ -211,6 +222,13 @@ std::string differs_from_fresh(const Subject& subject, const Case& one, const Re
   return second.has_value() ? differ(*second, *first, rounding) : "";
 }
 
+// Says why nothing was compared with a fresh process, where that is so.
+Outcome kept_beside_others(const Subject& subject) {
+  const std::string why =
+      subject.fresh == nullptr ? "" : subject.fresh->why_silent(subject.type.name);
+  return why.empty() ? kept() : note("not compared with a fresh process: " + why);
+}
+
 // The writable memory of the loaded module with this address: its static variables.
 std::vector<unsigned char> static_memory_of(const void* address) {
   struct Search {
@@ -270,7 +288,7 @@ Outcome works_beside_others(const Subject& subject, const Case& one) {
   if (!differs.empty()) {
     return broken(differs + " from that of a process in which no other shape came before");
   }
-  if (subject.device.has_own_memory()) return kept();
+  if (subject.device.has_own_memory()) return kept_beside_others(subject);
   constexpr int64_t max_elements = 5000;
   const bool is_small =
       one.setup.inputs.empty() || element_count(one.setup.inputs[0].shape) <= max_elements;
@@ -280,8 +298,8 @@ Outcome works_beside_others(const Subject& subject, const Case& one) {
   if (!differs.empty()) {
     return broken(differs + " if other kernels of the layer run at the same time");
   }
-  if (!is_small) return kept();
-  if (!changes_static_memory(subject, setups)) return kept();
+  if (!is_small) return kept_beside_others(subject);
+  if (!changes_static_memory(subject, setups)) return kept_beside_others(subject);
   return note(
       "static variables of its module change with the values of a pass: all kernels share them, "
       "at the same time, too");

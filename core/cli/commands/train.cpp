@@ -337,7 +337,7 @@ void add_device_and_strategy_options(Command& command, TrainOptions& o) {
        "Do not try the layers and data sets of plugins, for 2 s at most each, before the first "
        "step"},
       {"--plugin-check-without NAMES", &o.plugin_check_without,
-       "Try them, but not by these promises, as phases,nan", separated_by(','),
+       "Try them, but not by these promises, as phases,skip", separated_by(','),
        excludes("--no-plugin-check")},
   });
   command.experts_group("Strategies (docs/reference/strategies.md)");
