@@ -184,6 +184,7 @@ class RateSearch {
       curve_.is_scored = last.has_score;
       trial.loss = loss;
       trial.score = last.has_score ? last.score : 0;
+      trial.samples = last.has_score ? last.samples : 0;
       trial.learns = learns(curve_, points) &&
                      beats_constant_scores(last, int64_t(setup_.record.class_names.size()));
     }

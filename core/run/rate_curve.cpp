@@ -187,13 +187,27 @@ double rate_beyond(const std::vector<RateCurve::Trial>& trials) {
 }
 
 std::vector<RateCurve::Trial> best_of(std::vector<RateCurve::Trial> trials, size_t count) {
-  const auto key = [](const RateCurve::Trial& one) {
-    return std::tuple(!one.learns, !std::isfinite(one.loss), -one.score, one.loss, one.rate);
+  const auto by_score = [](const RateCurve::Trial& one) {
+    return std::tuple(!one.learns, !std::isfinite(one.loss), -one.score);
   };
-  std::sort(trials.begin(), trials.end(),
-            [&](const auto& a, const auto& b) { return key(a) < key(b); });
-  trials.resize(std::min(count, trials.size()));
-  return trials;
+  const auto by_loss = [](const RateCurve::Trial& one) { return std::pair(one.loss, one.rate); };
+  std::vector<RateCurve::Trial> best;
+  while (best.size() < count && !trials.empty()) {
+    const RateCurve::Trial top =
+        *std::min_element(trials.begin(), trials.end(),
+                          [&](const auto& a, const auto& b) { return by_score(a) < by_score(b); });
+    // Of the difference of two shares.
+    const double error =
+        top.samples > 0 ? std::sqrt(2 * top.score * (1 - top.score) / double(top.samples)) : 0;
+    auto next = trials.end();
+    for (auto trial = trials.begin(); trial != trials.end(); ++trial) {
+      const bool is_as_good = trial->learns == top.learns && trial->score >= top.score - error;
+      if (is_as_good && (next == trials.end() || by_loss(*trial) < by_loss(*next))) next = trial;
+    }
+    best.push_back(*next);
+    trials.erase(next);
+  }
+  return best;
 }
 
 double last_loss(const RateCurve& trial) {

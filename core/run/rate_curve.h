@@ -20,8 +20,9 @@ void add_point(RateCurve& curve, double rate, double loss);
 constexpr size_t max_rates = 8;  // of them and those beyond
 // The rate that is to be tried as well, as the best trial is at an end of those tried; 0: none.
 [[nodiscard]] double rate_beyond(const std::vector<RateCurve::Trial>& trials);
-// At most `count` trials of `trials`, the best first: those that learn, of the highest score, of
-// the lowest loss, of the lowest rate.
+// At most `count` trials of `trials`, the best first: those that learn; of them the highest score,
+// and of scores that differ from it by no more than their standard error the lowest loss, as a high
+// rate may be about to diverge; then the lowest rate.
 [[nodiscard]] std::vector<RateCurve::Trial> best_of(std::vector<RateCurve::Trial> trials,
                                                     size_t count);
 

@@ -149,8 +149,9 @@ struct RateCurve {
   struct Trial {
     double rate = 0;
     int64_t steps = 0;
-    double loss = 0;   // infinite: it diverged
-    double score = 0;  // of the validation images, as an Evaluation's; 0 where the run has none
+    double loss = 0;      // infinite: it diverged
+    double score = 0;     // of the validation images, as an Evaluation's; 0 where the run has none
+    int64_t samples = 0;  // of which it is
     bool learns = false;
   };
   std::vector<Point> points;
@@ -158,7 +159,7 @@ struct RateCurve {
   std::vector<Trial> trials;  // in the order in which they ran
   bool is_validated = false;  // a trial's loss is that of the validation images after its last
                               // step; else the mean of its last third
-  bool is_scored = false;     // the score decides which trial is the best, then the loss
+  bool is_scored = false;     // trials have scores
   double suggestion = 0;      // the rate of the best of the longest trials
   std::filesystem::path table, picture;  // all this as CSV and as SVG
 };

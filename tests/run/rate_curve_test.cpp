@@ -117,6 +117,16 @@ TEST(RateTrials, TheScoreDecidesBeforeTheLossAndWhatLearnsNothingComesLast) {
   EXPECT_EQ(best[2].rate, 0.01);
 }
 
+TEST(RateTrials, OfScoresWithinTheirStandardErrorTheLowestLossIsTheBest) {
+  std::vector<RateCurve::Trial> trials{
+      {.rate = 0.1, .steps = 9, .loss = 2.1, .score = 0.58, .samples = 300, .learns = true},
+      {.rate = 0.03, .steps = 9, .loss = 1.32, .score = 0.547, .samples = 300, .learns = true},
+      {.rate = 0.01, .steps = 9, .loss = 1.319, .score = 0.443, .samples = 300, .learns = true}};
+  EXPECT_EQ(best_of(trials, 1).front().rate, 0.03);
+  for (RateCurve::Trial& trial : trials) trial.samples = 30000;
+  EXPECT_EQ(best_of(trials, 1).front().rate, 0.1);
+}
+
 Evaluation of_confusion(double loss, const std::vector<std::vector<int64_t>>& confusion) {
   Evaluation result;
   result.has_loss = result.has_accuracy = true;

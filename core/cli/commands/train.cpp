@@ -39,11 +39,11 @@ int run_find_rate(const TrainOptions& options) {
   Progress progress;
   const RateCurve curve = find_rate(options, progress);
   progress.finish();
-  say("suggested: --lr {:.2g}. Its trial had the {} of those of {} steps\n", curve.suggestion,
-      curve.is_scored      ? "best validation score"
-      : curve.is_validated ? "lowest validation loss"
-                           : "lowest training loss",
-      curve.trials.back().steps);
+  say("suggested: --lr {:.2g}. Its trial was the best of those of {} steps, by its {}\n",
+      curve.suggestion, curve.trials.back().steps,
+      curve.is_scored      ? "validation score and loss"
+      : curve.is_validated ? "validation loss"
+                           : "training loss");
   print_names("curve: {} and {}\n", curve.picture.string(), curve.table.string());
   return 0;
 }
