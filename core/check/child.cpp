@@ -88,22 +88,17 @@ class Child {
     for (size_t i = first; i < table.size() && !is_late(); ++i) {
       channel_.write({"unit", table[i].name, std::to_string(i), table[i].text});
       const bool is_asked = options_.promise.empty() || options_.promise == table[i].name;
+      const bool is_due = options_.seconds == 0 || table[i].before_training;
       const bool is_left_out =
           std::count(options_.without.begin(), options_.without.end(), table[i].name) > 0;
-      if (is_left_out && is_asked && is_due(table[i])) {
+      if (is_left_out && is_asked && is_due) {
         channel_.write_outcome(left_out(left_out_by_user));
-      } else if (is_asked && is_due(table[i])) {
+      } else if (is_asked && is_due) {
         channel_.write_outcome(check(table[i], std::exchange(is_first, false)));
       } else {
         channel_.write({"skip"});
       }
     }
-  }
-  [[nodiscard]] bool is_due(const Promise& promise) const {
-    return options_.seconds == 0 || promise.before_training;
-  }
-  [[nodiscard]] bool is_due(const DataPromise& promise) const {
-    return options_.seconds == 0 || promise.before_training;
   }
 
   void run_layer(const Unit& unit, KernelDevice& device, size_t first) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <tuple>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text/svg.h"
@@ -188,7 +188,7 @@ double rate_beyond(const std::vector<RateCurve::Trial>& trials) {
 
 std::vector<RateCurve::Trial> best_of(std::vector<RateCurve::Trial> trials, size_t count) {
   const auto by_score = [](const RateCurve::Trial& one) {
-    return std::tuple(!one.learns, !std::isfinite(one.loss), -one.score);
+    return std::pair(!one.learns, -one.score);
   };
   const auto by_loss = [](const RateCurve::Trial& one) { return std::pair(one.loss, one.rate); };
   std::vector<RateCurve::Trial> best;

@@ -200,7 +200,8 @@ TEST_F(FineTuningCommand, FindLrSuggestsARateAndLeavesTheRunToBegin) {
       desk_.tandem("train --data images --net tiny.prototxt --find-lr --out run");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("suggested: --lr "), HasSubstr("run/find_lr.svg")));
-  EXPECT_THAT(desk_.read("run/find_lr.csv"), HasSubstr("rate,loss,smoothed,trial_steps,trial_score\n1e-06,"));
+  EXPECT_THAT(desk_.read("run/find_lr.csv"),
+              HasSubstr("rate,loss,smoothed,trial_steps,trial_score\n1e-06,"));
   EXPECT_THAT(desk_.read("run/find_lr.svg"), HasSubstr("</svg>"));
   EXPECT_FALSE(std::filesystem::exists(desk_ / "run/run.json"));
   EXPECT_EQ(desk_.tandem("train --data images --net tiny.prototxt --steps 1 --out run").code, 0);

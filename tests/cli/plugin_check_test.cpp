@@ -1,5 +1,4 @@
-// `tandem plugin`: the check finds every deliberate mistake, built-in layers pass it, and what
-// `tandem plugin new` writes builds, passes and trains.
+// `tandem plugin check` finds every deliberate mistake, and built-in and right layers pass it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -444,47 +443,7 @@ TEST(PluginCheck, RefusesUnknownNamesAndCases) {
   EXPECT_THAT(desk.refusal("plugin chek ReLU"), HasSubstr("check, new"));
 }
 
-TEST(PluginCheck, TakesTheLayersOfANetAsCases) {
-  const Desk desk;
-  const Outcome all = desk.tandem("plugin check --net tiny.prototxt --promise declarations");
-  EXPECT_EQ(all.code, 0) << all.errors;
-  EXPECT_THAT(all.output, AllOf(HasSubstr("Convolution"), HasSubstr("ReLU"),
-                                HasSubstr("InnerProduct"), testing::Not(HasSubstr("Pooling"))));
-  const Outcome one =
-      desk.tandem("plugin check --net tiny.prototxt --layer conv1 --promise memory --json");
-  EXPECT_EQ(one.code, 0) << one.errors;
-  for (const auto& finding : nlohmann::json::parse(one.output)) {
-    EXPECT_EQ(finding.at("layer"), "Convolution");
-  }
-  EXPECT_THAT(desk.refusal("plugin check --net tiny.prototxt --layer conv7"),
-              AllOf(HasSubstr("'conv7'"), HasSubstr("did you mean 'conv1'?")));
-  EXPECT_THAT(desk.refusal("plugin check --net tiny.prototxt --input 1x2x3x4"),
-              HasSubstr("give one of them"));
-}
-
-TEST(PluginCheck, GivesALayerOfANetTheValuesThatItsTypeNeeds) {
-  const Desk desk;
-  desk.write("net.prototxt", test::replaced(test::tiny_net(), "type: \"ReLU\" bottom: \"conv1\"",
-                                            "type: \"Log\" bottom: \"conv1\""));
-  const Outcome outcome =
-      desk.tandem("plugin check Log --net net.prototxt --promise 'input gradients'");
-  EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
-}
-
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST(PluginCheck, OfALayerOfANetPrintsACommandThatChecksItAgain) {
-  const Desk desk;
-  desk.write("net.prototxt", test::replaced(test::tiny_net(), "type: \"ReLU\" bottom: \"conv1\"",
-                                            "type: \"mistake.WrongInputGradient\" "
-                                            "bottom: \"conv1\" bottom: \"conv1\""));
-  const Outcome outcome =
-      desk.tandem("plugin check '" + mistakes_module() + "' --net net.prototxt");
-  EXPECT_EQ(outcome.code, 1) << outcome.errors;
-  EXPECT_THAT(outcome.output, HasSubstr("broken input gradients"));
-  EXPECT_THAT(outcome.output,
-              HasSubstr("--net net.prototxt --promise 'input gradients' --layer relu1"));
-}
-
 // A layer that draws one bit for each row has the same numbers in another step now and then.
 TEST(PluginCheck, DoesNotTakeAChanceForAPromiseBroken) {
 #if !defined(__x86_64__)
@@ -510,102 +469,6 @@ TEST(PluginCheck, DoesNotTakeARareDropForAPromiseBroken) {
   EXPECT_THAT(desk.tandem(check + "1x1x1x1").output, HasSubstr("kept   random"));
 }
 #endif
-
-class PluginNew : public testing::TestWithParam<std::string> {};
-
-TEST_P(PluginNew, BuildsTrainsAndPassesItsCheck) {
-  if (GetParam() == "cuda" && std::system("nvcc --version > /dev/null 2>&1") != 0) {
-    GTEST_SKIP() << "there is no nvcc";
-  }
-  const Desk desk;
-  const auto run = [&](const std::string& command) {
-    const std::string log = (desk / "log.txt").string();
-    const int status = std::system(
-        fmt::format("cd '{}' && {} > '{}' 2>&1", (desk / "").string(), command, log).c_str());
-    ASSERT_EQ(status, 0) << command << "\n" << desk.read("log.txt");
-  };
-  run(fmt::format("'{}' --install '{}' --prefix package --component sdk", TANDEM_CMAKE,
-                  test::build_folder().string()));
-  const std::string with = GetParam().empty() ? "" : " --with " + GetParam();
-  const Outcome written = desk.tandem("plugin new acme.Own" + with);
-  ASSERT_EQ(written.code, 0) << written.errors;
-  EXPECT_THAT(written.output, HasSubstr("acme_own is written"));
-  run(fmt::format(
-      "'{}' -S acme_own -B acme_own/build -DCMAKE_PREFIX_PATH=\"$PWD/package\" "
-      "-DCMAKE_CXX_COMPILER='{}' -DTANDEM_PROGRAM='{}'",
-      TANDEM_CMAKE, TANDEM_CXX_COMPILER, (test::build_folder() / "bin/tandem").string()));
-  run(fmt::format("'{}' --build acme_own/build", TANDEM_CMAKE));
-  run("ctest --test-dir acme_own/build --output-on-failure");
-  EXPECT_THAT(desk.read("log.txt"), HasSubstr("100% tests passed"));
-  EXPECT_THAT(desk.refusal("plugin new acme.Own"), HasSubstr("acme_own exists already"));
-}
-
-INSTANTIATE_TEST_SUITE_P(Parts, PluginNew,
-                         testing::Values("", "weights,two-inputs", "weights,random", "loss",
-                                         "dataset", "c", "statistics", "mask", "cuda"),
-                         [](const auto& info) {
-                           std::string name = info.param.empty() ? "none" : info.param;
-                           std::replace_if(
-                               name.begin(), name.end(),
-                               [](char c) { return c == ',' || c == '-'; }, '_');
-                           return name;
-                         });
-
-TEST(PluginTemplate, RefusesANameInOneLineWithAnotherThatWouldDo) {
-  const Desk desk;
-  for (const auto& [name, similar] : {std::pair<std::string, std::string>{"class", "acme.class"},
-                                      {"my-layer", "acme.my_layer"},
-                                      {"1abc", "acme.abc"},
-                                      {"ReLU", "acme.ReLU"},
-                                      {"''", "acme.Swish"},
-                                      {"own.1abc", "own.abc"},
-                                      {"acme.", "acme.Swish"},
-                                      {".Swish", "acme.Swish"},
-                                      {"acme.Größe", "acme.Gr____e"},
-                                      {"../x", "acme.x"}}) {
-    const std::string refusal = desk.refusal("plugin new " + name);
-    EXPECT_THAT(refusal, AllOf(HasSubstr("is no name for a layer type"),
-                               testing::EndsWith("as " + similar)));
-  }
-  EXPECT_THAT(desk.refusal("plugin new acme." + std::string(300, 'a')),
-              HasSubstr("has 305 characters: a name has 100 at most"));
-  EXPECT_THAT(desk.refusal("plugin new tandem.backend_x"), HasSubstr("write one of your own"));
-}
-
-// Words of C++, of the standard library and of the SDK are names of layers like any other: those of
-// classes only begin with them.
-TEST(PluginTemplate, OfAKeywordOrAWordOfTheSdkCompiles) {
-  const Desk desk;
-  std::vector<std::pair<std::string, std::string>> cases;  // a word, and what the layer has
-  for (const char* word : {"class", "int", "std", "tandem", "Plugin", "Layer", "NULL", "_"}) {
-    cases.emplace_back(word, "weights,random");
-  }
-  for (const char* with : {"loss", "statistics", "mask", "dataset"}) {
-    cases.emplace_back("class", with);
-  }
-  for (const auto& [word, with] : cases) {
-    const Outcome written = desk.tandem("plugin new class." + word + " --with " + with);
-    ASSERT_EQ(written.code, 0) << written.errors;
-    std::string module = "class_" + word;
-    std::transform(module.begin(), module.end(), module.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
-    const std::string command = fmt::format(
-        "cd '{0}' && mkdir -p include && ln -sfn '{1}' include/tandem && '{2}' -std=c++20 "
-        "-I include -I '{1}' -fsyntax-only -Wall -Werror {3}/{3}.cpp > log.txt 2>&1; status=$?; "
-        "rm -r {3}; exit $status",
-        (desk / "").string(), test::source_folder().string(), TANDEM_CXX_COMPILER, module);
-    ASSERT_EQ(std::system(command.c_str()), 0) << word << "\n" << desk.read("log.txt");
-  }
-}
-
-TEST(PluginTemplate, RefusesNamesAndPartsThatDoNotWork) {
-  const Desk desk;
-  EXPECT_THAT(desk.refusal("plugin new Swish"), HasSubstr("a prefix of your own"));
-  EXPECT_THAT(desk.refusal("plugin new acme.Swish --with wieghts"),
-              HasSubstr("did you mean 'weights'?"));
-  EXPECT_THAT(desk.refusal("plugin new acme.Swish --with loss,random"),
-              HasSubstr("goes with no other part"));
-}
 
 }  // namespace
 }  // namespace tandem

@@ -40,21 +40,10 @@ class Writer {
   // After its own size. False if the other end is gone.
   [[nodiscard]] bool send(int file) const {
     const auto size = int64_t(bytes_.size());
-    return send(file, reinterpret_cast<const char*>(&size), sizeof size) &&
-           send(file, bytes_.data(), bytes_.size());
+    return write_bytes(file, &size, sizeof size) && write_bytes(file, bytes_.data(), bytes_.size());
   }
 
  private:
-  static bool send(int file, const char* data, size_t bytes) {
-    while (bytes > 0) {
-      const ssize_t written = ::write(file, data, bytes);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return false;
-      data += written;
-      bytes -= size_t(written);
-    }
-    return true;
-  }
   std::vector<char> bytes_;
 };
 
@@ -81,11 +70,12 @@ class Reader {
     return result;
   }
 
- private:
   void raw(void* data, size_t bytes) {
     if (bytes > 0) std::memcpy(data, bytes_.data() + at_, bytes);
     at_ += bytes;
   }
+
+ private:
   const std::vector<char>& bytes_;
   size_t at_ = 0;
 };
@@ -122,7 +112,7 @@ void write(Writer& to, const LayerSetup& setup, const std::vector<NetUse>& uses)
   to.tensors(setup.inputs);
   to.tensors(setup.weights);
   to.number(setup.output_count);
-  to.number(int64_t(setup.normaliser));
+  to.raw(&setup.normaliser, sizeof setup.normaliser);
 }
 
 LayerSetup read_setup(Reader& from, const std::vector<NetUse>& uses) {
@@ -137,7 +127,7 @@ LayerSetup read_setup(Reader& from, const std::vector<NetUse>& uses) {
   setup.inputs = from.tensors();
   setup.weights = from.tensors();
   setup.output_count = uint32_t(from.number());
-  setup.normaliser = float(from.number());
+  from.raw(&setup.normaliser, sizeof setup.normaliser);
   return setup;
 }
 
@@ -160,9 +150,12 @@ std::optional<std::vector<char>> received(int file) {
   return bytes;
 }
 
-void wait_for(pid_t process) {
-  while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+// How the process ended, as of waitpid(); -1 if there is none.
+int status_of(pid_t process) {
+  int status = -1;
+  while (process > 0 && ::waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
+  return status;
 }
 
 void close_all(const int (&files)[2]) {
@@ -198,7 +191,7 @@ FreshProcess::FreshProcess(const Registry& registry, const std::vector<NetUse>& 
 FreshProcess::~FreshProcess() {
   close_all(questions_);
   close_all(answers_);
-  if (copy_ > 0) wait_for(copy_);
+  static_cast<void>(status_of(copy_));
 }
 
 std::optional<Results> FreshProcess::results_of(const LayerSetup& setup, const std::string& kind,
@@ -242,11 +235,7 @@ void FreshProcess::serve() const {
       answer(*question);
       ::_exit(0);
     }
-    int status = -1;
-    if (process > 0) {
-      while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-      }
-    }
+    const int status = status_of(process);
     const bool has_answered = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (!has_answered && !Writer().send(answers_[1])) ::_exit(0);
   }

@@ -83,10 +83,6 @@ void require_rows(const Layer& layer, const std::vector<Shape>& inputs,
   }
 }
 
-}  // namespace
-
-namespace {
-
 std::string in_module(const void* function) {
   Dl_info info{};
   const bool is_known = ::dladdr(function, &info) != 0 && info.dli_fname != nullptr;

@@ -183,7 +183,8 @@ class MixedSearch {
     return compose(inputs_, composition_of(choice));
   }
   // Of a step in the order of the plan, and after a little list scheduling where that is quick. A
-  // step that takes `limit` or more by its bound is not simulated: then this bound.
+  // step that takes `limit` or more by its bound, and any once the search is done, is not
+  // simulated: then at least `limit`.
   double seconds_of(const Choice& choice, double limit) {
     const Plan plan = plan_of(choice);
     const StepBounds bounds = step_bounds(inputs_, plan);
