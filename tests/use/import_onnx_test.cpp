@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <sstream>
 
@@ -20,16 +19,17 @@
 #include "core/session/net_runner.h"
 #include "tests/support/folders.h"
 #include "tests/support/temp_folder.h"
+#include "tests/use/onnx_bytes.h"
 
 namespace tandem::test {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace onnx_bytes;
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr std::array<double, 3> no_std{1, 1, 1};
 
 fs::path stored(const std::string& name) {
   return source_folder() / "tests/reference/onnx" / (name + ".onnx");
@@ -159,46 +159,6 @@ TEST(OnnxNets, AFileWithoutBatchNormSaysHowToExportIt) {
 
 // ---- files that cannot be used
 
-// Protobuf, as bytes: a number, and a field with a length.
-std::string varint(uint64_t value) {
-  std::string bytes;
-  for (; value >= 128; value >>= 7U) bytes += static_cast<char>((value & 127U) | 128U);
-  return bytes + static_cast<char>(value);
-}
-std::string field(int number, const std::string& bytes) {
-  return varint(uint64_t(number) << 3U | 2U) + varint(bytes.size()) + bytes;
-}
-std::string number(int field_number, uint64_t value) {
-  return varint(uint64_t(field_number) << 3U) + varint(value);
-}
-
-std::string node(const std::string& operation, const std::vector<std::string>& inputs,
-                 const std::string& output, const std::string& more = "") {
-  std::string bytes;
-  for (const std::string& input : inputs) bytes += field(1, input);
-  return field(1, bytes + field(2, output) + field(3, output) + field(4, operation) + more);
-}
-std::string image(const std::string& name, uint64_t type = 1) {
-  std::string shape;
-  for (const uint64_t extent : {1, 3, 4, 4}) shape += field(1, number(1, extent));
-  return field(11, field(1, name) + field(2, field(1, number(1, type) + field(2, shape))));
-}
-std::string output(const std::string& name) {
-  return field(12, field(1, name));
-}
-std::string tensor(const std::string& name, const std::vector<uint64_t>& extents,
-                   const std::string& more) {
-  std::string bytes;
-  for (const uint64_t extent : extents) bytes += number(1, extent);
-  return field(5, bytes + number(2, 1) + field(8, name) + more);
-}
-std::string model(const std::string& graph, uint64_t opset = 17) {
-  return number(1, 8) + field(7, field(2, "g") + graph) + field(8, field(1, "") + number(2, opset));
-}
-std::string in_another_file(const std::string& location) {
-  return field(13, field(1, "location") + field(2, location)) + number(14, 1);
-}
-
 std::string refusal_of(const std::string& bytes) {
   const TempFolder folder;
   for (const char* name : {"inside/values.bin", "outside.bin"}) {
@@ -258,22 +218,6 @@ TEST(OnnxFiles, AllNodesWithoutALayerAreNamedAtOnce) {
                     HasSubstr("node 'd' (Det)")));
 }
 
-// An attribute: its name, its type, and the field with its value.
-std::string attribute(const std::string& name, uint64_t type, const std::string& value) {
-  return field(5, field(1, name) + value + number(20, type));
-}
-std::string word(const std::string& name, const std::string& value) {
-  return attribute(name, 3, field(4, value));
-}
-std::string integer(const std::string& name, uint64_t value) {
-  return attribute(name, 2, number(3, value));
-}
-std::string floats(const std::string& name, const std::vector<float>& values) {
-  std::string bytes(values.size() * sizeof(float), '\0');
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return tensor(name, {values.size()}, field(9, bytes));
-}
-
 TEST(OnnxFiles, WhatWouldBeComputedOtherwiseIsRefused) {
   const auto refusal = [](const std::string& constants, const std::string& nodes,
                           uint64_t opset = 18) {
@@ -308,6 +252,35 @@ TEST(OnnxFiles, WhatWouldBeComputedOtherwiseIsRefused) {
                                                                  40))),
                       node("Reshape", {"x", "shape"}, "v") + node("Conv", {"v", "w"}, "y")),
               HasSubstr("node 'y' (Conv): its windows have 3 axes; two are read"));
+}
+
+TEST(OnnxFiles, ARefusalNamesTheFileAndTheNodeOnce) {
+  const std::string three = floats("a", {1, 2, 3});
+  EXPECT_THAT(
+      refusal_of(model(image("x") + three + node("Concat", {"x", "x"}, "y", integer("axis", 7)) +
+                       output("y"))),
+      EndsWith("inside/net.onnx' has 1 node without a layer here: node 'y' (Concat): axis 7 "
+               "does not exist, its input has 4 axes"));
+  EXPECT_THAT(
+      refusal_of(model(image("x") + three + node("Concat", {"a", "a"}, "b", integer("axis", 7)) +
+                       node("Add", {"x", "b"}, "y") + output("y"))),
+      EndsWith("inside/net.onnx' cannot be used: node 'b' (Concat): axis 7 does not exist, "
+               "its input has 1 axes"));
+}
+
+TEST(OnnxFiles, AScatterThatAddsIsRefused) {
+  const std::string at = field(
+      5, number(1, 1) + number(1, 1) + number(2, 7) + field(8, "at") + field(9, std::string(8, 0)));
+  const auto refusal = [&](const std::string& attributes) {
+    return refusal_of(model(image("x") + floats("a", {1, 2, 3, 4}) + floats("one", {1}) + at +
+                            node("ScatterND", {"a", "at", "one"}, "b", attributes) +
+                            node("Mul", {"x", "b"}, "c") + node("Flatten", {"c"}, "y") +
+                            output("y")));
+  };
+  EXPECT_THAT(refusal(word("reduction", "add")),
+              EndsWith("node 'b' (ScatterND): reduction add is not read"));
+  EXPECT_EQ(refusal(word("reduction", "none")), "");
+  EXPECT_EQ(refusal(""), "");
 }
 
 TEST(OnnxFiles, AZeroThatAWriterLeavesOutIsRead) {
@@ -378,7 +351,7 @@ TEST(OnnxFiles, ComputedConstantsMayTakeAFewTimesWhatTheFileHas) {
     OnnxBudget budget(file);
     for (int i = 0;; ++i) {
       try {
-        budget.take({}, *million);
+        budget.take(*million);
       } catch (const Error&) {
         return i;
       }

@@ -14,20 +14,19 @@ namespace {
 using Unary = double (*)(double);
 using Binary = double (*)(double, double);
 
-OnnxConstant unary(const OnnxNode& node, const OnnxTensor& x, Unary function) {
-  auto result = make(node, x.shape, x.is_integer);
+OnnxConstant unary(const OnnxTensor& x, Unary function) {
+  auto result = make(x.shape, x.is_integer);
   for (size_t i = 0; i < result->count(); ++i) set(*result, i, function(x.at(i)));
   return result;
 }
 
 // Of all inputs, from the first on.
-OnnxConstant combined(const OnnxNode& node, const Inputs& inputs, Binary function,
-                      bool gives_integers) {
+OnnxConstant combined(const Inputs& inputs, Binary function, bool gives_integers) {
   OnnxConstant result = inputs.at(0);
   for (size_t k = 1; k < inputs.size(); ++k) {
-    const Extents shape = broadcast(node, result->shape, input(node, inputs, k).shape);
-    const OnnxConstant a = spread(node, *result, shape), b = spread(node, *inputs[k], shape);
-    auto next = make(node, shape, gives_integers || a->is_integer);
+    const Extents shape = broadcast(result->shape, input(inputs, k).shape);
+    const OnnxConstant a = spread(*result, shape), b = spread(*inputs[k], shape);
+    auto next = make(shape, gives_integers || a->is_integer);
     for (size_t i = 0; i < next->count(); ++i) {
       const double value = function(a->at(i), b->at(i));
       set(*next, i, next->is_integer && !gives_integers ? std::trunc(value) : value);
@@ -47,10 +46,10 @@ int64_t wrapped(int64_t value, int64_t type) {
 }
 
 OnnxConstant cast(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor& x = input(node, inputs, 0);
+  const OnnxTensor& x = input(inputs, 0);
   const int64_t to = node.integer("to", 1);
   const bool is_float = to == 1 || to == 10 || to == 11 || to == 16;
-  auto result = make(node, x.shape, !is_float);
+  auto result = make(x.shape, !is_float);
   for (size_t i = 0; i < result->count(); ++i) {
     set(*result, i, to == 9 ? double(x.at(i) != 0) : is_float ? x.at(i) : std::trunc(x.at(i)));
     if (!is_float) result->integers[i] = wrapped(result->integers[i], to);
@@ -82,13 +81,12 @@ OnnxConstant constant(const OnnxNode& node) {
   return nullptr;
 }
 
-OnnxConstant where(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor &a = input(node, inputs, 1), &b = input(node, inputs, 2);
-  const Extents shape =
-      broadcast(node, broadcast(node, input(node, inputs, 0).shape, a.shape), b.shape);
-  const OnnxConstant chosen = spread(node, *inputs[0], shape);
-  const OnnxConstant yes = spread(node, a, shape), no = spread(node, b, shape);
-  auto result = make(node, shape, a.is_integer);
+OnnxConstant where(const OnnxNode&, const Inputs& inputs) {
+  const OnnxTensor &a = input(inputs, 1), &b = input(inputs, 2);
+  const Extents shape = broadcast(broadcast(input(inputs, 0).shape, a.shape), b.shape);
+  const OnnxConstant chosen = spread(*inputs[0], shape);
+  const OnnxConstant yes = spread(a, shape), no = spread(b, shape);
+  auto result = make(shape, a.is_integer);
   for (size_t i = 0; i < result->count(); ++i) {
     set(*result, i, chosen->at(i) != 0 ? yes->at(i) : no->at(i));
   }
@@ -96,13 +94,13 @@ OnnxConstant where(const OnnxNode& node, const Inputs& inputs) {
 }
 
 OnnxConstant summed_up(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor &x = input(node, inputs, 0), &axes = input(node, inputs, 1);
+  const OnnxTensor &x = input(inputs, 0), &axes = input(inputs, 1);
   const bool is_plain = node.integer("exclusive", 0) == 0 && node.integer("reverse", 0) == 0;
   if (axes.count() != 1 || !is_plain) return nullptr;
-  const size_t axis = axis_of(node, static_cast<int64_t>(axes.at(0)), x.shape.size());
+  const size_t axis = axis_of(static_cast<int64_t>(axes.at(0)), x.shape.size());
   const auto step = size_t(strides_of(x.shape)[axis]);
   const auto extent = size_t(x.shape[axis]);
-  auto result = make(node, x.shape, x.is_integer);
+  auto result = make(x.shape, x.is_integer);
   for (size_t i = 0; i < x.count(); ++i) {
     const bool is_first = i / step % extent == 0;
     set(*result, i, x.at(i) + (is_first ? 0 : result->at(i - step)));
@@ -110,9 +108,9 @@ OnnxConstant summed_up(const OnnxNode& node, const Inputs& inputs) {
   return result;
 }
 
-OnnxConstant clipped(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor& x = input(node, inputs, 0);
-  auto result = make(node, x.shape, x.is_integer);
+OnnxConstant clipped(const OnnxNode&, const Inputs& inputs) {
+  const OnnxTensor& x = input(inputs, 0);
+  auto result = make(x.shape, x.is_integer);
   for (size_t i = 0; i < result->count(); ++i) {
     double value = x.at(i);
     if (has(inputs, 1) && inputs[1]->count() == 1) value = std::max(value, inputs[1]->at(0));
@@ -138,7 +136,7 @@ constexpr NamedReduction reductions[] = {
 
 OnnxConstant reduced(const OnnxNode& node, const OnnxTensor& x, const Extents& written,
                      const NamedReduction& reduction) {
-  const std::vector<size_t> axes = axes_of(node, written, x.shape.size());
+  const std::vector<size_t> axes = axes_of(written, x.shape.size());
   std::vector<bool> goes(x.shape.size(), axes.empty());
   for (const size_t axis : axes) goes[axis] = true;
   if (axes.empty() && node.integer("noop_with_empty_axes", 0) != 0) return with_shape(x, x.shape);
@@ -147,7 +145,7 @@ OnnxConstant reduced(const OnnxNode& node, const OnnxTensor& x, const Extents& w
     if (goes[axis]) kept[axis] = 1;
     if (!goes[axis] || node.integer("keepdims", 1) != 0) left.push_back(kept[axis]);
   }
-  auto result = make(node, left, x.is_integer);
+  auto result = make(left, x.is_integer);
   std::vector<double> values(result->count(), reduction.first);
   const Extents from = strides_of(x.shape), to = strides_of(kept);
   for (size_t i = 0; i < x.count(); ++i) {
@@ -216,9 +214,9 @@ constexpr NamedBinary binaries[] = {
 
 // By the operator's name in the tables.
 OnnxConstant by_name(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor& x = input(node, inputs, 0);
+  const OnnxTensor& x = input(inputs, 0);
   for (const NamedUnary& known : unaries) {
-    if (node.operation == known.name) return unary(node, x, known.function);
+    if (node.operation == known.name) return unary(x, known.function);
   }
   for (const NamedReduction& known : reductions) {
     const Extents axes = has(inputs, 1) ? integers_of(*inputs[1]) : Extents{};
@@ -228,9 +226,9 @@ OnnxConstant by_name(const OnnxNode& node, const Inputs& inputs) {
     if (node.operation != known.name) continue;
     if (node.operation == "Mod" && node.integer("fmod", 0) != 0) {
       return combined(
-          node, inputs, [](double a, double b) { return std::fmod(a, b); }, false);
+          inputs, [](double a, double b) { return std::fmod(a, b); }, false);
     }
-    return combined(node, inputs, known.function, known.gives_integers);
+    return combined(inputs, known.function, known.gives_integers);
   }
   return nullptr;
 }

@@ -14,19 +14,17 @@ namespace {
 // A small file can ask for any number of products.
 constexpr int64_t max_products = int64_t{1} << 28;  // some seconds
 
-void check_products(const OnnxNode& node, const Extents& factors) {
+void check_products(const Extents& factors) {
   if (count_of(factors, max_products) >= 0) return;
-  throw error("{} would take {} products", node.title(), fmt::join(factors, "x"));
+  throw error("it would take {} products", fmt::join(factors, "x"));
 }
 
 // Values of each channel; `absent` where the input is left out.
-std::vector<double> channels_of(const OnnxNode& node, const Inputs& inputs, size_t i,
-                                int64_t channels, double absent) {
+std::vector<double> channels_of(const Inputs& inputs, size_t i, int64_t channels, double absent) {
   std::vector<double> values(size_t(channels), absent);
   if (!has(inputs, i)) return values;
   if (int64_t(inputs[i]->count()) != channels) {
-    throw error("{}: input {} has {} values for {} channels", node.title(), i, inputs[i]->count(),
-                channels);
+    throw error("input {} has {} values for {} channels", i, inputs[i]->count(), channels);
   }
   for (size_t c = 0; c < values.size(); ++c) values[c] = inputs[i]->at(c);
   return values;
@@ -66,7 +64,7 @@ std::vector<size_t> indices_of(const OnnxTensor& x, size_t axis) {
 
 // With the statistics of the file, or in training mode those of the values themselves.
 OnnxConstant batch_norm(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor& x = input(node, inputs, 0);
+  const OnnxTensor& x = input(inputs, 0);
   if (x.shape.size() < 2 || x.is_integer) return nullptr;
   const int64_t channels = x.shape[1];
   const double eps = node.number("epsilon", 1e-5F);
@@ -75,24 +73,23 @@ OnnxConstant batch_norm(const OnnxNode& node, const Inputs& inputs) {
   if (node.integer("training_mode", 0) != 0) {
     normalize(*result, channel, size_t(channels), eps);
   } else {
-    std::vector<double> mean = channels_of(node, inputs, 3, channels, 0);
-    std::vector<double> factor = channels_of(node, inputs, 4, channels, 1);
+    std::vector<double> mean = channels_of(inputs, 3, channels, 0);
+    std::vector<double> factor = channels_of(inputs, 4, channels, 1);
     for (size_t c = 0; c < factor.size(); ++c) {
       factor[c] = 1 / std::sqrt(factor[c] + eps);
       mean[c] *= -factor[c];
     }
     scale(*result, channel, factor, mean);
   }
-  scale(*result, channel, channels_of(node, inputs, 1, channels, 1),
-        channels_of(node, inputs, 2, channels, 0));
+  scale(*result, channel, channels_of(inputs, 1, channels, 1), channels_of(inputs, 2, channels, 0));
   return result;
 }
 
 // Over the last axes, from `axis` on.
 OnnxConstant layer_norm(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor& x = input(node, inputs, 0);
+  const OnnxTensor& x = input(inputs, 0);
   if (x.shape.empty() || x.is_integer) return nullptr;
-  const size_t axis = axis_of(node, node.integer("axis", -1), x.shape.size());
+  const size_t axis = axis_of(node.integer("axis", -1), x.shape.size());
   const int64_t inner = strides_of(x.shape)[axis] * x.shape[axis];
   if (inner == 0) return nullptr;
   std::vector<size_t> row(x.count()), place(x.count());
@@ -102,15 +99,14 @@ OnnxConstant layer_norm(const OnnxNode& node, const Inputs& inputs) {
   }
   auto result = std::make_shared<OnnxTensor>(x);
   normalize(*result, row, x.count() / size_t(inner), node.number("epsilon", 1e-5F));
-  scale(*result, place, channels_of(node, inputs, 1, inner, 1),
-        channels_of(node, inputs, 2, inner, 0));
+  scale(*result, place, channels_of(inputs, 1, inner, 1), channels_of(inputs, 2, inner, 0));
   return result;
 }
 
 OnnxConstant softmax(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor& x = input(node, inputs, 0);
+  const OnnxTensor& x = input(inputs, 0);
   if (x.shape.empty() || x.is_integer || node.integer("flattens", 0) != 0) return nullptr;
-  const size_t axis = axis_of(node, node.integer("axis", -1), x.shape.size());
+  const size_t axis = axis_of(node.integer("axis", -1), x.shape.size());
   const auto step = size_t(strides_of(x.shape)[axis]), extent = size_t(x.shape[axis]);
   auto result = std::make_shared<OnnxTensor>(x);
   for (size_t first = 0; first < x.count(); ++first) {
@@ -127,21 +123,21 @@ OnnxConstant softmax(const OnnxNode& node, const Inputs& inputs) {
 
 // Of images with two axes.
 OnnxConstant convolution(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor &x = input(node, inputs, 0), &weight = input(node, inputs, 1);
+  const OnnxTensor &x = input(inputs, 0), &weight = input(inputs, 1);
   const int64_t groups = node.integer("group", 1);
   if (x.shape.size() != 4 || weight.shape.size() != 4 || groups < 1) return nullptr;
   const int64_t outputs = weight.shape[0], each = weight.shape[1];
   if (outputs % groups != 0 || each * groups != x.shape[1]) {
-    throw error("{}: weights of {} in {} groups do not fit an input of {}", node.title(),
+    throw error("weights of {} in {} groups do not fit an input of {}",
                 fmt::join(weight.shape, "x"), groups, fmt::join(x.shape, "x"));
   }
   using namespace onnx_operators;
   const OnnxImage image{x.shape[1], x.shape[2], x.shape[3]};
   const OnnxWindow window = window_of(node, image, {weight.shape[2], weight.shape[3]}, 2);
   const OnnxSpan size = window.results(image), kernel = window.kernel;
-  check_products(node, {x.shape[0], outputs, size.h, size.w, each, kernel.h, kernel.w});
-  const std::vector<double> biases = channels_of(node, inputs, 2, outputs, 0);
-  auto result = make(node, {x.shape[0], outputs, size.h, size.w}, false);
+  check_products({x.shape[0], outputs, size.h, size.w, each, kernel.h, kernel.w});
+  const std::vector<double> biases = channels_of(inputs, 2, outputs, 0);
+  auto result = make({x.shape[0], outputs, size.h, size.w}, false);
   for (size_t at = 0; at < result->count(); ++at) {
     auto rest = int64_t(at);
     const int64_t column = rest % size.w * window.stride.w - window.before.w;
@@ -164,26 +160,26 @@ OnnxConstant convolution(const OnnxNode& node, const Inputs& inputs) {
 }
 
 // Matrices of the last two axes, the others combined as elements are.
-OnnxConstant product(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor &a = input(node, inputs, 0), &b = input(node, inputs, 1);
+OnnxConstant product(const OnnxNode&, const Inputs& inputs) {
+  const OnnxTensor &a = input(inputs, 0), &b = input(inputs, 1);
   if (a.shape.size() < 2 || b.shape.size() < 2) return nullptr;
   const int64_t rows = a.shape[a.shape.size() - 2], inner = a.shape.back(),
                 columns = b.shape.back();
   if (b.shape[b.shape.size() - 2] != inner) {
-    throw error("{}: matrices of {} and {} cannot be multiplied", node.title(),
-                fmt::join(a.shape, "x"), fmt::join(b.shape, "x"));
+    throw error("matrices of {} and {} cannot be multiplied", fmt::join(a.shape, "x"),
+                fmt::join(b.shape, "x"));
   }
   Extents shape =
-      broadcast(node, {a.shape.begin(), a.shape.end() - 2}, {b.shape.begin(), b.shape.end() - 2});
+      broadcast({a.shape.begin(), a.shape.end() - 2}, {b.shape.begin(), b.shape.end() - 2});
   const auto whole = [&](const OnnxTensor& x, int64_t height, int64_t width) {
     Extents all = shape;
     all.insert(all.end(), {height, width});
-    return spread(node, x, all);
+    return spread(x, all);
   };
   const OnnxConstant of_a = whole(a, rows, inner), of_b = whole(b, inner, columns);
   shape.insert(shape.end(), {rows, columns});
-  auto result = make(node, shape, false);
-  check_products(node, {int64_t(result->count()), inner});
+  auto result = make(shape, false);
+  check_products({int64_t(result->count()), inner});
   for (size_t at = 0; at < result->count(); ++at) {
     const size_t column = at % size_t(columns), row = at / size_t(columns) % size_t(rows);
     const size_t matrix = at / size_t(columns) / size_t(rows);
@@ -199,19 +195,19 @@ OnnxConstant product(const OnnxNode& node, const Inputs& inputs) {
 
 OnnxConstant gemm(const OnnxNode& node, const Inputs& inputs) {
   const auto matrix = [&](size_t i, const char* transposes) {
-    const OnnxTensor& x = input(node, inputs, i);
-    if (x.shape.size() != 2) throw error("{}: input {} is no matrix", node.title(), i);
+    const OnnxTensor& x = input(inputs, i);
+    if (x.shape.size() != 2) throw error("input {} is no matrix", i);
     if (node.integer(transposes, 0) == 0) return with_shape(x, x.shape);
-    return strided(node, x, {x.shape[1], x.shape[0]}, {1, x.shape[1]});
+    return strided(x, {x.shape[1], x.shape[0]}, {1, x.shape[1]});
   };
   const OnnxConstant multiplied = product(node, {matrix(0, "transA"), matrix(1, "transB")});
   const Extents& shape = multiplied->shape;
   const OnnxConstant added =
-      has(inputs, 2) ? spread(node, *inputs[2], broadcast(node, shape, inputs[2]->shape)) : nullptr;
+      has(inputs, 2) ? spread(*inputs[2], broadcast(shape, inputs[2]->shape)) : nullptr;
   if (added != nullptr && added->shape != shape) {
-    throw error("{}: its third input is {}", node.title(), fmt::join(inputs[2]->shape, "x"));
+    throw error("its third input is {}", fmt::join(inputs[2]->shape, "x"));
   }
-  auto result = make(node, shape, false);
+  auto result = make(shape, false);
   for (size_t i = 0; i < result->count(); ++i) {
     set(*result, i,
         node.number("alpha", 1) * multiplied->at(i) +
@@ -241,21 +237,21 @@ OnnxConstant einsum(const OnnxNode& node, const Inputs& inputs) {
   Extents extents(all.size(), 0);
   std::vector<Extents> strides(labels.size(), Extents(all.size(), 0));  // of each input
   for (size_t k = 0; k < labels.size(); ++k) {
-    const OnnxTensor& x = input(node, inputs, k);
+    const OnnxTensor& x = input(inputs, k);
     if (x.shape.size() != labels[k].size()) {
-      throw error("{}: '{}' does not fit its inputs", node.title(), equation);
+      throw error("'{}' does not fit its inputs", equation);
     }
     for (size_t axis = 0; axis < labels[k].size(); ++axis) {
       const size_t at = all.find(labels[k][axis]);
       if (extents[at] != 0 && extents[at] != x.shape[axis]) {
-        throw error("{}: '{}' does not fit its inputs", node.title(), equation);
+        throw error("'{}' does not fit its inputs", equation);
       }
       extents[at] = x.shape[axis];
       strides[k][at] += strides_of(x.shape)[axis];
     }
   }
-  check_products(node, extents);
-  auto result = make(node, {extents.begin(), extents.begin() + int64_t(kept)}, false);
+  check_products(extents);
+  auto result = make({extents.begin(), extents.begin() + int64_t(kept)}, false);
   const int64_t each = count_of({extents.begin() + int64_t(kept), extents.end()}, max_products);
   for (size_t at = 0; at < result->count(); ++at) {
     double sum = 0;

@@ -13,7 +13,7 @@ using onnx_constants::make, onnx_constants::max_folded_values;
 OnnxConstant shape_constant(const OnnxNode& node, const std::vector<int64_t>& extents) {
   const auto rank = static_cast<int64_t>(extents.size());
   const OnnxRange range = range_of(node.integer("start", 0), node.integer("end", rank), 1, rank);
-  auto result = make(node, {range.count}, true);
+  auto result = make({range.count}, true);
   std::copy_n(extents.begin() + range.start, range.count, result->integers.begin());
   return result;
 }
@@ -34,22 +34,21 @@ std::vector<int64_t> reshaped(const OnnxNode& node, const std::vector<int64_t>& 
   }
   if (all >= 0 && count_of(to, max_folded_values) == all) return to;
   throw error(
-      "{} makes {} of {}, which has another number of values (a file for a fixed batch "
+      "it makes {} of {}, which has another number of values (a file for a fixed batch "
       "above 1 must be exported with batch 1 or any batch)",
-      node.title(), written, fmt::join(from, "x"));
+      written, fmt::join(from, "x"));
 }
 
-size_t axis_of(const OnnxNode& node, int64_t axis, size_t rank) {
+size_t axis_of(int64_t axis, size_t rank) {
   const auto axes = static_cast<int64_t>(rank);
   if (axis >= -axes && axis < axes) return size_t(axis < 0 ? axis + axes : axis);
-  throw error("{}: axis {} does not exist, its input has {} axes", node.title(), axis, rank);
+  throw error("axis {} does not exist, its input has {} axes", axis, rank);
 }
 
-std::vector<size_t> unsqueezed_axes(const OnnxNode& node, const std::vector<int64_t>& axes,
-                                    size_t rank) {
+std::vector<size_t> unsqueezed_axes(const std::vector<int64_t>& axes, size_t rank) {
   std::vector<size_t> sorted;
   sorted.reserve(axes.size());
-  for (const int64_t axis : axes) sorted.push_back(axis_of(node, axis, rank + axes.size()));
+  for (const int64_t axis : axes) sorted.push_back(axis_of(axis, rank + axes.size()));
   std::sort(sorted.begin(), sorted.end());
   return sorted;
 }
@@ -62,22 +61,22 @@ OnnxConstant transpose(const OnnxNode& node, const OnnxTensor& x) {
   if (order.empty()) {
     for (size_t i = x.shape.size(); i-- > 0;) order.push_back(int64_t(i));
   }
-  if (order.size() != x.shape.size()) throw error("{}: perm does not fit", node.title());
+  if (order.size() != x.shape.size()) throw error("perm does not fit");
   const Extents own = strides_of(x.shape);
-  (void)axes_of(node, order, own.size());
+  (void)axes_of(order, own.size());
   Extents shape, strides;
   for (const int64_t written : order) {
-    const size_t axis = axis_of(node, written, own.size());
+    const size_t axis = axis_of(written, own.size());
     shape.push_back(x.shape[axis]);
     strides.push_back(own[axis]);
   }
-  return strided(node, x, shape, strides);
+  return strided(x, shape, strides);
 }
 
-OnnxConstant tiled(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor& x = input(node, inputs, 0);
-  const Extents times = integers_of(input(node, inputs, 1));
-  if (times.size() != x.shape.size()) throw error("{}: repeats do not fit", node.title());
+OnnxConstant tiled(const OnnxNode&, const Inputs& inputs) {
+  const OnnxTensor& x = input(inputs, 0);
+  const Extents times = integers_of(input(inputs, 1));
+  if (times.size() != x.shape.size()) throw error("repeats do not fit");
   // Each axis is one of repeats, which moves nothing, and its own.
   const Extents own = strides_of(x.shape);
   Extents shape, divided, strides;
@@ -85,11 +84,11 @@ OnnxConstant tiled(const OnnxNode& node, const Inputs& inputs) {
     divided.insert(divided.end(), {times[axis], x.shape[axis]});
     strides.insert(strides.end(), {0, own[axis]});
     if (count_of({times[axis], x.shape[axis]}, max_folded_values) < 0) {
-      throw error("{}: it repeats {} times", node.title(), times[axis]);
+      throw error("it repeats {} times", times[axis]);
     }
     shape.push_back(times[axis] * x.shape[axis]);
   }
-  return with_shape(*strided(node, x, divided, strides), shape);
+  return with_shape(*strided(x, divided, strides), shape);
 }
 
 OnnxConstant filled(const OnnxNode& node, const Extents& shape) {
@@ -97,33 +96,31 @@ OnnxConstant filled(const OnnxNode& node, const Extents& shape) {
   const OnnxConstant* value =
       found == node.attributes.end() ? nullptr : std::get_if<OnnxConstant>(&found->second);
   const bool is_integer = value != nullptr && (*value)->is_integer;
-  auto result = make(node, shape, is_integer);
+  auto result = make(shape, is_integer);
   const double fill = value != nullptr && (*value)->count() == 1 ? (*value)->at(0) : 0;
   for (size_t i = 0; i < result->count(); ++i) set(*result, i, fill);
   return result;
 }
 
-OnnxConstant counted(const OnnxNode& node, const Inputs& inputs) {
+OnnxConstant counted(const OnnxNode&, const Inputs& inputs) {
   for (size_t i = 0; i < 3; ++i) {
-    if (input(node, inputs, i).count() != 1)
-      throw error("{}: input {} is no number", node.title(), i);
+    if (input(inputs, i).count() != 1) throw error("input {} is no number", i);
   }
-  const double start = input(node, inputs, 0).at(0), limit = input(node, inputs, 1).at(0);
-  const double delta = input(node, inputs, 2).at(0);
+  const double start = input(inputs, 0).at(0), limit = input(inputs, 1).at(0);
+  const double delta = input(inputs, 2).at(0);
   const double count = delta == 0 ? -1 : std::ceil((limit - start) / delta);
-  if (!(count >= 0 && count <= double(max_folded_values)))
-    throw error("{} has no end", node.title());
-  auto result = make(node, {static_cast<int64_t>(count)}, inputs[0]->is_integer);
+  if (!(count >= 0 && count <= double(max_folded_values))) throw error("it has no end");
+  auto result = make({static_cast<int64_t>(count)}, inputs[0]->is_integer);
   for (size_t i = 0; i < result->count(); ++i) set(*result, i, start + double(i) * delta);
   return result;
 }
 
 // A matrix: the axes before `axis`, and the others.
 OnnxConstant flattened(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor& x = input(node, inputs, 0);
+  const OnnxTensor& x = input(inputs, 0);
   const int64_t written = node.integer("axis", 1), rank = int64_t(x.shape.size());
   const int64_t axis = written < 0 ? written + rank : written;
-  if (axis < 0 || axis > rank) throw error("{}: axis {} does not exist", node.title(), written);
+  if (axis < 0 || axis > rank) throw error("axis {} does not exist", written);
   const auto middle = x.shape.begin() + axis;
   return with_shape(x, {count_of({x.shape.begin(), middle}, max_folded_values),
                         count_of({middle, x.shape.end()}, max_folded_values)});
@@ -131,11 +128,11 @@ OnnxConstant flattened(const OnnxNode& node, const Inputs& inputs) {
 
 // Ones on a diagonal of a matrix of these extents, `k` places to the right of the main one.
 OnnxConstant identity(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor& x = input(node, inputs, 0);
-  if (x.shape.size() != 2) throw error("{}: its input is no matrix", node.title());
+  const OnnxTensor& x = input(inputs, 0);
+  if (x.shape.size() != 2) throw error("its input is no matrix");
   const int64_t type = node.integer("dtype", x.is_integer ? 7 : 1), k = node.integer("k", 0);
   const bool is_float = type == 1 || type == 10 || type == 11 || type == 16;
-  auto result = make(node, x.shape, !is_float);
+  auto result = make(x.shape, !is_float);
   for (int64_t row = 0; row < x.shape[0]; ++row) {
     if (k < -row || k >= x.shape[1] - row) continue;
     set(*result, size_t(row * x.shape[1] + row + k), 1);
@@ -145,16 +142,16 @@ OnnxConstant identity(const OnnxNode& node, const Inputs& inputs) {
 
 // A new axis, with one value at each index that is named and another at the others.
 OnnxConstant one_hot(const OnnxNode& node, const Inputs& inputs) {
-  const OnnxTensor &indices = input(node, inputs, 0), &values = input(node, inputs, 2);
-  if (input(node, inputs, 1).count() != 1 || values.count() != 2) {
-    throw error("{}: its inputs do not fit each other", node.title());
+  const OnnxTensor &indices = input(inputs, 0), &values = input(inputs, 2);
+  if (input(inputs, 1).count() != 1 || values.count() != 2) {
+    throw error("its inputs do not fit each other");
   }
   const auto depth = static_cast<int64_t>(inputs[1]->at(0));
   const size_t rank = indices.shape.size();
-  if (axis_of(node, node.integer("axis", -1), rank + 1) != rank) return nullptr;
+  if (axis_of(node.integer("axis", -1), rank + 1) != rank) return nullptr;
   Extents shape = indices.shape;
   shape.push_back(depth);
-  auto result = make(node, shape, values.is_integer);
+  auto result = make(shape, values.is_integer);
   for (size_t i = 0; i < result->count(); ++i) {
     const auto written = static_cast<int64_t>(indices.at(i / size_t(depth)));
     const int64_t index = written < 0 ? written + depth : written;
@@ -163,28 +160,28 @@ OnnxConstant one_hot(const OnnxNode& node, const Inputs& inputs) {
   return result;
 }
 
-OnnxConstant size_constant(const OnnxNode& node, const Extents& shape) {
-  auto result = make(node, {}, true);
+OnnxConstant size_constant(const Extents& shape) {
+  auto result = make({}, true);
   result->integers = {count_of(shape, std::numeric_limits<int64_t>::max())};
   return result;
 }
 
 OnnxConstant squeezed(const OnnxNode& n, const Inputs& in) {
-  const OnnxTensor& x = input(n, in, 0);
+  const OnnxTensor& x = input(in, 0);
   Extents shape = x.shape;
   if (!has(in, 1)) {
     std::erase(shape, 1);
     return with_shape(x, shape);
   }
-  const std::vector<size_t> axes = axes_of(n, integers_of(*in[1]), shape.size());
+  const std::vector<size_t> axes = axes_of(integers_of(*in[1]), shape.size());
   for (size_t i = axes.size(); i-- > 0;) shape.erase(shape.begin() + int64_t(axes[i]));
   return with_shape(x, reshaped(n, x.shape, shape));
 }
 
-OnnxConstant unsqueezed(const OnnxNode& n, const Inputs& in) {
-  const OnnxTensor& x = input(n, in, 0);
+OnnxConstant unsqueezed(const OnnxNode&, const Inputs& in) {
+  const OnnxTensor& x = input(in, 0);
   Extents shape = x.shape;
-  for (const size_t axis : unsqueezed_axes(n, integers_of(input(n, in, 1)), shape.size())) {
+  for (const size_t axis : unsqueezed_axes(integers_of(input(in, 1)), shape.size())) {
     shape.insert(shape.begin() + int64_t(axis), 1);
   }
   return with_shape(x, shape);
@@ -195,11 +192,11 @@ OnnxConstant unsqueezed(const OnnxNode& n, const Inputs& in) {
 const std::vector<NamedEvaluation>& shapes() {
   static const std::vector<NamedEvaluation> table{
       {"ConstantOfShape",
-       [](const OnnxNode& n, const Inputs& in) { return filled(n, integers_of(input(n, in, 0))); }},
+       [](const OnnxNode& n, const Inputs& in) { return filled(n, integers_of(input(in, 0))); }},
       {"Expand",
-       [](const OnnxNode& n, const Inputs& in) {
-         const OnnxTensor& x = input(n, in, 0);
-         return spread(n, x, broadcast(n, x.shape, integers_of(input(n, in, 1))));
+       [](const OnnxNode&, const Inputs& in) {
+         const OnnxTensor& x = input(in, 0);
+         return spread(x, broadcast(x.shape, integers_of(input(in, 1))));
        }},
       {"EyeLike", identity},
       {"Flatten", flattened},
@@ -207,17 +204,15 @@ const std::vector<NamedEvaluation>& shapes() {
       {"Range", counted},
       {"Reshape",
        [](const OnnxNode& n, const Inputs& in) {
-         const OnnxTensor& x = input(n, in, 0);
-         return with_shape(x, reshaped(n, x.shape, integers_of(input(n, in, 1))));
+         const OnnxTensor& x = input(in, 0);
+         return with_shape(x, reshaped(n, x.shape, integers_of(input(in, 1))));
        }},
-      {"Shape", [](const OnnxNode& n,
-                   const Inputs& in) { return shape_constant(n, input(n, in, 0).shape); }},
-      {"Size",
-       [](const OnnxNode& n, const Inputs& in) { return size_constant(n, input(n, in, 0).shape); }},
+      {"Shape",
+       [](const OnnxNode& n, const Inputs& in) { return shape_constant(n, input(in, 0).shape); }},
+      {"Size", [](const OnnxNode&, const Inputs& in) { return size_constant(input(in, 0).shape); }},
       {"Squeeze", squeezed},
       {"Tile", tiled},
-      {"Transpose",
-       [](const OnnxNode& n, const Inputs& in) { return transpose(n, input(n, in, 0)); }},
+      {"Transpose", [](const OnnxNode& n, const Inputs& in) { return transpose(n, input(in, 0)); }},
       {"Unsqueeze", unsqueezed},
   };
   return table;

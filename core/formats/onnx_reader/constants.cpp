@@ -9,9 +9,9 @@
 namespace tandem {
 namespace onnx_constants {
 
-std::shared_ptr<OnnxTensor> make(const OnnxNode& node, const Extents& shape, bool is_integer) {
+std::shared_ptr<OnnxTensor> make(const Extents& shape, bool is_integer) {
   const int64_t count = count_of(shape, max_folded_values);
-  if (count < 0) throw error("{} would make {} values", node.title(), fmt::join(shape, "x"));
+  if (count < 0) throw error("it would make {} values", fmt::join(shape, "x"));
   auto tensor = std::make_shared<OnnxTensor>();
   tensor->shape = shape;
   tensor->is_integer = is_integer;
@@ -46,14 +46,14 @@ Extents strides_of(const Extents& shape) {
   return strides;
 }
 
-const OnnxTensor& input(const OnnxNode& node, const Inputs& inputs, size_t i) {
+const OnnxTensor& input(const Inputs& inputs, size_t i) {
   if (has(inputs, i)) return *inputs[i];
-  throw error("{} lacks input {}", node.title(), i);
+  throw error("input {} is missing", i);
 }
 
-OnnxConstant strided(const OnnxNode& node, const OnnxTensor& x, const Extents& shape,
-                     const Extents& strides, int64_t start) {
-  auto result = make(node, shape, x.is_integer);
+OnnxConstant strided(const OnnxTensor& x, const Extents& shape, const Extents& strides,
+                     int64_t start) {
+  auto result = make(shape, x.is_integer);
   const size_t count = result->count();
   Extents index(shape.size(), 0);
   int64_t at = start;
@@ -69,28 +69,27 @@ OnnxConstant strided(const OnnxNode& node, const OnnxTensor& x, const Extents& s
   return result;
 }
 
-Extents broadcast(const OnnxNode& node, const Extents& a, const Extents& b) {
+Extents broadcast(const Extents& a, const Extents& b) {
   Extents result(std::max(a.size(), b.size()), 1);
   for (size_t i = 0; i < result.size(); ++i) {
     const int64_t of_a = i < a.size() ? a[a.size() - 1 - i] : 1;
     const int64_t of_b = i < b.size() ? b[b.size() - 1 - i] : 1;
     if (of_a != of_b && of_a != 1 && of_b != 1) {
-      throw error("{}: {} and {} do not fit each other", node.title(), fmt::join(a, "x"),
-                  fmt::join(b, "x"));
+      throw error("{} and {} do not fit each other", fmt::join(a, "x"), fmt::join(b, "x"));
     }
     result[result.size() - 1 - i] = of_a == 1 ? of_b : of_a;
   }
   return result;
 }
 
-OnnxConstant spread(const OnnxNode& node, const OnnxTensor& x, const Extents& shape) {
+OnnxConstant spread(const OnnxTensor& x, const Extents& shape) {
   const Extents own = strides_of(x.shape);
   Extents strides(shape.size(), 0);
   for (size_t i = 0; i < x.shape.size(); ++i) {
     const size_t axis = shape.size() - x.shape.size() + i;
     if (x.shape[i] != 1) strides[axis] = own[i];
   }
-  return strided(node, x, shape, strides);
+  return strided(x, shape, strides);
 }
 
 OnnxConstant with_shape(const OnnxTensor& x, Extents shape) {
@@ -99,12 +98,12 @@ OnnxConstant with_shape(const OnnxTensor& x, Extents shape) {
   return result;
 }
 
-std::vector<size_t> axes_of(const OnnxNode& node, const Extents& axes, size_t rank) {
+std::vector<size_t> axes_of(const Extents& axes, size_t rank) {
   std::vector<size_t> result;
-  for (const int64_t axis : axes) result.push_back(axis_of(node, axis, rank));
+  for (const int64_t axis : axes) result.push_back(axis_of(axis, rank));
   std::sort(result.begin(), result.end());
   if (std::adjacent_find(result.begin(), result.end()) == result.end()) return result;
-  throw error("{} names an axis twice", node.title());
+  throw error("it names an axis twice");
 }
 
 }  // namespace onnx_constants
@@ -148,9 +147,9 @@ OnnxBudget::OnnxBudget(const OnnxFile& file) {
   for (const auto& [name, constant] : file.constants) left_ += times * int64_t(constant->count());
 }
 
-void OnnxBudget::take(const OnnxNode& node, const OnnxTensor& result) {
+void OnnxBudget::take(const OnnxTensor& result) {
   left_ -= static_cast<int64_t>(result.count());
-  if (left_ < 0) throw error("{}: the constants of the file take too much memory", node.title());
+  if (left_ < 0) throw error("the constants of the file take too much memory");
 }
 
 bool can_be_computed(const std::string& operation) {
@@ -160,35 +159,58 @@ bool can_be_computed(const std::string& operation) {
 OnnxConstant computed(const OnnxNode& node, const std::vector<OnnxConstant>& inputs) {
   const OnnxConstant result = compute(node, inputs);
   if (result == nullptr || node.operation == "Constant") return result;
-  const bool keeps = node.operation == "Expand" &&
-                     result->count() == onnx_constants::input(node, inputs, 0).count();
+  const bool keeps =
+      node.operation == "Expand" && result->count() == onnx_constants::input(inputs, 0).count();
   const bool moves =
       keeps || std::find(std::begin(moving), std::end(moving), node.operation) != std::end(moving);
   auto named = std::make_shared<OnnxTensor>(*result);
-  named->parameter = moves ? onnx_constants::input(node, inputs, 0).parameter : "";
+  named->parameter = moves ? onnx_constants::input(inputs, 0).parameter : "";
   named->is_derived = std::any_of(inputs.begin(), inputs.end(), [&](const OnnxConstant& from) {
     if (from == nullptr || from->is_integer) return false;
     const bool changes = !moves || node.operation == "Gather";
-    return from->is_derived || (changes && !from->parameter.empty() && from->count() > 1);
+    return from->is_derived || (changes && !from->parameter.empty() &&
+                                (from->count() > 1 || from->is_trained_number()));
   });
   return named;
 }
 
-void fold_constants(OnnxFile& file) {
+bool fold_constants(OnnxFile& file) {
   OnnxBudget budget(file);
-  std::erase_if(file.nodes, [&](const OnnxNode& node) {
+  const auto is_array = [](const OnnxTensor& one) { return !one.is_integer && one.count() > 1; };
+  const bool has_initializers =
+      std::any_of(file.constants.begin(), file.constants.end(), [&](const auto& named) {
+        return is_array(*named.second) && !named.second->parameter.empty();
+      });
+  bool takes_them = false;
+  const auto folds = [&](const OnnxNode& node) {
     std::vector<OnnxConstant> inputs;
     for (const std::string& name : node.inputs) {
       const auto found = file.constants.find(name);
       if (!name.empty() && found == file.constants.end()) return false;
       inputs.push_back(name.empty() ? nullptr : found->second);
     }
-    const OnnxConstant result = computed(node, inputs);
+    OnnxConstant result = computed(node, inputs);
     if (result == nullptr) return false;
-    if (node.operation != "Constant") budget.take(node, *result);
+    if (node.operation != "Constant") {
+      budget.take(*result);
+    } else if (!has_initializers && is_array(*result)) {
+      auto named = std::make_shared<OnnxTensor>(*result);
+      named->parameter = node.outputs[0];
+      result = std::move(named);
+      takes_them = true;
+    }
     file.constants[node.outputs[0]] = result;
     return true;
+  };
+  std::erase_if(file.nodes, [&](const OnnxNode& node) {
+    try {
+      return folds(node);
+    } catch (const Error& reason) {
+      throw error("ONNX file '{}' cannot be used: {}: {}", file.path.string(), node.title(),
+                  reason.what());
+    }
   });
+  return takes_them;
 }
 
 }  // namespace tandem

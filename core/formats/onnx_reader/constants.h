@@ -11,7 +11,7 @@ namespace tandem {
 
 // The only output of the node for these inputs (null for one that is left out), or null for an
 // operator that is not computed. Error for inputs that do not fit, and for a result of more than
-// 2^27 values.
+// 2^27 values. Errors of this file name neither the node nor the file: who calls does.
 [[nodiscard]] OnnxConstant computed(const OnnxNode& node, const std::vector<OnnxConstant>& inputs);
 
 // What all computed constants of a file may take together: a few times the constants that it has,
@@ -20,7 +20,7 @@ class OnnxBudget {
  public:
   explicit OnnxBudget(const OnnxFile& file);
   // Error if that is exceeded.
-  void take(const OnnxNode& node, const OnnxTensor& result);
+  void take(const OnnxTensor& result);
 
  private:
   int64_t left_ = int64_t{1} << 28;  // values
@@ -29,8 +29,10 @@ class OnnxBudget {
 // Whether such a node would be computed if its inputs were constant.
 [[nodiscard]] bool can_be_computed(const std::string& operation);
 
-// Removes the nodes that can be computed from constants alone, whose outputs become constants.
-void fold_constants(OnnxFile& file);
+// Removes the nodes that can be computed from constants alone, whose outputs become constants. Of a
+// file without initializers, as Paddle's exporter writes it, Constant nodes of several values are
+// the parameters; returns whether there are such. Errors name the node and the file.
+[[nodiscard]] bool fold_constants(OnnxFile& file);
 
 // What Shape gives of a value of these extents.
 [[nodiscard]] OnnxConstant shape_constant(const OnnxNode& node,
@@ -42,10 +44,9 @@ void fold_constants(OnnxFile& file);
 [[nodiscard]] std::vector<int64_t> reshaped(const OnnxNode& node, const std::vector<int64_t>& from,
                                             std::vector<int64_t> to);
 // An axis of `rank`, where negative ones count from the end. Error for one that there is not.
-[[nodiscard]] size_t axis_of(const OnnxNode& node, int64_t axis, size_t rank);
+[[nodiscard]] size_t axis_of(int64_t axis, size_t rank);
 // Extents with axes of extent 1 added.
-[[nodiscard]] std::vector<size_t> unsqueezed_axes(const OnnxNode& node,
-                                                  const std::vector<int64_t>& axes, size_t rank);
+[[nodiscard]] std::vector<size_t> unsqueezed_axes(const std::vector<int64_t>& axes, size_t rank);
 
 // The part of an axis that a Slice takes: `count` indices from `start`, `step` apart.
 struct OnnxRange {

@@ -154,12 +154,11 @@ void convolution(OnnxMapper& m, const OnnxNode& node) {
   x = m.arranged(x, x.factors_of(order), {image.c, image.h, image.w});
   x = padded(m, node, std::move(x), window, 0);
   Message& layer =
-      m.add(m.layer_name(node, 1), is_transposed ? "Deconvolution" : "Convolution", {x.top});
+      m.add(m.layer_name(node, {1, 2}), is_transposed ? "Deconvolution" : "Convolution", {x.top});
   const std::vector<float> biases = channel_values(m, node, 2, outputs);
-  if (weight->is_derived) m.note_derived();
   m.weight(layer, "weight", {weight->shape[0], weight->shape[1], kernel.h, kernel.w},
-           floats_of(*weight), true, 1);
-  if (!biases.empty()) m.weight(layer, "bias", {outputs}, biases, true, 0);
+           floats_of(*weight), weight.get(), 1);
+  if (!biases.empty()) m.weight(layer, "bias", {outputs}, biases, m.constant(node, 2).get(), 0);
   Message& block = layer.add_block("convolution_param");
   block.add("num_output", whole(outputs));
   add_both(block, "kernel", "kernel_size", kernel);

@@ -156,20 +156,19 @@ void with_values(OnnxMapper& m, const OnnxNode& node, OnnxNetValue& x, const Onn
                 fmt::join(values.shape, "x"), fmt::join(x.extents(), "x"));
   }
   const bool prepares = m.is_prepared(x.top);
-  const bool is_own = !prepares && (!values.parameter.empty() || values.is_derived);
-  if (values.is_derived && !prepares) m.note_derived();
-  if (covered.empty()) throw error("a constant of {} with one value", fmt::join(extents, "x"));
-  OnnxMapper::Exposed at = m.exposed(x, x.factors_of(covered));
+  OnnxMapper::Exposed at{x, 1, 0};  // one value for all elements
+  if (!covered.empty()) at = m.exposed(x, x.factors_of(covered));
   const std::vector<size_t> factors = at.value.factors_of(covered);
   std::vector<int64_t> dims;
   for (const size_t factor : factors) dims.push_back(at.value.factors[factor]);
   const char* type = is_product ? "Scale" : "Bias";
-  Message& layer = m.add(m.layer_name(node, int(parameter)), type, {at.value.top});
+  Message& layer = m.add(m.layer_name(node, {parameter}), type, {at.value.top});
   add_fields(layer, is_product ? "scale_param" : "bias_param",
              {{"axis", fmt::format("{}", at.axis)}, {"num_axes", fmt::format("{}", at.count)}});
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape(at.count == 0 ? 1 : 0, 1);
   for (int64_t i = 0; i < at.count; ++i) shape.push_back(at.value.net[size_t(at.axis - 1 + i)]);
-  m.weight(layer, is_product ? "weight" : "bias", shape, moved(values, dims, factors), is_own, 0);
+  m.weight(layer, is_product ? "weight" : "bias", shape, moved(values, dims, factors),
+           prepares ? nullptr : &values, 0);
   at.value.top = layer.find("top")->text;
   x = std::move(at.value);
   if (prepares) {
@@ -352,13 +351,19 @@ OnnxNetValue of_two(OnnxMapper& m, const OnnxNode& node, OnnxNetValue a, OnnxNet
 OnnxNetValue with_constant(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTensor& c,
                            const std::string& operation, size_t parameter, bool is_first) {
   pad_axes(x, c.shape.size());
-  if (c.count() == 1) {
+  const bool is_bound = operation == "Pow" || operation == "Max" || operation == "Min";
+  const bool learns = c.is_trained_number() && !m.is_prepared(x.top);
+  if (c.count() == 1 && (is_bound || !learns)) {
+    if (learns) {
+      m.note(fmt::format("{}: its parameter '{}' is a number that keeps its value", node.title(),
+                         c.parameter));
+    }
     with_number(m, node, x, c.at(0), operation, is_first);
     return x;
   }
   const std::vector<int64_t> extents = common(x.extents(), c.shape);
   x = m.repeated(std::move(x), extents);
-  if (operation == "Pow" || operation == "Max" || operation == "Min") {
+  if (is_bound) {
     OnnxNetValue values = value_of_constant(m, node, parameter, x);
     return is_first ? of_two(m, node, std::move(values), std::move(x), operation)
                     : of_two(m, node, std::move(x), std::move(values), operation);
@@ -411,10 +416,9 @@ void prelu(OnnxMapper& m, const OnnxNode& node) {
   while (!is_shared && axis < x.axes.size() && !is_along(*slopes, x, axis)) ++axis;
   if (axis >= x.axes.size()) throw error("it needs one slope, or one for each channel");
   OnnxMapper::Exposed at = m.exposed(x, x.axes[axis], true);
-  Message& layer = m.add(m.layer_name(node, 1), "PReLU", {at.value.top});
+  Message& layer = m.add(m.layer_name(node, {1}), "PReLU", {at.value.top});
   if (is_shared) add_fields(layer, "prelu_param", {{"channel_shared", "true"}});
-  m.weight(layer, "weight", {int64_t(slopes->count())},
-           changed(*slopes, [](double v) { return v; })->floats, true, 0);
+  m.weight(layer, "weight", {int64_t(slopes->count())}, floats_of(*slopes), slopes.get(), 0);
   at.value.top = layer.find("top")->text;
   m.set(node, std::move(at.value));
 }

@@ -374,6 +374,15 @@ int64_t count_of(const std::vector<int64_t>& extents, int64_t most) {
   return count;
 }
 
+std::string OnnxTensor::owner() const {
+  const size_t dot = parameter.rfind('.');
+  if (dot == std::string::npos || dot == 0) return "";
+  const bool is_word =
+      std::all_of(parameter.begin() + int64_t(dot) + 1, parameter.end(),
+                  [](unsigned char c) { return std::isalpha(c) != 0 || c == '_'; });
+  return is_word ? parameter.substr(0, dot) : "";
+}
+
 int64_t OnnxNode::integer(const std::string& wanted, int64_t absent) const {
   const auto found = attributes.find(wanted);
   if (found == attributes.end()) return absent;

@@ -18,10 +18,17 @@ struct OnnxTensor {
   std::vector<int64_t> shape;
   bool is_integer = false;
   std::string parameter;    // the initializer whose values these are, as they are or moved; or ""
-  bool is_derived = false;  // computed from parameters, or picked from one
+  bool is_derived = false;  // computed from parameters, or picked from one of several values
   std::vector<float> floats;
   std::vector<int64_t> integers;
 
+  // The module whose parameter it is: "conv1" of "conv1.weight"; "" for other names.
+  [[nodiscard]] std::string owner() const;
+  // Whether it is trained where it becomes a layer's array.
+  [[nodiscard]] bool is_trained() const { return !parameter.empty() || is_derived; }
+  // Whether that is so for a single number as well: exporters write the numbers of functions as
+  // initializers, too, but not under the name of a module.
+  [[nodiscard]] bool is_trained_number() const { return is_derived || !owner().empty(); }
   [[nodiscard]] size_t count() const { return is_integer ? integers.size() : floats.size(); }
   [[nodiscard]] double at(size_t i) const {
     return is_integer ? static_cast<double>(integers[i]) : static_cast<double>(floats[i]);

@@ -21,16 +21,6 @@ std::string name_of_node(const OnnxNode& node) {
   return name.empty() ? node.operation : name;
 }
 
-// "conv1.weight" -> "conv1"; "" for a name that has no such ending.
-std::string owner_of(const std::string& parameter) {
-  const size_t dot = parameter.rfind('.');
-  if (dot == std::string::npos || dot == 0) return "";
-  const bool is_word =
-      std::all_of(parameter.begin() + int64_t(dot) + 1, parameter.end(),
-                  [](unsigned char c) { return std::isalpha(c) != 0 || c == '_'; });
-  return is_word ? parameter.substr(0, dot) : "";
-}
-
 }  // namespace
 
 // ---- what a node reads
@@ -73,13 +63,13 @@ std::vector<int64_t> OnnxMapper::integers(const OnnxNode& node, size_t input) co
 
 // ---- layers
 
-std::string OnnxMapper::layer_name(const OnnxNode& node, int parameter) {
-  std::string wished;
-  if (parameter >= 0) {
-    const OnnxConstant constant_input = constant(node, size_t(parameter));
-    if (constant_input != nullptr) wished = owner_of(constant_input->parameter);
+std::string OnnxMapper::layer_name(const OnnxNode& node,
+                                   const std::vector<size_t>& parameters) const {
+  for (const size_t input : parameters) {
+    const OnnxConstant found = constant(node, input);
+    if (found != nullptr && !found->owner().empty()) return found->owner();
   }
-  return wished.empty() ? name_of_node(node) : wished;
+  return name_of_node(node);
 }
 
 Message& OnnxMapper::add(const std::string& name, const std::string& type,
@@ -108,7 +98,14 @@ Message& OnnxMapper::add(const std::string& name, const std::string& type,
 }
 
 void OnnxMapper::weight(Message& layer, const std::string& name, std::vector<int64_t> shape,
-                        std::vector<float> values, bool is_trained, double decay) {
+                        std::vector<float> values, const OnnxTensor* origin, double decay) {
+  const bool is_trained = origin != nullptr && origin->is_trained();
+  if (is_trained && origin->is_derived) {
+    note(
+        "the file computes some values from parameters alone, as tables of positions or "
+        "standardized weights are: they are trained in place of those parameters");
+  }
+  if (origin != nullptr && !is_trained) kept_.push_back(layer.find("name")->text + "." + name);
   Message& rule = layer.add_block("param");
   rule.add("lr_mult", is_trained ? "1" : "0");
   rule.add("decay_mult", fmt::format("{}", is_trained ? decay : 0));
@@ -131,12 +128,6 @@ void OnnxMapper::note(const std::string& text) {
   if (std::find(result_.notes.begin(), result_.notes.end(), text) == result_.notes.end()) {
     result_.notes.push_back(text);
   }
-}
-
-void OnnxMapper::note_derived() {
-  note(
-      "the file computes some values from parameters alone, as tables of positions or standardized "
-      "weights are: they are trained in place of those parameters");
 }
 
 std::vector<std::string> OnnxMapper::cut(const std::string& top, int64_t axis,
@@ -184,7 +175,7 @@ void OnnxMapper::map_node(const OnnxNode& node) {
   try {
     if (all_known && all_constant) {
       if (const OnnxConstant result = computed(node, constants)) {
-        budget_.take(node, *result);
+        budget_.take(*result);
         computed_[node.outputs[0]] = result;
         return;
       }
@@ -273,6 +264,17 @@ void OnnxMapper::note_shared_weights() {
   }
 }
 
+void OnnxMapper::note_kept() {
+  constexpr size_t most = 8;
+  if (kept_.empty()) return;
+  const size_t more = kept_.size() - std::min(most, kept_.size());
+  kept_.resize(kept_.size() - more);
+  note(
+      fmt::format("some arrays keep their values, which the file has as constants, not as "
+                  "parameters: {}{}",
+                  fmt::join(kept_, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
+}
+
 OnnxNetValue OnnxMapper::map(OnnxNetValue input, const std::string& output) {
   names_ = {"data", "label", "accuracy", "accuracy_top5", "loss", "unused"};
   if (input.top != "data") names_.insert({"input", "std"});
@@ -291,6 +293,7 @@ OnnxNetValue OnnxMapper::map(OnnxNetValue input, const std::string& output) {
                 output);
   }
   note_shared_weights();
+  note_kept();
   const OnnxNetValue result = plain(found->second, {found->second.count(), 1, 1});
   read_tops_.insert(result.top);
   silence_unread();

@@ -64,22 +64,22 @@ class OnnxMapper {
 
   // ---- layers
 
-  // A name that no layer has: that of a parameter without its ending (".weight"), or the node's.
-  [[nodiscard]] std::string layer_name(const OnnxNode& node, int parameter = -1);
+  // The name of the module whose parameter one of these inputs is, the first that is one; else the
+  // node's.
+  [[nodiscard]] std::string layer_name(const OnnxNode& node,
+                                       const std::vector<size_t>& parameters = {}) const;
   // Adds a layer with one output of its own name. Its other fields are added to what is returned.
   Message& add(const std::string& name, const std::string& type,
                const std::vector<std::string>& bottoms);
   // The same with several outputs.
   Message& add(const std::string& name, const std::string& type,
                const std::vector<std::string>& bottoms, const std::vector<std::string>& tops);
-  // `param { lr_mult decay_mult }` of the layer's next array, and its values. Parameters of the
-  // file are trained; others keep their values.
+  // `param { lr_mult decay_mult }` of the layer's next array, and its values. `origin`: the file's
+  // constant that it is, which says whether it is trained; null: it is none, and is not.
   void weight(Message& layer, const std::string& name, std::vector<int64_t> shape,
-              std::vector<float> values, bool is_trained, double decay);
+              std::vector<float> values, const OnnxTensor* origin, double decay);
   void set(const OnnxNode& node, OnnxNetValue value, size_t output = 0);
   void note(const std::string& text);
-  // That values computed from parameters are trained.
-  void note_derived();
   // Outputs of a tensor cut at every index of the axis, or at these indices; cut once.
   std::vector<std::string> cut(const std::string& top, int64_t axis,
                                const std::vector<int64_t>& points, const std::string& name);
@@ -105,6 +105,7 @@ class OnnxMapper {
   void mark_needed(const std::string& output);
   void silence_unread();
   void note_shared_weights();
+  void note_kept();
   [[noreturn]] void refuse() const;
 
   const OnnxFile& file_;
@@ -118,6 +119,7 @@ class OnnxMapper {
     std::string operation, text;
   };
   std::vector<Refusal> refused_;
+  std::vector<std::string> kept_;  // arrays that are constants of the file and not trained
   OnnxBudget budget_;
   double factor_ = 1, shift_ = 0;  // of a prepared first channel
   int64_t convolutions_ = 0, batch_norms_ = 0;

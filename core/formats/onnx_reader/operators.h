@@ -42,11 +42,16 @@ void apply(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue& value, const 
 [[nodiscard]] OnnxNetValue with_constant(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue x,
                                          const OnnxTensor& constant, const std::string& operation,
                                          size_t parameter, bool is_first = false);
-// y = x W over the last axis of x, W of (inputs, outputs), or of (outputs, inputs) if transposed.
-// `parameter`: the node's input that W is; -1: W is no parameter, and not trained.
+// y = x W + b over the last axis of x, W of (inputs, outputs), or of (outputs, inputs) if
+// transposed.
+struct ProductParameters {
+  std::vector<size_t> inputs{};  // of the node, which name the layer; none: W is not of the file
+  std::vector<float> biases{};   // one for each output, or none
+  const OnnxTensor* bias_origin = nullptr;  // the constant that they are
+};
 [[nodiscard]] OnnxNetValue product(OnnxMapper& mapper, const OnnxNode& node, OnnxNetValue x,
                                    const OnnxTensor& weight, bool is_transposed, double scale,
-                                   const std::vector<float>& biases, int parameter);
+                                   const ProductParameters& parameters);
 // A constant input as a value: zeros made of another value's elements, and the constant added.
 [[nodiscard]] OnnxNetValue value_of_constant(OnnxMapper& mapper, const OnnxNode& node, size_t input,
                                              const OnnxNetValue& like);

@@ -118,11 +118,9 @@ OnnxNetValue value_of_constant(OnnxMapper& m, const OnnxNode& node, size_t input
   }
   one = m.plain(one, {count, 1, 1});
   apply(m, node, one, "Power", "power_param", {{"scale", "0"}});
-  Message& layer = m.add(m.layer_name(node, int(input)), "Bias", {one.top});
+  Message& layer = m.add(m.layer_name(node, {input}), "Bias", {one.top});
   add_fields(layer, "bias_param", {{"axis", "1"}, {"num_axes", "1"}});
-  const bool is_own = !constant->parameter.empty() || constant->is_derived;
-  if (constant->is_derived) m.note_derived();
-  m.weight(layer, "bias", {count}, floats_of(*constant), is_own, 0);
+  m.weight(layer, "bias", {count}, floats_of(*constant), constant.get(), 0);
   one.top = layer.find("top")->text;
   one.set_plain(constant->shape);
   return one;
@@ -145,7 +143,7 @@ void slice(OnnxMapper& m, const OnnxNode& node) {
     throw error("its starts, ends, axes and steps are of different numbers");
   }
   for (size_t i = 0; i < starts.size(); ++i) {
-    const size_t axis = axis_of(node, axes[i], x.axes.size());
+    const size_t axis = axis_of(axes[i], x.axes.size());
     x = taken(m, node, x, axis, range_of(starts[i], ends[i], steps[i], x.extent(axis)));
   }
   m.set(node, std::move(x));
@@ -197,7 +195,7 @@ OnnxNetValue picked(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, size_t 
     matrix.floats[i * size_t(extent) + size_t(wanted[i])] = 1;
   }
   std::swap(x.axes[axis], x.axes.back());
-  x = product(m, node, std::move(x), matrix, true, 1, {}, -1);
+  x = product(m, node, std::move(x), matrix, true, 1, {});
   std::swap(x.axes[axis], x.axes.back());
   return x;
 }
@@ -205,7 +203,7 @@ OnnxNetValue picked(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, size_t 
 void gather(OnnxMapper& m, const OnnxNode& node) {
   OnnxNetValue x = m.value(node, 0);
   const OnnxConstant indices = m.required(node, 1);
-  const size_t axis = axis_of(node, node.integer("axis", 0), x.axes.size());
+  const size_t axis = axis_of(node.integer("axis", 0), x.axes.size());
   x = picked(m, node, std::move(x), axis, integers_of(*indices));
   if (indices->shape.empty()) {
     x.axes.erase(x.axes.begin() + int64_t(axis));
@@ -245,7 +243,7 @@ void gather_slices(OnnxMapper& m, const OnnxNode& node) {
 
 void split(OnnxMapper& m, const OnnxNode& node) {
   const OnnxNetValue x = m.value(node, 0);
-  const size_t axis = axis_of(node, node.integer("axis", 0), x.axes.size());
+  const size_t axis = axis_of(node.integer("axis", 0), x.axes.size());
   const int64_t extent = x.extent(axis), parts = int64_t(node.outputs.size());
   std::vector<int64_t> sizes = m.integers(node, 1);
   if (sizes.empty()) {

@@ -16,7 +16,7 @@ struct Form {
   // Operators begin with a capital, variables are one small letter and the same value wherever they
   // stand, numbers are constants. Add and Mul have their operands in any order. x and y are
   // computed, other variables constant, n one number; y and z are no inputs of what the form
-  // becomes.
+  // becomes. A product of matrices that something else reads as well is no part of a form.
   const char* expression;
 };
 
@@ -52,6 +52,7 @@ constexpr Form known_forms[] = {
      "Add(Mul(Div(Sub(x, ReduceMean(x, a)), "
      "Sqrt(Add(ReduceMean(Mul(Sub(x, ReduceMean(x, a)), Sub(x, ReduceMean(x, a))), a), e))), w), "
      "b)"},
+    {"Linear", "Add(MatMul(x, w), b)"},
 };
 
 struct Expression {
@@ -109,6 +110,7 @@ class Matcher {
   explicit Matcher(const OnnxFile& file) : file_(file) {
     for (const OnnxNode& node : file.nodes) {
       if (node.outputs.size() == 1) maker_[node.outputs[0]] = &node;
+      for (const std::string& input : node.inputs) ++readers_[input];
     }
   }
 
@@ -143,18 +145,20 @@ class Matcher {
                           Variables& variables) const {
     if (!form.operation.empty()) {
       const auto made = maker_.find(value);
+      if (form.operation == "MatMul" && readers_.at(value) > 1) return false;
       return made != maker_.end() && matches(form, *made->second, variables);
     }
     const auto constant = file_.constants.find(value);
     const bool is_constant = constant != file_.constants.end();
+    const bool is_number =
+        is_constant && constant->second->count() == 1 && !constant->second->is_trained_number();
     if (form.variable == 0) {
       constexpr double half_precision = 1.0 / 2048;  // how much float16 rounds
-      return is_constant && constant->second->count() == 1 &&
-             std::abs(constant->second->at(0) - form.number) <=
-                 half_precision * std::abs(form.number);
+      return is_number && std::abs(constant->second->at(0) - form.number) <=
+                              half_precision * std::abs(form.number);
     }
     if (is_constant == (form.variable == 'x' || form.variable == 'y')) return false;
-    if (form.variable == 'n' && constant->second->count() != 1) return false;
+    if (form.variable == 'n' && !is_number) return false;
     for (const auto& [variable, known] : variables) {
       if (variable == form.variable) return known == value || same_constant(known, value);
     }
@@ -172,6 +176,7 @@ class Matcher {
 
   const OnnxFile& file_;
   std::unordered_map<std::string, const OnnxNode*> maker_;
+  std::unordered_map<std::string, int> readers_;
 };
 
 }  // namespace

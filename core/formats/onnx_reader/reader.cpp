@@ -207,7 +207,10 @@ OnnxImport import_net(const fs::path& path, const std::array<double, 3>& std, bo
   OnnxImport result;
   const ImageInput image = image_input(file, result.notes);
   std::string scores = scores_of(file, result.notes);
-  fold_constants(file);
+  if (fold_constants(file)) {
+    result.notes.push_back(
+        "the file has no initializers: its constants of several values are taken for parameters");
+  }
   leave_out_units(file, scores, result);
   recognize_patterns(file);
   OnnxMapper mapper(file);

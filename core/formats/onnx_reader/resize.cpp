@@ -30,7 +30,7 @@ std::vector<double> scales_of(const OnnxMapper& m, const OnnxNode& node, const O
   }
   std::vector<double> scales(rank, 1);
   for (size_t i = 0; i < axes.size(); ++i) {
-    const size_t axis = axis_of(node, axes[i], rank);
+    const size_t axis = axis_of(axes[i], rank);
     scales[axis] = written->at(i) / (by_scales ? 1 : double(x.extent(axis)));
   }
   if (!by_scales && node.text("keep_aspect_ratio_policy", "stretch") != "stretch") {
@@ -148,7 +148,7 @@ OnnxNetValue resized(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, size_t
     }
   }
   std::swap(x.axes[axis], x.axes.back());
-  x = product(m, node, std::move(x), matrix, true, 1, {}, -1);
+  x = product(m, node, std::move(x), matrix, true, 1, {});
   std::swap(x.axes[axis], x.axes.back());
   return x;
 }

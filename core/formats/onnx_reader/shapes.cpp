@@ -113,7 +113,7 @@ void flatten(OnnxMapper& m, const OnnxNode& node) {
 void squeeze(OnnxMapper& m, const OnnxNode& node) {
   OnnxNetValue x = m.value(node, 0);
   std::vector<bool> goes(x.axes.size(), !node.has_input(1));
-  for (const int64_t axis : m.integers(node, 1)) goes[axis_of(node, axis, goes.size())] = true;
+  for (const int64_t axis : m.integers(node, 1)) goes[axis_of(axis, goes.size())] = true;
   std::vector<std::vector<size_t>> kept;
   for (size_t axis = 0; axis < goes.size(); ++axis) {
     const bool is_one = x.extent(axis) == 1;
@@ -126,7 +126,7 @@ void squeeze(OnnxMapper& m, const OnnxNode& node) {
 
 void unsqueeze(OnnxMapper& m, const OnnxNode& node) {
   OnnxNetValue x = m.value(node, 0);
-  for (const size_t axis : unsqueezed_axes(node, m.integers(node, 1), x.axes.size())) {
+  for (const size_t axis : unsqueezed_axes(m.integers(node, 1), x.axes.size())) {
     x.axes.insert(x.axes.begin() + int64_t(axis), std::vector<size_t>{});
   }
   m.set(node, std::move(x));
@@ -143,7 +143,7 @@ void transpose(OnnxMapper& m, const OnnxNode& node) {
   std::vector<int64_t> expanded;
   std::vector<bool> is_taken(rank);
   for (const int64_t written : order) {
-    const size_t axis = axis_of(node, written, rank);
+    const size_t axis = axis_of(written, rank);
     if (is_taken[axis]) throw error("perm names axis {} twice", axis);
     is_taken[axis] = true;
     axes.push_back(x.axes[axis]);
@@ -170,7 +170,7 @@ void concat(OnnxMapper& m, const OnnxNode& node) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     parts.push_back(m.is_constant(node, i) ? value_of_constant(m, node, i, *computed) : values[i]);
   }
-  const size_t axis = axis_of(node, node.integer("axis", 0), computed->axes.size());
+  const size_t axis = axis_of(node.integer("axis", 0), computed->axes.size());
   m.set(node, joined(m, node, std::move(parts), axis));
 }
 
@@ -224,7 +224,7 @@ OnnxNetValue reduced(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x,
   const std::vector<int64_t> written = m.integers(node, 1);
   if (written.empty() && node.integer("noop_with_empty_axes", 0) != 0) return x;
   std::vector<bool> goes(rank, written.empty());
-  for (const int64_t axis : written) goes[axis_of(node, axis, rank)] = true;
+  for (const int64_t axis : written) goes[axis_of(axis, rank)] = true;
   std::vector<size_t> gone_axes;
   for (size_t axis = 0; axis < rank; ++axis) {
     if (goes[axis]) gone_axes.push_back(axis);
@@ -297,7 +297,7 @@ void reduce(OnnxMapper& m, const OnnxNode& node) {
 
 void softmax(OnnxMapper& m, const OnnxNode& node) {
   OnnxNetValue x = m.value(node, 0);
-  const size_t axis = axis_of(node, node.integer("axis", -1), x.axes.size());
+  const size_t axis = axis_of(node.integer("axis", -1), x.axes.size());
   std::vector<std::vector<size_t>> joined_axes;
   if (node.integer("flattens", 0) != 0) {
     joined_axes.assign(x.axes.begin() + int64_t(axis), x.axes.end());

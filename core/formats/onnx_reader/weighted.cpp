@@ -13,8 +13,7 @@ namespace tandem::onnx_operators {
 // ---- products
 
 OnnxNetValue product(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTensor& weight,
-                     bool is_transposed, double scale, const std::vector<float>& biases,
-                     int parameter) {
+                     bool is_transposed, double scale, const ProductParameters& parameters) {
   if (weight.shape.size() != 2 || x.axes.empty()) throw error("its weights must be a matrix");
   const int64_t inputs = weight.shape[is_transposed ? 1 : 0];
   const int64_t outputs = weight.shape[is_transposed ? 0 : 1];
@@ -51,13 +50,14 @@ OnnxNetValue product(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const 
     }
   }
   if (!is_row) x = m.exposed(x, sorted, true).value;
-  if (weight.is_derived) m.note_derived();
+  const auto& [inputs_of_node, biases, bias_origin] = parameters;
   Message& layer =
-      m.add(m.layer_name(node, parameter), is_row ? "InnerProduct" : "Convolution", {x.top});
+      m.add(m.layer_name(node, inputs_of_node), is_row ? "InnerProduct" : "Convolution", {x.top});
   std::vector<int64_t> shape{outputs, inputs};
   if (!is_row) shape.insert(shape.end(), {1, 1});
-  m.weight(layer, "weight", shape, std::move(values), parameter >= 0, 1);
-  if (!biases.empty()) m.weight(layer, "bias", {outputs}, biases, true, 0);
+  m.weight(layer, "weight", shape, std::move(values), inputs_of_node.empty() ? nullptr : &weight,
+           1);
+  if (!biases.empty()) m.weight(layer, "bias", {outputs}, biases, bias_origin, 0);
   Message& block = layer.add_block(is_row ? "inner_product_param" : "convolution_param");
   block.add("num_output", whole(outputs));
   if (!is_row) block.add("kernel_size", "1");
@@ -106,7 +106,7 @@ void gemm(OnnxMapper& m, const OnnxNode& node) {
     for (float& value : biases) value *= static_cast<float>(node.number("beta", 1));
   }
   m.set(node, product(m, node, m.value(node, 0), *weight, is_transposed, node.number("alpha", 1),
-                      biases, 1));
+                      {{1, 2}, biases, m.constant(node, 2).get()}));
 }
 
 // The product of two computed values, matrix by matrix.
@@ -241,25 +241,51 @@ bool is_matrix(const OnnxTensor& constant) {
          int64_t(constant.count()) == constant.shape[rank - 1] * constant.shape[rank - 2];
 }
 
+OnnxTensor matrix_of(OnnxTensor constant) {
+  constant.shape.erase(constant.shape.begin(), constant.shape.end() - 2);
+  return constant;
+}
+
+// x times a constant, which is the node's input `at`.
+OnnxNetValue times(OnnxMapper& m, const OnnxNode& node, OnnxNetValue x, const OnnxTensor& constant,
+                   size_t at, const ProductParameters& parameters) {
+  if (is_matrix(constant) && x.axes.size() >= constant.shape.size()) {
+    return product(m, node, std::move(x), matrix_of(constant), false, 1, parameters);
+  }
+  OnnxNetValue values = value_of_constant(m, node, at, x);
+  return matrices(m, node, std::move(x), std::move(values));
+}
+
+// The recognized form: x, what is added, the matrix. One layer if that is a bias for each output.
+void linear(OnnxMapper& m, const OnnxNode& node) {
+  OnnxNetValue x = m.value(node, 0);
+  const OnnxConstant biases = m.required(node, 1), matrix = m.required(node, 2);
+  const auto count = int64_t(biases->count());
+  const bool is_one = is_matrix(*matrix) && matrix->shape.back() == count &&
+                      (count == 1 || biases->shape.back() == count) &&
+                      std::max(matrix->shape.size(), biases->shape.size()) <= x.axes.size();
+  if (is_one) {
+    const ProductParameters both{{2, 1}, floats_of(*biases), biases.get()};
+    return m.set(node, times(m, node, std::move(x), *matrix, 2, both));
+  }
+  x = times(m, node, std::move(x), *matrix, 2, {{2}});
+  m.set(node, with_constant(m, node, std::move(x), *biases, "Add", 1));
+}
+
 void matmul(OnnxMapper& m, const OnnxNode& node) {
   const OnnxConstant left = m.constant(node, 0), right = m.constant(node, 1);
   if (left == nullptr && right == nullptr) {
     return m.set(node, matrices(m, node, m.value(node, 0), m.value(node, 1)));
   }
   OnnxNetValue x = m.value(node, left == nullptr ? 0 : 1);
-  const OnnxConstant constant = left == nullptr ? right : left;
-  const size_t rank = constant->shape.size();
-  if (!is_matrix(*constant) || x.axes.size() < rank || (left != nullptr && x.axes.size() < 2)) {
-    OnnxNetValue values = value_of_constant(m, node, left == nullptr ? 1 : 0, x);
-    return m.set(node, left == nullptr ? matrices(m, node, std::move(x), std::move(values))
-                                       : matrices(m, node, std::move(values), std::move(x)));
+  if (left == nullptr) return m.set(node, times(m, node, std::move(x), *right, 1, {{1}}));
+  if (!is_matrix(*left) || x.axes.size() < std::max<size_t>(2, left->shape.size())) {
+    OnnxNetValue values = value_of_constant(m, node, 0, x);
+    return m.set(node, matrices(m, node, std::move(values), std::move(x)));
   }
-  OnnxTensor weight = *constant;
-  weight.shape.erase(weight.shape.begin(), weight.shape.end() - 2);
-  if (left == nullptr) return m.set(node, product(m, node, std::move(x), weight, false, 1, {}, 1));
   // (W x)' = x' W'
   std::swap(x.axes[x.axes.size() - 1], x.axes[x.axes.size() - 2]);
-  x = product(m, node, std::move(x), weight, true, 1, {}, 0);
+  x = product(m, node, std::move(x), matrix_of(*left), true, 1, {{0}});
   std::swap(x.axes[x.axes.size() - 1], x.axes[x.axes.size() - 2]);
   m.set(node, std::move(x));
 }
@@ -278,7 +304,7 @@ void batch_norm(OnnxMapper& m, const OnnxNode& node) {
     if (values.back().empty()) throw error("input {} is missing", input);
   }
   x = m.exposed(x, x.axes[1], true).value;
-  Message& layer = m.add(m.layer_name(node, 1), "BatchNorm", {x.top});
+  Message& layer = m.add(m.layer_name(node, {1}), "BatchNorm", {x.top});
   const double fraction = node.number("momentum", 0.9F);
   // Sums over steps, whose weight is about that of the long run, 1 / (1 - fraction). Where it is a
   // power of two, what an export of this program divides by it is what was read, bit for bit.
@@ -290,15 +316,15 @@ void batch_norm(OnnxMapper& m, const OnnxNode& node) {
     if (sum > 0) {
       for (float& value : values[k]) value *= sum;
     }
-    m.weight(layer, k == 0 ? "mean" : "variance", {channels}, values[k], false, 0);
+    m.weight(layer, k == 0 ? "mean" : "variance", {channels}, values[k], nullptr, 0);
   }
   if (sum > 0) {
-    m.weight(layer, "scale_factor", {1}, {sum}, false, 0);
+    m.weight(layer, "scale_factor", {1}, {sum}, nullptr, 0);
   } else {
     layer.add_block("param").add("lr_mult", "0");
   }
-  m.weight(layer, "weight", {channels}, values[2], true, 0);
-  m.weight(layer, "bias", {channels}, values[3], true, 0);
+  m.weight(layer, "weight", {channels}, values[2], m.constant(node, 1).get(), 0);
+  m.weight(layer, "bias", {channels}, values[3], m.constant(node, 2).get(), 0);
   add_fields(layer, "batch_norm_param",
              {{"moving_average_fraction", text_of(fraction)},
               {"eps", text_of(node.number("epsilon", 1e-5F))},
@@ -318,9 +344,9 @@ void normalize(OnnxMapper& m, const OnnxNode& node, size_t axis, double eps, siz
   if (factors.empty()) factors.assign(size_t(channels), 1);
   if (biases.empty()) biases.assign(size_t(channels), 0);
   x = m.exposed(x, x.axes[axis], true).value;
-  Message& layer = m.add(m.layer_name(node, int(factor)), "LayerNorm", {x.top});
-  m.weight(layer, "weight", {channels}, std::move(factors), true, 0);
-  m.weight(layer, "bias", {channels}, std::move(biases), true, 0);
+  Message& layer = m.add(m.layer_name(node, {factor}), "LayerNorm", {x.top});
+  m.weight(layer, "weight", {channels}, std::move(factors), m.constant(node, factor).get(), 0);
+  m.weight(layer, "bias", {channels}, std::move(biases), m.constant(node, bias).get(), 0);
   add_fields(layer, "layer_norm_param", {{"eps", text_of(eps)}});
   m.count_convolution(true);
   x.top = layer.find("top")->text;
@@ -349,14 +375,17 @@ void instance_norm(OnnxMapper& m, const OnnxNode& node) {
     x = m.plain(x, {groups, x.count() / groups, 1});
     x.set_plain(extents);
   }
-  const bool is_plain =
-      std::all_of(factors.begin(), factors.end(), [](float v) { return v == 1; }) &&
-      std::all_of(biases.begin(), biases.end(), [](float v) { return v == 0; });
+  const OnnxConstant of_factors = m.constant(node, 1), of_biases = m.constant(node, 2);
+  const bool is_trained = (of_factors != nullptr && of_factors->is_trained()) ||
+                          (of_biases != nullptr && of_biases->is_trained());
+  const bool is_plain = !is_trained && std::all_of(factors.begin(), factors.end(), [](float v) {
+    return v == 1;
+  }) && std::all_of(biases.begin(), biases.end(), [](float v) { return v == 0; });
   if (!is_plain) {
     const OnnxMapper::Exposed at = m.exposed(x, x.axes[1]);
-    Message& layer = m.add(m.layer_name(node, 1), "Scale", {at.value.top});
-    m.weight(layer, "weight", {channels}, factors, true, 0);
-    m.weight(layer, "bias", {channels}, biases, true, 0);
+    Message& layer = m.add(m.layer_name(node, {1}), "Scale", {at.value.top});
+    m.weight(layer, "weight", {channels}, factors, of_factors.get(), 0);
+    m.weight(layer, "bias", {channels}, biases, of_biases.get(), 0);
     add_fields(layer, "scale_param",
                {{"axis", whole(at.axis)}, {"num_axes", whole(at.count)}, {"bias_term", "true"}});
     x = at.value;
@@ -368,7 +397,7 @@ void instance_norm(OnnxMapper& m, const OnnxNode& node) {
 
 void layer_norm(OnnxMapper& m, const OnnxNode& node) {
   const size_t rank = m.value(node, 0).axes.size();
-  const size_t axis = axis_of(node, node.integer("axis", -1), rank);
+  const size_t axis = axis_of(node.integer("axis", -1), rank);
   if (axis + 1 != rank) throw error("only a normalization over the last axis is read");
   normalize(m, node, axis, node.number("epsilon", 1e-5F), 1, 2);
 }
@@ -382,7 +411,7 @@ void layer_norm_parts(OnnxMapper& m, const OnnxNode& node) {
   if (axes.size() != 1 || eps->count() != 1) {
     throw error("only a normalization over one axis is read");
   }
-  const size_t axis = axis_of(node, axes[0], rank);
+  const size_t axis = axis_of(axes[0], rank);
   const OnnxConstant factors = m.required(node, 4), biases = m.required(node, 2);
   if (is_along(*factors, x, axis) && is_along(*biases, x, axis)) {
     return normalize(m, node, axis, eps->at(0), 4, 2);
@@ -406,6 +435,7 @@ const std::vector<NamedOnnxOperator>& weighted() {
       {"", "LayerNormalization", layer_norm},
       {"", "MatMul", matmul},
       {"tandem", "LayerNorm", layer_norm_parts},
+      {"tandem", "Linear", linear},
   };
   return table;
 }

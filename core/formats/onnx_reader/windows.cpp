@@ -291,7 +291,7 @@ std::vector<int64_t> pads_of(const OnnxMapper& m, const OnnxNode& node, size_t r
   if (node.has_input(3)) axes = m.integers(node, 3);
   if (pads.size() != 2 * axes.size()) throw error("pads has {} values", pads.size());
   for (size_t i = 0; i < axes.size(); ++i) {
-    const size_t axis = axis_of(node, axes[i], rank);
+    const size_t axis = axis_of(axes[i], rank);
     all[axis] = pads[i];
     all[rank + axis] = pads[axes.size() + i];
   }
