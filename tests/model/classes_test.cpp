@@ -62,6 +62,24 @@ TEST(ClassCount, IsTheSumOfTheScoresThatAConcatJoins) {
               HasSubstr("its 5 scores are joined from several layers (Concat)"));
 }
 
+// Their weights are as many as the classes, so that those of a file would not fit.
+TEST(ClassCount, LayersWithWeightsBetweenClassifierAndLossGetNewNamesAsWell) {
+  const NetDefinition net = parse_definition(
+      "name: 'n'\n"
+      "layer { name: 'data' type: 'Data' top: 'data' top: 'label' }\n"
+      "layer { name: 'early' type: 'Bias' bottom: 'data' top: 'early' }\n"
+      "layer { name: 'last' type: 'InnerProduct' bottom: 'early' top: 'last' "
+      "inner_product_param { num_output: 4 } }\n"
+      "layer { name: 'scale' type: 'Scale' bottom: 'last' top: 'scale' }\n"
+      "layer { name: 'drop' type: 'Dropout' bottom: 'scale' top: 'drop' }\n"
+      "layer { name: 'bias' type: 'Bias' bottom: 'drop' top: 'bias' }\n"
+      "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'bias' bottom: 'label' top: 'loss' "
+      "}\n");
+  std::vector<std::string> names;
+  for (const LayerDefinition& layer : with_class_count(net, 2).layers) names.push_back(layer.name);
+  EXPECT_THAT(names, ElementsAre("data", "early", "last_2", "scale_2", "drop", "bias_2", "loss"));
+}
+
 TEST(TwoScores, OfOneOutputAreItsHalves) {
   std::string text = classifier;
   text.replace(text.find('$'), 1, "SigmoidCrossEntropyLoss");

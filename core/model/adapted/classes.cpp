@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/model/file/batch_norm.h"
 #include "core/model/file/fields.h"
 #include "core/model/file/net_phases.h"
 
@@ -29,13 +30,18 @@ bool are_exclusive(const LayerDefinition& a, const LayerDefinition& b) {
          !(a.in_phase(TANDEM_TEST) && b.in_phase(TANDEM_TEST));
 }
 
-// The layer with a num_output whose scores layer `at` reads: upstream along first inputs.
-std::optional<size_t> classifier_of(const NetDefinition& net, size_t at) {
+// The layer with a num_output whose scores layer `at` reads: upstream along first inputs. `passed`:
+// gets those between them that have weights for each class, and no num_output.
+std::optional<size_t> classifier_of(const NetDefinition& net, size_t at,
+                                    std::set<size_t>* passed = nullptr) {
   const LayerDefinition* reader = &net.layers[at];
   for (size_t i = at; i-- > 0 && !reader->bottoms.empty();) {
     const LayerDefinition& layer = net.layers[i];
     if (!is_among(layer.tops, reader->bottoms[0]) || are_exclusive(*reader, layer)) continue;
     if (num_output(layer) != nullptr) return i;
+    const bool has_weights =
+        layer.type == "Bias" || layer.type == "Scale" || is_batch_norm(layer.type);
+    if (has_weights && layer.bottoms.size() == 1 && passed != nullptr) passed->insert(i);
     reader = &layer;
   }
   return std::nullopt;
@@ -187,11 +193,20 @@ NetDefinition with_class_count(const NetDefinition& net, int64_t classes) {
         net.name, present, classes, in_file({net.file, 0, 0}));
   }
   NetDefinition adapted = net;
+  std::set<size_t> changed;  // they begin anew, under other names
   for (const size_t i : classifiers(net)) {
-    LayerDefinition& layer = adapted.layers[i];
-    if (outputs_of(layer) != present) continue;
-    set_outputs(layer, classes);
-    layer.name = fmt::format("{}_{}", layer.name, classes);
+    if (outputs_of(adapted.layers[i]) != present) continue;
+    set_outputs(adapted.layers[i], classes);
+    changed.insert(i);
+  }
+  for (size_t i = 0; i < net.layers.size(); ++i) {
+    std::set<size_t> after;
+    const std::optional<size_t> classifier =
+        reads_scores(net.layers[i]) ? classifier_of(net, i, &after) : std::nullopt;
+    if (classifier && changed.contains(*classifier)) changed.merge(after);
+  }
+  for (const size_t i : changed) {
+    adapted.layers[i].name = fmt::format("{}_{}", adapted.layers[i].name, classes);
   }
   // A top-5 accuracy of three classes has no meaning.
   std::erase_if(adapted.layers, [classes](const LayerDefinition& layer) {
