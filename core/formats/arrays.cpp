@@ -22,7 +22,7 @@ float float_of_bfloat16(uint16_t bits) {
 }
 
 template <class T, class Convert>
-std::vector<float> converted(const std::vector<char>& bytes, Convert convert) {
+std::vector<float> converted(std::span<const char> bytes, Convert convert) {
   std::vector<float> values(bytes.size() / sizeof(T));
   for (size_t i = 0; i < values.size(); ++i) {
     T value{};
@@ -47,7 +47,7 @@ uint64_t size_of(ElementType type) {
   return 4;
 }
 
-std::vector<float> floats_of(const std::vector<char>& bytes, ElementType type) {
+std::vector<float> floats_of(std::span<const char> bytes, ElementType type) {
   switch (type) {
     case ElementType::f16:
       return converted<uint16_t>(bytes, float_of_half);

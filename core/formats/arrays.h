@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,6 @@ class ArrayReader {
 };
 
 // The values of `bytes`, little-endian, as float32.
-[[nodiscard]] std::vector<float> floats_of(const std::vector<char>& bytes, ElementType type);
+[[nodiscard]] std::vector<float> floats_of(std::span<const char> bytes, ElementType type);
 
 }  // namespace tandem

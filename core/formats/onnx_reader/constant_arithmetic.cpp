@@ -57,26 +57,9 @@ OnnxConstant cast(const OnnxNode& node, const Inputs& inputs) {
   return result;
 }
 
-OnnxConstant constant(const OnnxNode& node) {
+OnnxConstant constant(const OnnxNode& node, const Inputs&) {
   for (const auto& [name, value] : node.attributes) {
-    if (const auto* tensor = std::get_if<OnnxConstant>(&value)) return *tensor;
-    auto result = std::make_shared<OnnxTensor>();
-    if (const auto* number = std::get_if<float>(&value)) {
-      result->floats = {*number};
-    } else if (const auto* whole = std::get_if<int64_t>(&value)) {
-      result->is_integer = true;
-      result->integers = {*whole};
-    } else if (const auto* numbers = std::get_if<std::vector<float>>(&value)) {
-      result->shape = {int64_t(numbers->size())};
-      result->floats = *numbers;
-    } else if (const auto* integers = std::get_if<Extents>(&value)) {
-      result->shape = {int64_t(integers->size())};
-      result->is_integer = true;
-      result->integers = *integers;
-    } else {
-      continue;
-    }
-    return result;
+    if (const OnnxConstant tensor = tensor_of(value)) return tensor;
   }
   return nullptr;
 }
@@ -238,11 +221,8 @@ OnnxConstant by_name(const OnnxNode& node, const Inputs& inputs) {
 const std::vector<NamedEvaluation>& arithmetic() {
   static const std::vector<NamedEvaluation> table = [] {
     std::vector<NamedEvaluation> result{
-        {"Cast", cast},
-        {"Clip", clipped},
-        {"Constant", [](const OnnxNode& n, const Inputs&) { return constant(n); }},
-        {"CumSum", summed_up},
-        {"Where", where},
+        {"Cast", cast},        {"Clip", clipped}, {"Constant", constant},
+        {"CumSum", summed_up}, {"Where", where},
     };
     for (const NamedUnary& known : unaries) result.push_back({known.name, by_name});
     for (const NamedBinary& known : binaries) result.push_back({known.name, by_name});

@@ -1,7 +1,7 @@
 #include "core/formats/onnx_reader/file.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cctype>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
+#include "core/formats/arrays.h"
 #include "core/formats/onnx_reader/nodes.h"
 
 namespace tandem {
@@ -38,119 +39,69 @@ std::string checked_name(const fs::path& path, const std::string& name) {
 
 // ---- values of tensors
 
-enum DataType {
-  float32 = 1,
-  uint8,
-  int8,
-  uint16,
-  int16,
-  int32,
-  int64,
-  boolean = 9,
-  float16,
-  float64,
-  uint32,
-  uint64,
-  bfloat16 = 16
+// A data type of ONNX: its number, how many bytes a value has, and what takes values from bytes.
+struct DataType {
+  int number;
+  size_t bytes;
+  void (*take)(const std::string& bytes, OnnxTensor& tensor);
+  bool is_real = false;
 };
-bool is_real(int type) {
-  return type == float32 || type == float64 || type == float16 || type == bfloat16;
+
+template <ElementType type>
+void take_real(const std::string& bytes, OnnxTensor& tensor) {
+  tensor.floats = floats_of(bytes, type);
 }
 
-float from_float16(uint16_t bits) {
-  const int exponent = (bits >> 10U) & 31U, fraction = bits & 1023U;
-  const float sign = (bits & 0x8000U) != 0 ? -1.0F : 1.0F;
-  if (exponent == 31) {
-    return fraction == 0 ? sign * std::numeric_limits<float>::infinity()
-                         : std::numeric_limits<float>::quiet_NaN();
-  }
-  const int significand = exponent == 0 ? fraction : fraction + 1024;
-  return sign * std::ldexp(static_cast<float>(significand), (exponent == 0 ? 1 : exponent) - 25);
-}
-
-float from_bfloat16(uint16_t bits) {
-  const uint32_t wide = uint32_t{bits} << 16U;
-  float value = 0;
-  std::memcpy(&value, &wide, sizeof(value));
-  return value;
-}
-
-// Calls `take` for each element of type T.
-template <class T, class Take>
-void each(const std::string& bytes, const Take& take) {
+template <class T>
+void take_whole(const std::string& bytes, OnnxTensor& tensor) {
   for (size_t i = 0; i + sizeof(T) <= bytes.size(); i += sizeof(T)) {
     T value;
     std::memcpy(&value, bytes.data() + i, sizeof(T));
-    take(value);
+    tensor.integers.push_back(static_cast<int64_t>(value));
   }
 }
 
-size_t size_of(int type) {
-  switch (type) {
-    case uint8:
-    case int8:
-    case boolean:
-      return 1;
-    case uint16:
-    case int16:
-    case float16:
-    case bfloat16:
-      return 2;
-    case float32:
-    case int32:
-    case uint32:
-      return 4;
-    case int64:
-    case uint64:
-    case float64:
-      return 8;
-    default:
-      return 0;
-  }
+constexpr int float32 = 1, uint8 = 2, int64 = 7, float16 = 10, float64 = 11, uint32 = 12,
+              uint64 = 13, bfloat16 = 16;
+constexpr DataType data_types[] = {
+    {float32, 4, take_real<ElementType::f32>, true},
+    {uint8, 1, take_whole<uint8_t>},
+    {3, 1, take_whole<int8_t>},
+    {4, 2, take_whole<uint16_t>},
+    {5, 2, take_whole<int16_t>},
+    {6, 4, take_whole<int32_t>},
+    {int64, 8, take_whole<int64_t>},
+    {9, 1, take_whole<uint8_t>},  // boolean
+    {float16, 2, take_real<ElementType::f16>, true},
+    {float64, 8, take_real<ElementType::f64>, true},
+    {uint32, 4, take_whole<uint32_t>},
+    {uint64, 8, take_whole<uint64_t>},
+    {bfloat16, 2, take_real<ElementType::bf16>, true},
+};
+
+const DataType* find_type(int number) {
+  const auto* found = std::find_if(std::begin(data_types), std::end(data_types),
+                                   [&](const DataType& known) { return known.number == number; });
+  return found == std::end(data_types) ? nullptr : found;
 }
 
-void take_bytes(int type, const std::string& bytes, OnnxTensor& tensor) {
-  const auto whole = [&](auto value) { tensor.integers.push_back(static_cast<int64_t>(value)); };
-  const auto real = [&](auto value) { tensor.floats.push_back(static_cast<float>(value)); };
-  if (type == float32) {
-    tensor.floats.resize(bytes.size() / sizeof(float));
-    std::memcpy(tensor.floats.data(), bytes.data(), tensor.floats.size() * sizeof(float));
-  }
-  if (type == float64) each<double>(bytes, real);
-  if (type == float16) each<uint16_t>(bytes, [&](uint16_t v) { real(from_float16(v)); });
-  if (type == bfloat16) each<uint16_t>(bytes, [&](uint16_t v) { real(from_bfloat16(v)); });
-  if (type == int64) each<int64_t>(bytes, whole);
-  if (type == uint64) each<uint64_t>(bytes, whole);
-  if (type == uint32) each<uint32_t>(bytes, whole);
-  if (type == int32) each<int32_t>(bytes, whole);
-  if (type == int16) each<int16_t>(bytes, whole);
-  if (type == uint16) each<uint16_t>(bytes, whole);
-  if (type == int8) each<int8_t>(bytes, whole);
-  if (type == uint8 || type == boolean) each<uint8_t>(bytes, whole);
-}
-
-void take_fields(int type, const format::Tensor& from, OnnxTensor& tensor) {
-  const auto real = [&](const auto& values) {
-    for (const auto value : values) tensor.floats.push_back(static_cast<float>(value));
-  };
-  const auto whole = [&](const auto& values) {
-    for (const auto value : values) tensor.integers.push_back(value);
-  };
-  if (type == float32) {
-    real(from.float_data());
-  } else if (type == float64) {
-    real(from.double_data());
-  } else if (type == float16 || type == bfloat16) {
+void take_fields(const DataType& type, const format::Tensor& from, OnnxTensor& tensor) {
+  if (type.number == float32) {
+    tensor.floats.assign(from.float_data().begin(), from.float_data().end());
+  } else if (type.number == float64) {
+    tensor.floats.assign(from.double_data().begin(), from.double_data().end());
+  } else if (type.is_real) {
+    std::string bytes;  // an integer for each value has its bits
     for (const int32_t bits : from.int32_data()) {
-      const auto half = static_cast<uint16_t>(bits);
-      tensor.floats.push_back(type == float16 ? from_float16(half) : from_bfloat16(half));
+      bytes += {static_cast<char>(bits), static_cast<char>(bits >> 8)};
     }
-  } else if (type == int64) {
-    whole(from.int64_data());
-  } else if (type == uint32 || type == uint64) {
-    whole(from.uint64_data());
+    type.take(bytes, tensor);
+  } else if (type.number == int64) {
+    tensor.integers.assign(from.int64_data().begin(), from.int64_data().end());
+  } else if (type.number == uint32 || type.number == uint64) {
+    tensor.integers.assign(from.uint64_data().begin(), from.uint64_data().end());
   } else {
-    whole(from.int32_data());
+    tensor.integers.assign(from.int32_data().begin(), from.int32_data().end());
   }
 }
 
@@ -198,27 +149,26 @@ std::string external_bytes(const fs::path& path, const format::Tensor& tensor, u
 
 OnnxConstant take_tensor(const fs::path& path, const format::Tensor& from) {
   constexpr int max_axes = 16;
-  const int type = from.data_type();
-  const size_t size = size_of(type);
-  if (size == 0) {
+  const DataType* type = find_type(from.data_type());
+  if (type == nullptr) {
     throw refusal(path, fmt::format("'{}' has values of type {}: float32, float64, float16, "
                                     "bfloat16 and integers are read",
-                                    from.name(), type));
+                                    from.name(), from.data_type()));
   }
   OnnxTensor tensor;
   tensor.shape.assign(from.dims().begin(), from.dims().end());
-  tensor.is_integer = !is_real(type);
+  tensor.is_integer = !type->is_real;
   const int64_t count = count_of(tensor.shape, max_of_tensor);
   if (count < 0 || from.dims_size() > max_axes) {
     throw refusal(path,
                   fmt::format("'{}' is said to be {}", from.name(), fmt::join(tensor.shape, "x")));
   }
   if (from.data_location() == 1) {
-    take_bytes(type, external_bytes(path, from, uint64_t(count) * size), tensor);
+    type->take(external_bytes(path, from, uint64_t(count) * type->bytes), tensor);
   } else if (from.has_raw_data()) {
-    take_bytes(type, from.raw_data(), tensor);
+    type->take(from.raw_data(), tensor);
   } else {
-    take_fields(type, from, tensor);
+    take_fields(*type, from, tensor);
   }
   if (static_cast<int64_t>(tensor.count()) != count) {
     throw refusal(path, fmt::format("'{}' is {}, but has {} values", from.name(),
@@ -269,23 +219,6 @@ constexpr MovedAttribute moved_attributes[] = {
     {"Reduce", "axes", 1},  // of all whose names begin so
 };
 
-OnnxConstant as_tensor(const OnnxValueOfAttribute& value) {
-  auto tensor = std::make_shared<OnnxTensor>();
-  if (const auto* number = std::get_if<float>(&value)) {
-    tensor->floats = {*number};
-  } else if (const auto* whole = std::get_if<std::vector<int64_t>>(&value)) {
-    tensor->is_integer = true;
-    tensor->integers = *whole;
-    tensor->shape = {static_cast<int64_t>(whole->size())};
-  } else if (const auto* numbers = std::get_if<std::vector<float>>(&value)) {
-    tensor->floats = *numbers;
-    tensor->shape = {static_cast<int64_t>(numbers->size())};
-  } else {
-    return nullptr;
-  }
-  return tensor;
-}
-
 void move_attributes(OnnxFile& file, OnnxNode& node, size_t index) {
   for (const MovedAttribute& moved : moved_attributes) {
     const auto found = node.attributes.find(moved.attribute);
@@ -293,7 +226,7 @@ void move_attributes(OnnxFile& file, OnnxNode& node, size_t index) {
                            ? node.operation.starts_with("Reduce")
                            : node.operation == moved.operation;
     if (!is_it || found == node.attributes.end()) continue;
-    const OnnxConstant tensor = as_tensor(found->second);
+    const OnnxConstant tensor = tensor_of(found->second);
     if (tensor == nullptr || node.has_input(moved.input)) continue;
     const std::string name =
         fmt::format("{}.{} of node {}", node.operation, moved.attribute, index);
@@ -323,8 +256,11 @@ void take_graph(const format::Graph& graph, OnnxFile& file) {
   for (const format::ValueInfo& info : graph.input()) {
     if (file.constants.contains(info.name())) continue;
     const int type = info.type().tensor_type().elem_type();
-    OnnxFile::Input input{
-        checked_name(file.path, info.name()), {}, type == 0 || is_real(type), type == uint8};
+    const DataType* known = find_type(type);
+    OnnxFile::Input input{checked_name(file.path, info.name()),
+                          {},
+                          type == 0 || (known != nullptr && known->is_real),
+                          type == uint8};
     for (const format::Dimension& dimension : info.type().tensor_type().shape().dim()) {
       input.shape.push_back(dimension.has_dim_value() ? dimension.dim_value() : -1);
     }
@@ -383,32 +319,55 @@ std::string OnnxTensor::owner() const {
   return is_word ? parameter.substr(0, dot) : "";
 }
 
+OnnxConstant tensor_of(const OnnxValueOfAttribute& value) {
+  if (const auto* tensor = std::get_if<OnnxConstant>(&value)) return *tensor;
+  auto result = std::make_shared<OnnxTensor>();
+  if (const auto* number = std::get_if<float>(&value)) {
+    result->floats = {*number};
+  } else if (const auto* numbers = std::get_if<std::vector<float>>(&value)) {
+    result->floats = *numbers;
+    result->shape = {static_cast<int64_t>(numbers->size())};
+  } else if (const auto* one = std::get_if<int64_t>(&value)) {
+    result->integers = {*one};
+    result->is_integer = true;
+  } else if (const auto* several = std::get_if<std::vector<int64_t>>(&value)) {
+    result->integers = *several;
+    result->is_integer = true;
+    result->shape = {static_cast<int64_t>(several->size())};
+  } else {
+    return nullptr;
+  }
+  return result;
+}
+
+namespace {
+
+template <class T>
+const T* find(const OnnxNode& node, const std::string& attribute) {
+  const auto found = node.attributes.find(attribute);
+  return found == node.attributes.end() ? nullptr : std::get_if<T>(&found->second);
+}
+
+}  // namespace
+
 int64_t OnnxNode::integer(const std::string& wanted, int64_t absent) const {
-  const auto found = attributes.find(wanted);
-  if (found == attributes.end()) return absent;
-  const auto* value = std::get_if<int64_t>(&found->second);
-  return value != nullptr ? *value : absent;
+  const auto* value = find<int64_t>(*this, wanted);
+  return value == nullptr ? absent : *value;
 }
 
 double OnnxNode::number(const std::string& wanted, double absent) const {
-  const auto found = attributes.find(wanted);
-  if (found == attributes.end()) return absent;
-  const auto* value = std::get_if<float>(&found->second);
-  return value != nullptr ? static_cast<double>(*value) : absent;
+  const auto* value = find<float>(*this, wanted);
+  return value == nullptr ? absent : *value;
 }
 
 std::string OnnxNode::text(const std::string& wanted, const std::string& absent) const {
-  const auto found = attributes.find(wanted);
-  if (found == attributes.end()) return absent;
-  const auto* value = std::get_if<std::string>(&found->second);
-  return value != nullptr ? *value : absent;
+  const auto* value = find<std::string>(*this, wanted);
+  return value == nullptr ? absent : *value;
 }
 
 std::vector<int64_t> OnnxNode::integers(const std::string& wanted) const {
-  const auto found = attributes.find(wanted);
-  if (found == attributes.end()) return {};
-  const auto* values = std::get_if<std::vector<int64_t>>(&found->second);
-  return values != nullptr ? *values : std::vector<int64_t>{};
+  const auto* values = find<std::vector<int64_t>>(*this, wanted);
+  return values == nullptr ? std::vector<int64_t>{} : *values;
 }
 
 std::string OnnxNode::title() const {
@@ -420,7 +379,7 @@ OnnxFile read_onnx_file(const fs::path& path) {
   const format::Model model = parse(path);
   OnnxFile file;
   file.path = path;
-  file.name = checked_name(path, model.graph().name());
+  (void)checked_name(path, model.graph().name());
   file.producer = checked_name(path, model.producer_name());
   for (const format::OperatorSet& set : model.opset_import()) {
     if (set.domain().empty() || set.domain() == "ai.onnx") file.opset = set.version();

@@ -39,6 +39,9 @@ using OnnxConstant = std::shared_ptr<const OnnxTensor>;
 using OnnxValueOfAttribute = std::variant<int64_t, float, std::string, std::vector<int64_t>,
                                           std::vector<float>, OnnxConstant>;
 
+// The value as a tensor; null for a text.
+[[nodiscard]] OnnxConstant tensor_of(const OnnxValueOfAttribute& value);
+
 struct OnnxNode {
   std::string name, operation, domain;
   std::vector<std::string> inputs, outputs;  // "" for one that is left out
@@ -61,7 +64,7 @@ struct OnnxFile {
     bool is_real = true, is_bytes = false;
   };
   std::filesystem::path path;
-  std::string name, producer;
+  std::string producer;
   int64_t opset = 0;
   std::vector<OnnxNode> nodes;
   std::map<std::string, OnnxConstant> constants;

@@ -243,8 +243,7 @@ OnnxImport import_net(const fs::path& path, const std::array<double, 3>& std, bo
     *largest_pixel = image.c == 3 ? mapper.largest_pixel() : 0;
   }
   result.metadata = file.metadata;
-  result.is_own = is_own_export(file);
-  if (result.is_own) {
+  if (is_own_export(file)) {
     result.preparation = file.metadata["preprocessing"];
     result.class_names = names_from(file.metadata["classes"]);
   }

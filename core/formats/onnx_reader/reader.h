@@ -21,9 +21,8 @@ struct OnnxImport {
   ArrayFile arrays;
   std::vector<std::string> notes;  // lines on what the file lacks or what was left out
   std::map<std::string, std::string> metadata;
-  bool is_own = false;  // an export of this program's
-  // Of such an export its "preprocessing" and its task ("labels", "multilabel", "regression"), and
-  // by what its numbers are scaled, which is no part of `net`; else "" and none.
+  // Of an export of this program's its "preprocessing" and its task ("labels", "multilabel",
+  // "regression"), and by what its numbers are scaled, which is no part of `net`; else "" and none.
   std::string preparation, task;
   std::vector<float> target_means, target_deviations;
   std::vector<std::string> class_names;  // of the outputs, where somebody says them

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/text/strings.h"
 #include "core/model/file/fields.h"
 
 namespace tandem {
 namespace {
 
 struct TypeHint {
-  const char *type, *hint;
+  const char *types, *hint;
 };
 constexpr const char* detection =
     "it is of nets for detection, and there are only classifiers and regression here";
@@ -19,25 +21,16 @@ constexpr const char* sequences = "there are no recurrent layers";
 constexpr const char* quantized =
     "write it without Ristretto and quantization_param; --precision chooses bfloat16 or float16";
 constexpr std::array type_hints{
-    TypeHint{"AnnotatedData", detection},
+    TypeHint{"AnnotatedData DetectNetTransformation DetectionEvaluate DetectionOutput MultiBoxLoss "
+             "PriorBox PSROIPooling Proposal ROIPooling",
+             detection},
     TypeHint{"Axpy", "write a Scale with two bottoms and axis: 0, and an Eltwise sum"},
     TypeHint{"BatchReindex",
              "the batch is divided over devices, so that rows cannot change places"},
     TypeHint{"CuDNNBatchNorm", "write BatchNorm; the device decides how it is computed"},
     TypeHint{"CenterLoss", "there is no such loss; ContrastiveLoss is the nearest"},
-    TypeHint{"DeconvolutionRistretto", quantized},
-    TypeHint{"ConvolutionRistretto", quantized},
-    TypeHint{"FcRistretto", quantized},
-    TypeHint{"LRNRistretto", quantized},
+    TypeHint{"DeconvolutionRistretto ConvolutionRistretto FcRistretto LRNRistretto", quantized},
     TypeHint{"DenseImageData", "labels for each pixel are not read; give a data set of a plugin"},
-    TypeHint{"DetectNetTransformation", detection},
-    TypeHint{"DetectionEvaluate", detection},
-    TypeHint{"DetectionOutput", detection},
-    TypeHint{"MultiBoxLoss", detection},
-    TypeHint{"PriorBox", detection},
-    TypeHint{"PSROIPooling", detection},
-    TypeHint{"Proposal", detection},
-    TypeHint{"ROIPooling", detection},
     TypeHint{"Filter", "rows cannot be left out; give the samples a weight, or another data set"},
     TypeHint{"FocalLoss", "write SoftmaxWithLoss, with --class-weights balanced or --balance"},
     TypeHint{"GroupNorm", "write BatchNorm, LayerNorm, or MVN (each channel by itself)"},
@@ -45,13 +38,11 @@ constexpr std::array type_hints{
     TypeHint{"HSigmoid", "write HardSigmoid"},
     TypeHint{"HSwish", "write HardSwish"},
     TypeHint{"Im2col", "write Convolution"},
-    TypeHint{"InfogainLoss", "write SoftmaxWithLoss; --class-weights weighs classes"},
+    TypeHint{"InfogainLoss WeightedSoftmaxWithLoss",
+             "write SoftmaxWithLoss; --class-weights weighs classes"},
     TypeHint{"InstanceNorm", "write MVN, with a Scale after it for factors and biases"},
     TypeHint{"Interp", "write Upsample with upsample_param { mode: BILINEAR align_corners: true }"},
-    TypeHint{"LSTM", sequences},
-    TypeHint{"LSTMUnit", sequences},
-    TypeHint{"RNN", sequences},
-    TypeHint{"Recurrent", sequences},
+    TypeHint{"LSTM LSTMUnit RNN Recurrent", sequences},
     TypeHint{"L1Loss", "write HuberLoss with a small delta"},
     TypeHint{"SmoothL1Loss", "write HuberLoss"},
     TypeHint{"Mish", "write Swish"},
@@ -66,11 +57,10 @@ constexpr std::array type_hints{
     TypeHint{"TRT", "'tandem export' writes ONNX, which TensorRT reads"},
     TypeHint{"Unpooling", "write Upsample"},
     TypeHint{"VideoData", "write the pictures to a folder and give that as --data"},
-    TypeHint{"WeightedSoftmaxWithLoss", "write SoftmaxWithLoss; --class-weights weighs classes"},
 };
 
 struct FieldOfFork {
-  const char *block, *name;
+  const char *blocks, *names;
   const char* text;
   bool is_unused = false;  // changes no result
 };
@@ -89,154 +79,97 @@ constexpr const char* by_scales =
 constexpr const char* in_transform = "write it in transform_param { ... }";
 constexpr const char* by_augmentation =
     "the data set augments: --augment, or --data-option crop_area, jitter, randaugment, ...";
+// The names of several blocks and fields are separated by spaces.
 constexpr std::array fields{
-    FieldOfFork{"", "forward_type", by_precision, true},
-    FieldOfFork{"", "backward_type", by_precision, true},
-    FieldOfFork{"", "forward_math", by_precision, true},
-    FieldOfFork{"", "backward_math", by_precision, true},
+    FieldOfFork{"", "forward_type backward_type forward_math backward_math", by_precision, true},
     FieldOfFork{"", "debug", "there is no such output"},
     FieldOfFork{"", "cudnn_math_override", by_device, true},
     FieldOfFork{"", "quantization_param", quantized},
-    FieldOfFork{"", "detectnet_groundtruth_param", detection},
-    FieldOfFork{"", "detectnet_augmentation_param", detection},
-    FieldOfFork{"net", "default_forward_type", by_precision, true},
-    FieldOfFork{"net", "default_backward_type", by_precision, true},
-    FieldOfFork{"net", "default_forward_math", by_precision, true},
-    FieldOfFork{"net", "default_backward_math", by_precision, true},
-    FieldOfFork{"net", "default_conv_algos_override", by_device, true},
-    FieldOfFork{"net", "default_cudnn_math_override", by_device, true},
+    FieldOfFork{"", "detectnet_groundtruth_param detectnet_augmentation_param", detection},
+    FieldOfFork{
+        "net",
+        "default_forward_type default_backward_type default_forward_math default_backward_math",
+        by_precision, true},
+    FieldOfFork{"net", "default_conv_algos_override default_cudnn_math_override", by_device, true},
     FieldOfFork{"net", "eltwise_mem_sharing", "memory is always shared where it can be", true},
     FieldOfFork{"net", "reduce_buckets", "the strategy decides it (--bucket-bytes)", true},
-    FieldOfFork{"net", "global_grad_scale", "--loss-scale chooses it for float16", true},
-    FieldOfFork{"net", "global_grad_scale_adaptive", "--loss-scale chooses it for float16", true},
+    FieldOfFork{"net", "global_grad_scale global_grad_scale_adaptive",
+                "--loss-scale chooses it for float16", true},
     FieldOfFork{"net", "force_backward", "gradients that no weight needs are not computed", true},
     FieldOfFork{"net", "debug_info", "there is no such output", true},
-    FieldOfFork{"convolution_param", "cudnn_convolution_algo_seeker", by_device, true},
-    FieldOfFork{"convolution_param", "conv_algos_override", by_device, true},
-    FieldOfFork{"batch_norm_param", "engine", by_device, true},
-    FieldOfFork{"batch_norm_param", "use_weight_bias", by_scale_bias},
-    FieldOfFork{"batch_norm_param", "bias_term", by_scale_bias},
-    FieldOfFork{"batch_norm_param", "filler", by_scale_bias},
+    FieldOfFork{
+        "convolution_param",
+        "cudnn_convolution_algo_seeker conv_algos_override engine force_nd_im2col conv_algorithm",
+        by_device, true},
+    FieldOfFork{
+        "batch_norm_param concat_param eltwise_param inner_product_param bn_param dropout_param "
+        "lrn_param pooling_param sigmoid_param softmax_param spp_param tanh_param",
+        "engine", by_device, true},
+    FieldOfFork{"batch_norm_param", "use_weight_bias bias_term filler", by_scale_bias},
     FieldOfFork{"batch_norm_param", "relu", by_relu},
-    FieldOfFork{"concat_param", "engine", by_device, true},
-    FieldOfFork{"eltwise_param", "engine", by_device, true},
-    FieldOfFork{"inner_product_param", "engine", by_device, true},
-    FieldOfFork{"inner_product_param", "relu", by_relu},
-    FieldOfFork{"inner_product_param", "negative_slope", by_relu},
-    FieldOfFork{"bn_param", "engine", by_device, true},
-    FieldOfFork{"convolution_param", "engine", by_device, true},
-    FieldOfFork{"convolution_param", "force_nd_im2col", by_device, true},
-    FieldOfFork{"convolution_param", "conv_algorithm", by_device, true},
-    FieldOfFork{"convolution_param", "relu", by_relu},
-    FieldOfFork{"convolution_param", "negative_slope", by_relu},
-    FieldOfFork{"relu_param", "fuse", by_device, true},
+    FieldOfFork{"inner_product_param convolution_param", "relu negative_slope", by_relu},
+    FieldOfFork{"relu_param", "fuse engine", by_device, true},
     FieldOfFork{"loss_param", "pre_fixed_normalizer",
                 "write normalization: NONE, and loss_weight: 1 / NORMALIZER"},
     FieldOfFork{"pooling_param", "avg_include_pad", "write count_padding"},
     FieldOfFork{"transform_param", "bgr2rgb", "it is --data-option color=rgb"},
     FieldOfFork{"transform_param", "pad", "it is --data-option pad=N"},
     FieldOfFork{"data_param", "side", detection},
-    FieldOfFork{"dropout_param", "engine", by_device, true},
-    FieldOfFork{"lrn_param", "engine", by_device, true},
-    FieldOfFork{"pooling_param", "engine", by_device, true},
-    FieldOfFork{"relu_param", "engine", by_device, true},
-    FieldOfFork{"sigmoid_param", "engine", by_device, true},
-    FieldOfFork{"softmax_param", "engine", by_device, true},
-    FieldOfFork{"spp_param", "engine", by_device, true},
-    FieldOfFork{"tanh_param", "engine", by_device, true},
     FieldOfFork{"state", "phase", "training and testing have their own phases", true},
-    FieldOfFork{"data_param", "source", by_data, true},
-    FieldOfFork{"data_param", "backend", by_data, true},
-    FieldOfFork{"data_param", "prefetch", by_loader, true},
+    FieldOfFork{"data_param", "source backend", by_data, true},
+    FieldOfFork{"data_param", "prefetch threads parser_threads cache precache", by_loader, true},
     FieldOfFork{"data_param", "force_encoded_color", "the net's channels decide", true},
     FieldOfFork{"hdf5_data_param", "source", by_data, true},
-    FieldOfFork{"dropout_param", "random_seed", "the run's --seed decides", true},
+    FieldOfFork{"dropout_param transform_param", "random_seed", "the run's --seed decides", true},
     FieldOfFork{"dropout_param", "sample_weights_test", "elements are dropped in training only"},
     FieldOfFork{"elu_param", "lambda", "write Power with power_param { scale: LAMBDA } after it"},
     FieldOfFork{"loss_param", "label_smoothing", "it is --label-smoothing"},
     FieldOfFork{"loss_param", "weight_by_label_freqs", "it is --class-weights balanced"},
     FieldOfFork{"loss_param", "class_weighting", "it is --class-weights W,W,..."},
     FieldOfFork{"pooling_param", "torch_pooling", "write round_mode: FLOOR"},
-    FieldOfFork{"upsample_param", "scale", by_scales},
-    FieldOfFork{"upsample_param", "upsample_h", by_scales},
-    FieldOfFork{"upsample_param", "upsample_w", by_scales},
-    FieldOfFork{"upsample_param", "pad_out_h", "write Crop after it"},
-    FieldOfFork{"upsample_param", "pad_out_w", "write Crop after it"},
-    FieldOfFork{"data_param", "scale", in_transform},
-    FieldOfFork{"data_param", "mean_file", in_transform},
-    FieldOfFork{"data_param", "crop_size", in_transform},
-    FieldOfFork{"data_param", "mirror", in_transform},
-    FieldOfFork{"image_data_param", "scale", in_transform},
-    FieldOfFork{"image_data_param", "mean_file", in_transform},
-    FieldOfFork{"image_data_param", "crop_size", in_transform},
-    FieldOfFork{"image_data_param", "mirror", in_transform},
-    FieldOfFork{"data_param", "rand_skip", "no picture is skipped", true},
-    FieldOfFork{"data_param", "shuffle", "each epoch has an order of its own", true},
-    FieldOfFork{"image_data_param", "rand_skip", "no picture is skipped", true},
-    FieldOfFork{"image_data_param", "shuffle", "each epoch has an order of its own", true},
-    FieldOfFork{"hdf5_data_param", "shuffle", "each epoch has an order of its own", true},
-    FieldOfFork{"data_param", "threads", by_loader, true},
-    FieldOfFork{"data_param", "parser_threads", by_loader, true},
-    FieldOfFork{"data_param", "cache", by_loader, true},
-    FieldOfFork{"data_param", "precache", by_loader, true},
-    FieldOfFork{"image_data_param", "threads", by_loader, true},
-    FieldOfFork{"image_data_param", "cache", by_loader, true},
-    FieldOfFork{"image_data_param", "precache", by_loader, true},
-    FieldOfFork{"image_data_param", "dataset_share_per_node", by_loader, true},
-    FieldOfFork{"transform_param", "use_gpu_transform", by_loader, true},
-    FieldOfFork{"transform_param", "forward_packing", by_loader, true},
+    FieldOfFork{"upsample_param", "scale upsample_h upsample_w", by_scales},
+    FieldOfFork{"upsample_param", "pad_out_h pad_out_w", "write Crop after it"},
+    FieldOfFork{"data_param image_data_param", "scale mean_file crop_size mirror", in_transform},
+    FieldOfFork{"data_param image_data_param", "rand_skip", "no picture is skipped", true},
+    FieldOfFork{"data_param image_data_param hdf5_data_param", "shuffle",
+                "each epoch has an order of its own", true},
+    FieldOfFork{"image_data_param", "threads cache precache dataset_share_per_node", by_loader,
+                true},
+    FieldOfFork{"transform_param", "use_gpu_transform forward_packing", by_loader, true},
     FieldOfFork{"transform_param", "display", "there is no such output", true},
-    FieldOfFork{"transform_param", "random_seed", "the run's --seed decides", true},
     FieldOfFork{"transform_param", "num_labels", "the data set has the classes"},
-    FieldOfFork{"transform_param", "img_rand_resize_lower", by_augmentation},
-    FieldOfFork{"transform_param", "img_rand_resize_upper", by_augmentation},
-    FieldOfFork{"transform_param", "rand_resize_ratio_lower", by_augmentation},
-    FieldOfFork{"transform_param", "rand_resize_ratio_upper", by_augmentation},
-    FieldOfFork{"transform_param", "vertical_stretch_lower", by_augmentation},
-    FieldOfFork{"transform_param", "vertical_stretch_upper", by_augmentation},
-    FieldOfFork{"transform_param", "horizontal_stretch_lower", by_augmentation},
-    FieldOfFork{"transform_param", "horizontal_stretch_upper", by_augmentation},
-    FieldOfFork{"transform_param", "interpolation_algo_down", by_augmentation},
-    FieldOfFork{"transform_param", "interpolation_algo_up", by_augmentation},
-    FieldOfFork{"transform_param", "allow_upscale", by_augmentation},
-    FieldOfFork{"transform_param", "random_resize_param", by_augmentation},
-    FieldOfFork{"transform_param", "random_aspect_ratio_param", by_augmentation},
-    FieldOfFork{"transform_param", "contrast_brightness_adjustment", by_augmentation},
-    FieldOfFork{"transform_param", "smooth_filtering", by_augmentation},
-    FieldOfFork{"transform_param", "jpeg_compression", by_augmentation},
-    FieldOfFork{"transform_param", "max_rotation_angle", by_augmentation},
-    FieldOfFork{"transform_param", "min_side", by_augmentation},
-    FieldOfFork{"transform_param", "max_side", by_augmentation},
-    FieldOfFork{"transform_param", "multi_scale", by_augmentation},
-    FieldOfFork{"transform_param", "noise_param", by_augmentation},
-    FieldOfFork{"transform_param", "distort_param", by_augmentation},
-    FieldOfFork{"transform_param", "expand_param", by_augmentation},
+    FieldOfFork{
+        "transform_param",
+        "img_rand_resize_lower img_rand_resize_upper rand_resize_ratio_lower "
+        "rand_resize_ratio_upper vertical_stretch_lower vertical_stretch_upper "
+        "horizontal_stretch_lower horizontal_stretch_upper interpolation_algo_down "
+        "interpolation_algo_up allow_upscale random_resize_param random_aspect_ratio_param "
+        "contrast_brightness_adjustment smooth_filtering jpeg_compression max_rotation_angle "
+        "min_side max_side multi_scale noise_param distort_param expand_param",
+        by_augmentation},
     FieldOfFork{"transform_param", "emit_constraint", detection},
-    FieldOfFork{"solver", "rampup_interval", by_schedule},
-    FieldOfFork{"solver", "rampup_lr", by_schedule},
-    FieldOfFork{"solver", "min_lr", by_schedule},
-    FieldOfFork{"solver", "momentum_policy", by_momentum},
-    FieldOfFork{"solver", "max_momentum", by_momentum},
-    FieldOfFork{"solver", "momentum_power", by_momentum},
-    FieldOfFork{"solver", "larc", by_lars},
-    FieldOfFork{"solver", "larc_policy", by_lars},
-    FieldOfFork{"solver", "larc_eta", by_lars},
-    FieldOfFork{"solver", "larc_turbo", by_lars},
-    FieldOfFork{"solver", "weight_decay_policy", by_decay},
-    FieldOfFork{"solver", "weight_decay_power", by_decay},
-    FieldOfFork{"solver", "max_weight_decay", by_decay},
+    FieldOfFork{"solver", "rampup_interval rampup_lr min_lr", by_schedule},
+    FieldOfFork{"solver", "momentum_policy max_momentum momentum_power", by_momentum},
+    FieldOfFork{"solver", "larc larc_policy larc_eta larc_turbo", by_lars},
+    FieldOfFork{"solver", "weight_decay_policy weight_decay_power max_weight_decay", by_decay},
     FieldOfFork{"solver", "plateau_winsize", "write lr_policy: \"multistep\" with stepvalue"},
-    FieldOfFork{"solver", "stageiter", "write lr_policy: \"multistep\" with stepvalue and gamma"},
-    FieldOfFork{"solver", "stagelr", "write lr_policy: \"multistep\" with stepvalue and gamma"},
-    FieldOfFork{"solver", "eval_type", detection},
-    FieldOfFork{"solver", "ap_version", detection},
+    FieldOfFork{"solver", "stageiter stagelr",
+                "write lr_policy: \"multistep\" with stepvalue and gamma"},
+    FieldOfFork{"solver", "eval_type ap_version", detection},
 };
 
 const FieldOfFork* find_field(const std::string& block, const std::string& name) {
-  const auto found = std::find_if(fields.begin(), fields.end(), [&](const FieldOfFork& one) {
-    return block == one.block && name == one.name;
-  });
-  return found == fields.end() ? nullptr : &*found;
+  static const auto known = [] {
+    std::map<std::pair<std::string, std::string>, const FieldOfFork*> all;
+    for (const FieldOfFork& one : fields) {
+      for (const std::string& in : split(one.blocks, ' ')) {
+        for (const std::string& field : split(one.names, ' ')) all[{in, field}] = &one;
+      }
+    }
+    return all;
+  }();
+  const auto found = known.find({block, name});
+  return found == known.end() ? nullptr : found->second;
 }
 
 // ---- forms with the same meaning
@@ -386,8 +319,9 @@ constexpr std::array translations{
 }  // namespace
 
 std::string hint_of_type(const std::string& type) {
-  const auto found = std::find_if(type_hints.begin(), type_hints.end(),
-                                  [&](const TypeHint& one) { return type == one.type; });
+  const auto found = std::find_if(type_hints.begin(), type_hints.end(), [&](const TypeHint& one) {
+    return is_among(split(one.types, ' '), type);
+  });
   return found == type_hints.end() ? "" : found->hint;
 }
 
@@ -449,11 +383,12 @@ void translate_forks(Message& layer, ReadOtherwise& read) {
     }
   }
   for (Field& field : layer.fields) {
-    const bool has_some =
-        field.message && std::any_of(fields.begin(), fields.end(), [&](auto& one) {
-          return field.name == one.block && one.is_unused &&
-                 field.message->find(one.name) != nullptr;
-        });
+    const auto is_unused = [&](const Field& inner) {
+      const FieldOfFork* known = find_field(field.name, inner.name);
+      return known != nullptr && known->is_unused;
+    };
+    const bool has_some = field.message && std::any_of(field.message->fields.begin(),
+                                                       field.message->fields.end(), is_unused);
     if (has_some) leave_out_unused(own_block(field), field.name, read);
   }
 }

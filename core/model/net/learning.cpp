@@ -6,6 +6,7 @@
 #include "core/base/text/strings.h"
 #include "core/model/adapted/classes.h"
 #include "core/model/file/batch_norm.h"
+#include "core/model/file/fields.h"
 
 namespace tandem {
 namespace {
@@ -155,7 +156,7 @@ const Layer* maker_of(const Net& net, int tensor) {
 }
 
 struct BeforeLoss {
-  const char *loss, *before, *text;
+  const char *losses, *before, *text;  // types, separated by spaces
 };
 constexpr const char* two_softmaxes =
     "the scores of {} have been through a Softmax already, and the loss has one of its own: two "
@@ -179,35 +180,16 @@ constexpr const char* not_probabilities =
     "it reads probabilities, and {} makes scores: use SoftmaxWithLoss, or put a Softmax between";
 constexpr std::array before_losses{
     BeforeLoss{"SoftmaxWithLoss", "Softmax", two_softmaxes},
-    BeforeLoss{"SoftmaxWithLoss", "ReLU", no_negative},
-    BeforeLoss{"SoftmaxWithLoss", "Clip", limited},
-    BeforeLoss{"SoftmaxWithLoss", "Sigmoid", limited},
-    BeforeLoss{"SoftmaxWithLoss", "HardSigmoid", limited},
-    BeforeLoss{"SoftmaxWithLoss", "TanH", limited},
-    BeforeLoss{"SoftmaxWithLoss", "Dropout", dropped},
-    BeforeLoss{"HingeLoss", "ReLU", no_negative},
-    BeforeLoss{"HingeLoss", "Softmax", limited},
-    BeforeLoss{"HingeLoss", "Sigmoid", limited},
-    BeforeLoss{"HingeLoss", "Dropout", dropped},
+    BeforeLoss{"SoftmaxWithLoss HingeLoss SigmoidCrossEntropyLoss", "ReLU", no_negative},
+    BeforeLoss{"SoftmaxWithLoss", "Clip Sigmoid HardSigmoid TanH", limited},
+    BeforeLoss{"SoftmaxWithLoss HingeLoss SigmoidCrossEntropyLoss EuclideanLoss HuberLoss",
+               "Dropout", dropped},
+    BeforeLoss{"HingeLoss", "Softmax Sigmoid", limited},
     BeforeLoss{"SigmoidCrossEntropyLoss", "Sigmoid", two_sigmoids},
-    BeforeLoss{"SigmoidCrossEntropyLoss", "Softmax", limited},
-    BeforeLoss{"SigmoidCrossEntropyLoss", "ReLU", no_negative},
-    BeforeLoss{"SigmoidCrossEntropyLoss", "Clip", limited},
-    BeforeLoss{"SigmoidCrossEntropyLoss", "TanH", limited},
-    BeforeLoss{"SigmoidCrossEntropyLoss", "Dropout", dropped},
-    BeforeLoss{"EuclideanLoss", "Dropout", dropped},
-    BeforeLoss{"EuclideanLoss", "ReLU", no_negative_value},
-    BeforeLoss{"EuclideanLoss", "Sigmoid", limited},
-    BeforeLoss{"EuclideanLoss", "TanH", limited},
-    BeforeLoss{"EuclideanLoss", "Softmax", limited},
-    BeforeLoss{"HuberLoss", "Dropout", dropped},
-    BeforeLoss{"HuberLoss", "ReLU", no_negative_value},
-    BeforeLoss{"HuberLoss", "Sigmoid", limited},
-    BeforeLoss{"HuberLoss", "TanH", limited},
-    BeforeLoss{"HuberLoss", "Softmax", limited},
-    BeforeLoss{"MultinomialLogisticLoss", "InnerProduct", not_probabilities},
-    BeforeLoss{"MultinomialLogisticLoss", "Convolution", not_probabilities},
-    BeforeLoss{"MultinomialLogisticLoss", "ReLU", not_probabilities},
+    BeforeLoss{"SigmoidCrossEntropyLoss", "Softmax Clip TanH", limited},
+    BeforeLoss{"EuclideanLoss HuberLoss", "ReLU", no_negative_value},
+    BeforeLoss{"EuclideanLoss HuberLoss", "Sigmoid TanH Softmax", limited},
+    BeforeLoss{"MultinomialLogisticLoss", "InnerProduct Convolution ReLU", not_probabilities},
 };
 
 void check_layer_before_loss(const View& view, const Layer& layer, Problems& problems) {
@@ -218,7 +200,10 @@ void check_layer_before_loss(const View& view, const Layer& layer, Problems& pro
   if (compares_values && !view.net.tensor(layer.inputs.at(1)).name.starts_with(class_targets_input))
     return;
   for (const BeforeLoss& one : before_losses) {
-    if (!layer.is(one.loss) || !maker->is(one.before)) continue;
+    const auto is_of = [](const Layer& reader, const char* types) {
+      return is_among(split(types, ' '), reader.type->name);
+    };
+    if (!is_of(layer, one.losses) || !is_of(*maker, one.before)) continue;
     const bool leaks = maker->is("ReLU") && maker->attributes->number("negative_slope") != 0;
     if (!leaks) problems.add(layer, fmt::format(fmt::runtime(one.text), maker->title()), false);
   }
