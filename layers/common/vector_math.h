@@ -31,12 +31,14 @@ struct SplitExponential {
   TANDEM_HOST_DEVICE explicit SplitExponential(float x) {
     const float bounded = select(x < -105.0F, -105.0F, select(x > 90.0F, 90.0F, x));
     constexpr float round = 12582912.0F;  // 1.5 * 2^23: adding it rounds to a whole number
-    const float whole = (bounded * 1.44269504F + round) - round;
+    const float rounded = bounded * 1.44269504F + round;
+    const float whole = rounded - round;
     const float r = (bounded - whole * 0.693359375F) + whole * 2.12194440e-4F;
     const float q =
         0.5F + r * (0.166665182F + r * (0.041666206F + r * (0.00836888794F + r * 0.00139504881F)));
     tail = r + r * r * q;
-    const auto n = static_cast<int32_t>(whole);
+    // Its last bits hold the whole number. NaN, which no integer holds, gives any n; tail is NaN.
+    const int32_t n = std::bit_cast<int32_t>(rounded) - std::bit_cast<int32_t>(round);
     low = power_of_two(n >> 1);
     high = power_of_two(n - (n >> 1));
   }

@@ -120,7 +120,8 @@ TEST(ResizedPictures, OfAJpegAreThoseOfTheWholePicture) {
   const Sample whole = read("a.jpg", jpeg, size_of(300, 400));
   std::string ppm = "P6 400 300 255\n";
   for (size_t i = 0; i < 120000; ++i) {
-    for (const size_t c : {2, 1, 0}) ppm += static_cast<char>(whole.pixels[c * 120000 + i]);
+    for (const size_t c : {2, 1, 0})
+      ppm += static_cast<char>(static_cast<uint8_t>(whole.pixels[c * 120000 + i]));
   }
   for (const char* filter : {"bilinear", "bicubic"}) {
     const DatasetOptions options = as_pillow(size_of(21, 20), 30, filter);
