@@ -11,12 +11,14 @@
 
 namespace tandem::test {
 
-// Ranks outnumber cores. A container may forbid processes to read each other's memory. MPI
-// libraries leak.
+// A container may forbid processes to read each other's memory. MPI libraries leak.
+inline const std::string environment_of_ranks =
+    "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 OMPI_MCA_btl=^tcp "
+    "OMPI_MCA_btl_vader_single_copy_mechanism=none ";
+
+// Ranks outnumber cores.
 inline std::string mpirun(int ranks) {
-  return "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 OMPI_MCA_btl=^tcp "
-         "OMPI_MCA_btl_vader_single_copy_mechanism=none mpirun "
-         "--allow-run-as-root --oversubscribe --bind-to none -n " +
+  return environment_of_ranks + "mpirun --allow-run-as-root --oversubscribe --bind-to none -n " +
          std::to_string(ranks);
 }
 

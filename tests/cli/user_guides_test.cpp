@@ -126,11 +126,11 @@ void prepare(const Desk& desk) {
 // How the shell finds the programs, and what mpirun needs where ranks outnumber cores.
 std::string in_desk(const Desk& desk, const std::string& command) {
   return fmt::format(
-      "cd '{}' && {} export PATH='{}/bin':\"$PATH\" OMPI_ALLOW_RUN_AS_ROOT=1 "
-      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=^tcp "
-      "OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none && "
-      "({}) > log.txt 2>&1",
-      (desk / "").string(), test::own_cache(), test::build_folder().string(), command);
+      "cd '{}' && {} export PATH='{}/bin':\"$PATH\" {} OMPI_ALLOW_RUN_AS_ROOT=1 "
+      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+      "OMPI_MCA_hwloc_base_binding_policy=none && ({}) > log.txt 2>&1",
+      (desk / "").string(), test::own_cache(), test::build_folder().string(),
+      command.starts_with("mpirun") ? test::environment_of_ranks : "", command);
 }
 
 class CommandsOf : public testing::TestWithParam<const char*> {};
