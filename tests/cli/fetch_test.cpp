@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "core/base/files/sha256.h"
@@ -84,6 +85,7 @@ class Fetch : public testing::Test {
   }
 
   HttpResponse answer(const HttpRequest& request) {
+    const std::lock_guard lock(mutex_);
     if (request.path == "/api/models/acme/line/revision/main?blobs=true")
       return {200, listed_.dump()};
     const std::string begin = "/acme/line/resolve/c0ffee/";
@@ -100,17 +102,27 @@ class Fetch : public testing::Test {
     return change_ ? change_(request, response) : response;
   }
 
+  // A test changes the answers between two programs. ThreadSanitizer does not see that the
+  // server's thread waits for a program.
+  void meet_server() const {
+    const std::lock_guard lock(mutex_);
+  }
   [[nodiscard]] std::string environment(int port) const {
+    meet_server();
     return "no_proxy='*' HF_ENDPOINT=http://127.0.0.1:" + std::to_string(port) +
            " XDG_CACHE_HOME='" + (desk_ / "cache").string() + "' TANDEM_MODEL_PATH='" +
            (desk_ / "models").string() + "'";
   }
   [[nodiscard]] Outcome tandem(const std::string& arguments, const std::string& before = "") const {
-    return desk_.tandem(arguments, environment(server_.port()) + " " + before);
+    Outcome outcome = desk_.tandem(arguments, environment(server_.port()) + " " + before);
+    meet_server();
+    return outcome;
   }
   [[nodiscard]] std::string refusal(const std::string& arguments,
                                     const std::string& before = "") const {
-    return desk_.refusal(arguments, environment(server_.port()) + " " + before);
+    std::string message = desk_.refusal(arguments, environment(server_.port()) + " " + before);
+    meet_server();
+    return message;
   }
   [[nodiscard]] fs::path cached(const std::string& name) const {
     return desk_ / "cache/tandem/acme/line" / name;
@@ -120,6 +132,7 @@ class Fetch : public testing::Test {
     EXPECT_THAT(refusal("import acme/line --out run"), HasSubstr("nothing was fetched"));
   }
 
+  mutable std::mutex mutex_;
   Desk desk_;
   std::map<std::string, std::string> files_;
   json listed_;
