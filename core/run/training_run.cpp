@@ -217,7 +217,7 @@ void TrainingRun::issue_batch(int64_t step, int64_t number, double rate) {
                             static_cast<uint64_t>(step),
                             static_cast<float>(rate * new_state_factor(setup_.solver, step, begin)),
                             static_cast<float>(samples),
-                            static_cast<int32_t>(number % micro_batches_ * chosen_.batch),
+                            first_row(number),
                             0};
   std::memcpy(batch.memory, &control, sizeof(control));
   while (pending_.size() >= batches_in_flight) finish_oldest();
@@ -287,10 +287,18 @@ void TrainingRun::report(const Pending& done, double loss) {
 }
 
 DiagnoseInputs TrainingRun::diagnose_inputs(int64_t step, int64_t batch) const {
-  return {session_.machine().kind(),   session_.options().precision,
-          setup_.record.data,          loading(),
-          static_cast<uint64_t>(step), batch,
+  return {parse_devices(session_.options().devices, registry_),
+          session_.options().precision,
+          setup_.record.data,
+          loading(),
+          static_cast<uint64_t>(step),
+          batch,
+          first_row(batch),
           setup_.training_data.get()};
+}
+
+int32_t TrainingRun::first_row(int64_t number) const {
+  return static_cast<int32_t>(number % micro_batches_ * chosen_.batch);
 }
 
 void TrainingRun::stop_not_finite(const Pending& done, double loss) {

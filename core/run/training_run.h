@@ -88,6 +88,8 @@ class TrainingRun {
   [[nodiscard]] double waited_seconds() const { return waited_ + loader_->waited_seconds(); }
   [[nodiscard]] LoaderOptions loading() const;
   [[nodiscard]] DiagnoseInputs diagnose_inputs(int64_t step, int64_t batch) const;
+  // Of the batch `number`: the rows of the earlier micro-batches of its step.
+  [[nodiscard]] int32_t first_row(int64_t number) const;
   // Between steps.
   [[nodiscard]] bool tests(int64_t done) const;
   [[nodiscard]] bool takes_snapshot(int64_t done) const;

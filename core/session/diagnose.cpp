@@ -101,7 +101,8 @@ std::string first_of_batch(Registry& registry, const std::vector<float>& weights
   for (Tensor& tensor : net.tensors)
     tensor.alias_of = tensor.view_of = tensor.gradient_view_of = -1;
 
-  Machine machine(registry.backend(inputs.device_kind), DeviceSpec{inputs.device_kind, {0}},
+  const DeviceSpec& all = inputs.devices;
+  Machine machine(registry.backend(all.kind), {all.kind, {all.ordinals.front()}, all.is_counted},
                   MachineOptions{});
   Runtime runtime(machine);
   const CostTable costs;
@@ -125,7 +126,8 @@ std::string first_of_batch(Registry& registry, const std::vector<float>& weights
                 {[](int64_t bytes) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); },
                  [](void* address) { std::free(address); }});
   const Batch batch = loader.next();
-  const tandem_step step{loading.seed, inputs.step, 0.0F, static_cast<float>(batch.samples), 0, 0};
+  const tandem_step step{
+      loading.seed, inputs.step, 0.0F, static_cast<float>(batch.samples), inputs.first_row, 0};
   std::memcpy(batch.memory, &step, sizeof(step));
   executor.issue(0, {{plan.find_buffer(buffers::batch, TANDEM_HOST), batch.memory}});
   executor.drain();
@@ -135,7 +137,7 @@ std::string first_of_batch(Registry& registry, const std::vector<float>& weights
 Net net_of(Registry& registry, const NetDefinition& definition, const DiagnoseInputs& inputs) {
   return build_net(
       definition, registry,
-      {TANDEM_TRAIN, inputs.loading.batch, inputs.data, inputs.device_kind, inputs.precision});
+      {TANDEM_TRAIN, inputs.loading.batch, inputs.data, inputs.devices.kind, inputs.precision});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/data/loader/loader.h"
+#include "core/device/parse.h"
 #include "core/model/file/definition.h"
 #include "core/model/net/net.h"
 #include "core/plugin/registry.h"
@@ -14,12 +15,13 @@
 namespace tandem {
 
 struct DiagnoseInputs {
-  std::string device_kind;  // of the run; the pass runs on one such device
+  DeviceSpec devices;  // of the run; the pass runs on the first of them
   int32_t precision = TANDEM_FLOAT32;
   Shape data;
   LoaderOptions loading;  // the run's
   uint64_t step = 0;
-  int64_t number = 0;  // of the batch
+  int64_t number = 0;     // of the batch
+  int32_t first_row = 0;  // rows of the earlier micro-batches of the step
   const Dataset* dataset = nullptr;
 };
 

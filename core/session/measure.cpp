@@ -302,7 +302,7 @@ CostTable costs_of(const Session& session, const Net& net, const Plan& plan,
   }
   for (const auto& [key, sum] : sums) {
     const auto count = static_cast<double>(sum.count);
-    table.set(key, {sum.seconds / count, static_cast<int64_t>(sum.rows / count),
+    table.set(key, {sum.seconds / count, sum.rows / count,
                     static_cast<int64_t>(static_cast<double>(sum.bytes) / count)});
   }
   return table;

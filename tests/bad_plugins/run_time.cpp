@@ -89,7 +89,8 @@ struct Ends : LayerType {
   std::vector<Parameter> parameters() const override {
     return {word("test_param", "by")
                 .by_default("throw")
-                .one_of("throw|write|abort|prepare|exit|stack|thread|divide|illegal|hang")};
+                .one_of("throw|write|abort|prepare|exit|stack|thread|divide|illegal|hang"),
+            integer("test_param", "after").by_default("0").help("right passes before it")};
   }
 };
 
@@ -274,10 +275,13 @@ void divide_by_zero() {
 
 struct EndsCpu : Copies {
   EndsCpu(const Binding& binding, const Call& call)
-      : Copies(binding, call), by(binding.attributes.text("by")) {
+      : Copies(binding, call),
+        by(binding.attributes.text("by")),
+        right_passes(binding.attributes.integer("after")) {
     if (by == "prepare") std::abort();
   }
-  void backward_data(const Call& call, const Pass& pass) const {
+  void backward_data(const Call& call, const Pass& pass) {
+    if (right_passes-- > 0) return Copies::backward_data(call, pass);
     if (by == "throw") throw std::runtime_error("no luck today");
     if (by == "abort") std::abort();
     if (by == "write") write_to_unmapped_memory();
@@ -290,6 +294,7 @@ struct EndsCpu : Copies {
     Copies::backward_data(call, pass);
   }
   std::string by;
+  int64_t right_passes;
 };
 
 class JoinCpu {

@@ -194,6 +194,20 @@ TEST(PluginErrors, ACrashIsReportedInOneLineWithPassLayerTypeAndModule) {
   }
 }
 
+TEST(PluginErrors, ACrashInALaterStepNamesThatStep) {
+  const Desk desk;
+  desk.write("solver.prototxt", "base_lr: 0.01 lr_policy: \"fixed\" max_iter: 9 iter_size: 3\n");
+  desk.write("net.prototxt",
+             replaced(tiny_net(), "type: \"ReLU\"",
+                      "type: \"test.Ends\" test_param { by: \"abort\" after: 13 }"));
+  const test::Outcome outcome = desk.tandem(
+      "train --net net.prototxt --data synthetic --solver solver.prototxt --no-plugin-check --out "
+      "run",
+      "rm -rf run; exec env " + with_plugins(bad_plugin("run_time")));
+  EXPECT_EQ(outcome.code, 134);
+  EXPECT_THAT(outcome.errors, HasSubstr("run_time.so crashed in step 5 (SIGABRT"));
+}
+
 // A net is made before a layer is tried, and for that the plugin is asked for shapes.
 TEST(PluginErrors, ACrashInAnAnswerOfALayerTypeIsReportedInOneLineWithLayerTypeAndModule) {
   const Desk desk;

@@ -303,8 +303,9 @@ TEST_F(CostsFile, ErrorsNameFileAndLine) {
                              HasSubstr("as in \"conv1 forward,0.061,128,0\"")));
   EXPECT_THAT(refusal(header + "conv1 forward,-1,1,2\n"), HasSubstr("'-1' is not a number of sec"));
   EXPECT_THAT(refusal(header + "conv1 forward,inf,1,2\n"), HasSubstr("'inf' is not a number of"));
-  EXPECT_THAT(refusal(header + "conv1 forward,1,1.5,2\n"),
-              HasSubstr("'1.5' is not a number of ro"));
+  EXPECT_THAT(refusal(header + "conv1 forward,1,-1,2\n"), HasSubstr("'-1' is not a number of ro"));
+  EXPECT_THAT(refusal(header + "conv1 forward,1,1,0.5\n"),
+              HasSubstr("'0.5' is not a number of by"));
   EXPECT_THAT(refusal(header + "conv1 forward,1,1\n"),
               HasSubstr("costs.csv:3: expected the 4 fie"));
   EXPECT_THAT(refusal(header + "\"conv1 forward,1,1,2\n"),

@@ -36,8 +36,8 @@ CostTable costs_of(const Net& net, double seconds, double last_seconds) {
   CostTable costs(Roofline{1e15, 1e15});
   for (const Layer& layer : net.layers) {
     const double each = layer.name == "fc3" ? last_seconds : seconds;
-    costs.set(layer.name + " backward_data", {each, net.batch, 0});
-    costs.set(layer.name + " backward_weights", {each, net.batch, 0});
+    costs.set(layer.name + " backward_data", {each, double(net.batch), 0});
+    costs.set(layer.name + " backward_weights", {each, double(net.batch), 0});
   }
   return costs;
 }

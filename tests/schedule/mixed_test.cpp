@@ -139,6 +139,15 @@ TEST(Mixed, SaysInWordsWhatItDivides) {
   EXPECT_THAT(plan.notes[2], HasSubstr("all other layers: gradients summed by ring"));
 }
 
+TEST(Mixed, ALaterWordOfALayerReplacesAnEarlierOne) {
+  const auto divided = [](const std::string& divide) {
+    const Plan plan = build_plan("mixed", mixed_inputs(dense_net(), 4, divide));
+    return std::get<std::string>(plan.options.at("divide"));
+  };
+  EXPECT_EQ(divided("all=4,fc1=1"), divided("fc2=4,fc3=4"));
+  EXPECT_EQ(divided("fc2=4,fc2=1"), divided("none"));
+}
+
 TEST(Mixed, RefusesWhatItCannotDivide) {
   const auto refusal = [](const std::string& divide) {
     return message_of([&] { (void)build_plan("mixed", mixed_inputs(dense_net(), 4, divide)); });

@@ -72,5 +72,22 @@ TEST(Measuring, OfALargePlanIsThatOfTheModelAndTakesTheSameTime) {
       1e-9);
 }
 
+// A task is the product of a device's 2 or 1 of 3 rows and half of the weights.
+TEST(Measuring, OfADividedLayerGivesTheCostOfItsShareOfTheRows) {
+  Registry registry = Registry::with_defaults();
+  SessionOptions options = on_two_devices();
+  options.batch = 3;
+  options.strategy = "fc_parallel";
+  Session session(registry, small_net(), options);
+  const Measurement measurement = measure(session, 1, 2);
+  const Net& net = session.training().net;
+  const CostTable costs = costs_of(session, net, session.training().plan, measurement.events);
+  const MeasuredCost* cost = costs.find("fc3 forward");
+  ASSERT_NE(cost, nullptr);
+  EXPECT_EQ(cost->rows, 0.75);
+  EXPECT_DOUBLE_EQ(costs.pass_seconds(net, net.find_layer("fc3"), LayerPass::forward, 3),
+                   4 * cost->seconds);
+}
+
 }  // namespace
 }  // namespace tandem::test

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -49,7 +50,7 @@ std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs) {
   for (size_t i = 0; i < net.layers.size(); ++i) {
     const Layer& layer = net.layers[i];
     LayerRow row{layer.name, layer.type->name, {}, {}, 0};
-    int64_t measured_rows = net.batch;
+    auto measured_rows = double(net.batch);
     for (int pass = 0; pass < 3; ++pass) {
       const int32_t fused =
           passes[pass] == LayerPass::forward ? layer.activation : int32_t{TANDEM_ACTIVATION_NONE};
@@ -58,7 +59,12 @@ std::vector<LayerRow> layer_rows(Session& session, const CostTable& costs) {
       row.seconds[pass] = cost->seconds;
       if (cost->rows > 0) measured_rows = cost->rows;
     }
-    row.cost = net.cost(int(i), measured_rows);
+    const double whole_rows = std::ceil(measured_rows);
+    row.cost = net.cost(int(i), int64_t(whole_rows));
+    for (double* flops : {&row.cost.forward_flops, &row.cost.backward_data_flops,
+                          &row.cost.backward_weights_flops}) {
+      *flops *= measured_rows / whole_rows;
+    }
     for (const int weight : layer.weights) row.weights += net.weights[size_t(weight)].count;
     if (row.seconds[0] <= 0) row.fused = fusion_text(net, layer.fused_into);
     rows.push_back(row);

@@ -51,17 +51,17 @@ bool split_fields(std::string_view line, std::vector<std::string>& fields) {
 
 MeasuredCost parse_cost(const std::vector<std::string>& fields, const Location& where) {
   MeasuredCost cost;
-  if (!parse_number(fields[1], &cost.seconds) || !std::isfinite(cost.seconds) || cost.seconds < 0) {
-    throw error("{}: '{}' is not a number of seconds (0 or more); a line is as in \"{}\"",
-                to_string(where), fields[1], example);
-  }
-  const auto parse_count = [&](const std::string& text, const char* what, int64_t* value) {
-    if (parse_integer(text, value) && *value >= 0) return;
+  const auto require = [&](bool is_right, size_t field, const char* what) {
+    if (is_right) return;
     throw error("{}: '{}' is not a number of {} (0 or more); a line is as in \"{}\"",
-                to_string(where), text, what, example);
+                to_string(where), fields[field], what, example);
   };
-  parse_count(fields[2], "rows", &cost.rows);
-  parse_count(fields[3], "bytes", &cost.bytes);
+  const auto is_amount = [&](size_t field, double* value) {
+    return parse_number(fields[field], value) && std::isfinite(*value) && *value >= 0;
+  };
+  require(is_amount(1, &cost.seconds), 1, "seconds");
+  require(is_amount(2, &cost.rows), 2, "rows");
+  require(parse_integer(fields[3], &cost.bytes) && cost.bytes >= 0, 3, "bytes");
   return cost;
 }
 

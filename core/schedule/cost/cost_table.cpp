@@ -189,7 +189,7 @@ double CostTable::use_seconds(LayerWorks& layers, int layer, LayerPass pass, int
   const Net& net = layers.net();
   if (const MeasuredCost* cost = find_pass(net, layer, pass, activation)) {
     if (cost->rows <= 0) return cost->seconds;
-    return cost->seconds * static_cast<double>(rows) / static_cast<double>(cost->rows);
+    return cost->seconds * static_cast<double>(rows) / cost->rows;
   }
   const Layer& l = net.layer(layer);
   if (pass == LayerPass::backward) {

@@ -18,7 +18,9 @@ namespace tandem {
 struct MeasuredCost {
   double seconds = 0;
   // Of the measured task. A layer's pass scales with the rows of its batch, other tasks with bytes.
-  int64_t rows = 0, bytes = 0;
+  // A mean, and of a task that divides a layer only its share of the rows.
+  double rows = 0;
+  int64_t bytes = 0;
 };
 
 struct Roofline {

@@ -11,10 +11,9 @@
 namespace tandem {
 namespace {
 
-// The number of micro-batches after which addresses repeat (a round). Tasks are lowered once for
-// each micro-batch of a round.
+// The number of micro-batches after which addresses repeat (a round).
 int64_t round_of(const Plan& plan) {
-  int64_t round = std::lcm<int64_t>(in_flight, plan.micro_batches_per_step);
+  int64_t round = in_flight;
   for (const Buffer& buffer : plan.buffers) round = std::lcm<int64_t>(round, buffer.slots);
   return round;
 }
@@ -43,7 +42,8 @@ Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& ne
                options.communication, options.guards),
       events(runtime.machine(), plan),
       round(round_of(plan)),
-      graphs(runtime, plan, events, options.graphs, round),
+      graphs(runtime, plan, events, options.graphs,
+             std::lcm<int64_t>(round, plan.micro_batches_per_step)),
       works(plan.tasks.size()),
       externals(size_t(round), std::vector<void*>(plan.buffers.size())) {
   for (const Task& task : plan.tasks) {
@@ -51,7 +51,7 @@ Executor::State::State(const Plan& plan, const MemoryPlan& memory, const Net& ne
     has_external.push_back(touches_external(plan, task));
     has_first_tasks = has_first_tasks || task.when == When::micro_batch_0;
   }
-  for (std::vector<Lowered>& of_task : works) of_task.resize(size_t(round));
+  for (std::vector<Lowered>& of_task : works) of_task.resize(size_t(2 * round));
   lower_all();
   build_graph();
 }
@@ -84,15 +84,19 @@ std::vector<std::byte*> Executor::State::arenas() const {
 }
 
 void Executor::State::lower(size_t task, int64_t micro_batch) {
-  Lowered& work = works[task][size_t(micro_batch % round)];
+  Lowered& work = works[task][form_of(micro_batch)];
   work = lowering.lower(static_cast<int>(task), micro_batch, externals_of(micro_batch));
   work.first_failed = &first_failed;
 }
 
 void Executor::State::lower_all() {
   arenas_ = arenas();
-  for (size_t task = 0; task < works.size(); ++task) {
-    for (int64_t micro_batch = 0; micro_batch < round; ++micro_batch) lower(task, micro_batch);
+  std::vector<bool> is_lowered(size_t(2 * round));
+  const int64_t end = std::lcm<int64_t>(round, plan.micro_batches_per_step);
+  for (int64_t micro_batch = 0; micro_batch < end; ++micro_batch) {
+    if (is_lowered[form_of(micro_batch)]) continue;
+    is_lowered[form_of(micro_batch)] = true;
+    for (size_t task = 0; task < works.size(); ++task) lower(task, micro_batch);
   }
 }
 
@@ -211,7 +215,7 @@ void Executor::State::issue_on_streams(int index, int64_t micro_batch, bool is_c
     }
   }
   if (options.trace && !is_captured) stream.record(marks.start(index, micro_batch));
-  Lowered& work = works[size_t(index)][size_t(micro_batch % round)];
+  Lowered& work = works[size_t(index)][form_of(micro_batch)];
   work.micro_batch = micro_batch;
   if (works_in(plan, task, micro_batch)) submit(index, stream, work);
   stream.record(marks.done(index, micro_batch));

@@ -67,6 +67,13 @@ struct Executor::State {
     return externals[size_t(micro_batch % round)];
   }
 
+  // Micro-batches of equal form have the same works: the addresses repeat after a round, and the
+  // first of a step overwrites the gradients that the others add to.
+  [[nodiscard]] size_t form_of(int64_t micro_batch) const {
+    const bool is_first = micro_batch % plan.micro_batches_per_step == 0;
+    return size_t(micro_batch % round + (is_first ? 0 : round));
+  }
+
   const Plan& plan;
   Runtime& runtime;
   ExecutorOptions options;
@@ -78,7 +85,7 @@ struct Executor::State {
   std::vector<std::vector<Dependency>> waits;  // by task
   std::vector<bool> has_external;              // by task
   bool has_first_tasks = false;                // When::micro_batch_0
-  std::vector<std::vector<Lowered>> works;     // by task, then by micro-batch of the round
+  std::vector<std::vector<Lowered>> works;     // by task, then by form of the micro-batch
   std::vector<std::vector<void*>> externals;   // by micro-batch of the round, then by buffer
   std::vector<std::byte*> arenas_;             // for which `works` is ready
   std::vector<int64_t> issued = std::vector<int64_t>(in_flight, -1);  // the last ones, by parity

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -63,6 +64,11 @@ tandem_status Lowered::trampoline(void* context, const tandem_call* call) {
     volatile std::byte* byte = touch.address;
     const std::byte value = *byte;
     if (touch.writes) *byte = value;
+  }
+  std::optional<RunningNote> note;
+  if (work.owner != nullptr) {
+    const int64_t per_step = work.micro_batches_per_step;
+    note.emplace(work.pass, work.owner, per_step > 0 ? work.micro_batch / per_step + 1 : 0);
   }
   const tandem_status status = work.run(*call);
   if (status != TANDEM_OK) {
@@ -237,12 +243,12 @@ void Lowering::lower_layer(const Task& task, const LayerWork& work, const Resolv
   const bool is_guarded = guards_ != nullptr && owner.is_third_party && !binding.whole_outputs;
   const GuardedPass guarded =
       is_guarded ? guarded_pass(work, accumulates, *pointers) : GuardedPass();
-  const int64_t step =
-      net_.phase == TANDEM_TRAIN ? at.micro_batch / plan_.micro_batches_per_step + 1 : 0;
-  result.run = [pointers, call_all, guarded, name = to_string(work.pass), owner = &owner, step,
+  result.pass = to_string(work.pass);
+  result.owner = owner.whole.c_str();
+  result.micro_batches_per_step = net_.phase == TANDEM_TRAIN ? plan_.micro_batches_per_step : 0;
+  result.run = [pointers, call_all, guarded, owner = &owner,
                 guards = is_guarded && guarded.is_possible() ? guards_
                                                              : nullptr](const tandem_call& call) {
-    const RunningNote note(name, owner->whole.c_str(), step);
     const auto pass = [&](const tandem_pass* given) { return call_all(call, given); };
     const tandem_status status =
         guards == nullptr ? pass(&pointers->pass) : guarded.run(*pointers, pass, *guards);

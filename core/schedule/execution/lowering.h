@@ -39,6 +39,11 @@ struct Lowered {
   std::function<tandem_status(const tandem_call&)> run;  // empty: only copies
   int32_t kind = TANDEM_WORK_COMPUTE;                    // of tandem_work
   double predicted_seconds = -1;
+  // Of a layer's pass, for messages: its name, whose it is, and how many micro-batches a step of
+  // training has; 0 in tests.
+  const char* pass = nullptr;
+  const char* owner = nullptr;
+  int64_t micro_batches_per_step = 0;
   // The micro-batch it is issued for, and where the first micro-batch with a failing work is noted.
   int64_t micro_batch = -1;
   std::atomic<int64_t>* first_failed = nullptr;

@@ -106,6 +106,7 @@ GroupSizes parse_sizes(const StrategyInputs& inputs, const std::vector<FcChain>&
                                : "no such fully connected layer in float32",
                   net.name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
     }
+    sizes.erase(layer);
     if (size > 1) sizes[layer] = group;
   }
   return sizes;
