@@ -127,8 +127,8 @@ json fold_rows(const std::vector<ComparedRun>& runs) {
 
 // What says nothing of how a run trains, or follows from other options: how often it prints, the
 // name in its net file, the shape of its images; what the solver's fields say, too.
-constexpr std::array internal{"display",         "net_name", "data_shape",          "snapshot",
-                              "chosen_strategy", "rate",     "machine.link_latency"};
+constexpr std::array internal{"display",         "net_name", "data_shape",           "snapshot",
+                              "chosen_strategy", "rate",     "machine.link_latency", "solver_type"};
 // Of the solver's file: what options say, too, and where files are.
 constexpr std::array said_elsewhere{"net",           "max_iter", "display",         "test_iter",
                                     "test_interval", "snapshot", "snapshot_prefix", "random_seed"};
@@ -146,7 +146,7 @@ bool is_internal(const std::string& name, const std::vector<ComparedRun>& runs) 
              return given(run.record).contains(name.substr(prefix.size()));
            });
   };
-  return is_among_names(internal, name) ||
+  return is_among_names(internal, name) || name.starts_with("solver_fields.") ||
          !is_given("data_parameters.",
                    [](const RunRecord& record) { return record.options.data_parameters; }) ||
          !is_given("strategy_options.",

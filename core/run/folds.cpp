@@ -85,8 +85,8 @@ TrainOptions options_of(const TrainOptions& options, const fs::path& out, int64_
                         int64_t folds) {
   TrainOptions one = options;
   one.out = folder_of(out, fold);
-  one.resume = options.resume && path_status(one.out / "run.json").exists();
-  if (!one.resume) one.data_parameters["fold"] = fmt::format("{}/{}", fold, folds);
+  one.resume = options.resume && RunFolder::holds_run(one.out);
+  one.data_parameters["fold"] = fmt::format("{}/{}", fold, folds);
   return one;
 }
 

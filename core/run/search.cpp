@@ -276,14 +276,9 @@ class Search {
     observer_.on_message(title);
     std::error_code ignored;
     if (is_begun(folder) && !has_checkpoint(folder, "last")) fs::remove_all(folder, ignored);
-    TrainOptions one;
-    if (is_begun(folder)) {
-      one.resume = true;
-    } else {
-      one = trial.options;
-      one.resume = false;  // the search goes on, and this run begins
-      set_length(round, one);
-    }
+    TrainOptions one = trial.options;
+    one.resume = is_begun(folder);
+    set_length(round, one);
     one.out = folder;
     one.given.clear();
     SearchObserver watcher(observer_, round == 1 && trial.number == 1, options_.seconds - spent_,

@@ -82,24 +82,6 @@ void recognize_data(TrainSetup& setup) {
   }
 }
 
-// Removes what is written before the first step, and the folder that was made for it if nothing
-// else is in it.
-void remove_unbegun(const RunFolder& folder) {
-  const std::filesystem::path& run = folder.path();
-  std::error_code ignored;
-  for (const char* file : {"run.json", "net.prototxt", "untuned_net.prototxt", "solver.prototxt",
-                           "plan.txt", "metrics.csv", "log.txt", "timeline.json", "classes.txt",
-                           "split.csv", "skipped.txt", report_file}) {
-    std::filesystem::remove(run / file, ignored);
-  }
-  for (const std::filesystem::path& entry : entries_of(run, ignored)) {
-    const std::string name = entry.filename().string();
-    if (name.starts_with(event_file_prefix)) std::filesystem::remove(entry, ignored);
-  }
-  if (folder.was_there()) return;         // it may be a link, or have rights of its own
-  std::filesystem::remove(run, ignored);  // fails where something is left in it
-}
-
 // The folder of a new run until its first step is done: a failure before removes it, so that the
 // same command can be given again. A list of damaged images, which the failure names, stays.
 class FolderUntilBegun {
@@ -110,7 +92,7 @@ class FolderUntilBegun {
   ~FolderUntilBegun() {
     std::error_code ignored;
     const bool keeps_list = std::filesystem::exists(folder_.skipped_file(), ignored);
-    if (!is_begun_ && !keeps_list && folder_.is_in_place()) remove_unbegun(folder_);
+    if (!is_begun_ && !keeps_list && folder_.is_in_place()) folder_.remove_unbegun();
   }
   void begin() { is_begun_ = true; }
 
@@ -329,7 +311,7 @@ void conclude(TrainResult& result, bool is_new, const RunFolder& folder, Observe
     result.run.clear();
   } else if (is_new && result.steps == 0) {
     observer.on_message("stopped before the first step: nothing is kept");
-    remove_unbegun(folder);
+    folder.remove_unbegun();
     result.run.clear();
   } else if (result.stopped) {
     observer.on_message(

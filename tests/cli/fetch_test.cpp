@@ -2,13 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "core/base/files/sha256.h"
+#include "core/run/weights/hub.h"
 #include "tests/cli/program.h"
 #include "tests/support/http_server.h"
+#include "tests/support/message_of.h"
 
 namespace tandem {
 namespace {
@@ -326,6 +329,24 @@ TEST_F(Fetch, WhatTheHubDoesNotHaveIsSaidInALine) {
   for (const char* name : {"line", "../line", "acme/../line", "acme/line/more", "acme/li%6ee"}) {
     EXPECT_THAT(refusal(std::string("fetch ") + name), HasSubstr("is no repository of weights"));
   }
+}
+
+// A file that is listed and not there.
+TEST_F(Fetch, AFailureKeepsNoFileLocked) {
+  files_.erase("model.safetensors");
+  const std::map<std::string, std::string> environment = {
+      {"no_proxy", "*"},
+      {"HF_ENDPOINT", "http://127.0.0.1:" + std::to_string(server_.port())},
+      {"XDG_CACHE_HOME", (desk_ / "cache").string()}};
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  meet_server();
+  const auto message = [] {
+    return test::message_of([] { (void)fetch_repository("acme/line", [](const auto&) {}); });
+  };
+  const std::string first = message();
+  EXPECT_THAT(first, HasSubstr("has no 'acme/line'"));
+  EXPECT_EQ(message(), first);
+  for (const auto& [name, value] : environment) unsetenv(name.c_str());
 }
 
 TEST_F(Fetch, NamesThatLeadOutOfTheFolderAreRefused) {

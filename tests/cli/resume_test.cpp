@@ -271,6 +271,25 @@ TEST_F(Resume, WithOtherWeightsOrFieldsOfTheSolverNamesTheirOption) {
               HasSubstr("the solver's momentum cannot change when run 'run' is resumed"));
 }
 
+TEST_F(Resume, TakesWhatTheRunWasBegunWith) {
+  expect_success(train_to("first", 5));
+  const std::string given =
+      "train --net tiny.prototxt --data images --weights first/last.safetensors --stage fine "
+      "--level 1 --out run ";
+  const std::string options[] = {"--solver-type Nesterov ", "--solver-option momentum=0.5 ",
+                                 "--data-option scale=0.1 "};
+  const std::string others[] = {"--solver-type Adam ", "--solver-option momentum=0.6 ",
+                                "--data-option scale=0.2 "};
+  expect_success(given + options[0] + options[1] + options[2] + "--steps 5");
+  const std::string resume = given + "--resume ";
+  expect_success(resume + options[0] + options[1] + options[2] + "--steps 7");
+  for (const std::string& option : others) {
+    EXPECT_THAT(desk_.refusal(resume + option + "--steps 9"), HasSubstr(" cannot change when run"));
+  }
+  EXPECT_THAT(desk_.refusal("train --out run --resume --stage raw"),
+              HasSubstr("the stage or level cannot change when run"));
+}
+
 // Files of the same names, and here of the same sizes.
 TEST_F(Resume, WithReplacedPicturesSaysSoOnce) {
   expect_success(train_to("run", 5));

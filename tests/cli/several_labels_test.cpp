@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -288,6 +289,21 @@ TEST_F(SeveralLabels, FoldsHoldOutEveryImageOnce) {
                                                     HasSubstr("mean,"), HasSubstr("deviation,")));
   EXPECT_EQ(test::page_data(desk_.read("labels/kfold.html")).at("runs").size(), 3U);
   EXPECT_THAT(train("labels", "--kfold 3 --resume").output, HasSubstr("fold 3 of 3 is complete"));
+}
+
+TEST_F(SeveralLabels, FoldsGoOnWithTheOptionsThatTheyWereBegunWith) {
+  ASSERT_EQ(train("labels", "--steps 2").code, 0);
+  const std::string folds =
+      "train --data labels.csv --weights labels --data-option scale=0.02 --solver-option "
+      "momentum=0.8 --kfold 2 --batch 8 --snapshot 1 --steps 60 --out folds";
+  {
+    test::RunningProgram program(desk_, folds + " --test-delays 3 --test-delay-ms 3");
+    ASSERT_TRUE(program.wait_for_file(desk_ / "folds/fold-1/last.safetensors"));
+    ASSERT_EQ(program.stop(SIGINT).code, 130);
+  }
+  const Outcome rest = desk_.tandem(folds + " --resume");
+  EXPECT_EQ(rest.code, 0) << rest.errors;
+  EXPECT_THAT(rest.output, HasSubstr("2 folds"));
 }
 
 TEST_F(SeveralLabels, FoldsThatCannotBeAreRefusedBeforeTheFirstIsTrained) {

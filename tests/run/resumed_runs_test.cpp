@@ -123,5 +123,23 @@ TEST_F(ResumedRuns, AResumedRunRemembersItsNewLength) {
   EXPECT_THAT(failure_of(rest), HasSubstr("it has done 4 of 4 steps"));
 }
 
+// A timeline would be written as a default.
+TEST_F(ResumedRuns, ATrialGoesOnWithTheOptionsOfItsSearch) {
+  SearchOptions o;
+  o.base = options(8);
+  o.base.snapshot = 1;
+  o.base.timeline = false;
+  std::atomic<bool> stop{false};
+  o.base.stop = &stop;
+  o.trials = 1;
+  StopAfter stopper(3, stop);
+  EXPECT_TRUE(search(o, stopper).stopped);
+  stop = false;
+  o.base.resume = true;
+  Observer quiet;
+  EXPECT_EQ(search(o, quiet).best, o.base.out / "round-1-trial-01");
+  EXPECT_FALSE(std::filesystem::exists(o.base.out / "round-1-trial-01/timeline.json"));
+}
+
 }  // namespace
 }  // namespace tandem::test

@@ -9,6 +9,7 @@
 
 #include "include/tandem/evaluate.h"
 #include "include/tandem/predict.h"
+#include "tests/support/mean_image_file.h"
 #include "tests/support/run_support.h"
 
 namespace tandem::test {
@@ -82,6 +83,22 @@ TEST_F(Training, AStopBeforeTheFirstStepLeavesNothing) {
   EXPECT_EQ(result.steps, 0);
   EXPECT_EQ(result.run, "");
   EXPECT_FALSE(std::filesystem::exists(o.out));
+}
+
+// The mean image is copied to the folder before.
+TEST_F(Training, ARunWithAMeanImageCanBeginAgainAfterAStopBeforeTheFirstStep) {
+  std::atomic<bool> stop{true};
+  TrainOptions o = options(1);
+  const auto mean = folder_->path() / "mean.binaryproto";
+  std::ofstream(mean) << mean_image_file(3, 20, 20, std::vector<float>(1200, 80));
+  o.data_parameters.erase("mean");
+  o.data_parameters["mean_image"] = mean.string();
+  o.stop = &stop;
+  Observer quiet;
+  (void)train(o, quiet);
+  EXPECT_FALSE(std::filesystem::exists(o.out));
+  stop = false;
+  EXPECT_EQ(failure_of(o), "no error");
 }
 
 TEST_F(Training, TestingIsExactWithAPartialBatchOnAnyDevices) {

@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <set>
+#include <iterator>
 
 #include "core/base/error.h"
 #include "core/base/files/files.h"
 #include "core/base/text/strings.h"
+#include "core/formats/event_file.h"
 #include "core/model/file/text_format.h"
 #include "core/run/folder/checkpoint.h"
 #include "plugins/class_names.h"
@@ -20,6 +21,13 @@ namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Without checkpoints and TensorBoard's files.
+constexpr const char* own_files[] = {"run.json",        "net.prototxt",  "untuned_net.prototxt",
+                                     "solver.prototxt", "plan.txt",      "metrics.csv",
+                                     "log.txt",         "timeline.json", "classes.txt",
+                                     "split.csv",       "skipped.txt",   "mean_image.binaryproto",
+                                     report_file};
 
 fs::path record_file(const fs::path& folder) {
   return folder / "run.json";
@@ -150,26 +158,26 @@ void RunFolder::require_in_place() const {
 }
 
 void RunFolder::remove_unfinished() const {
-  const std::set<std::string> own = {"run.json",
-                                     "net.prototxt",
-                                     "solver.prototxt",
-                                     "plan.txt",
-                                     "metrics.csv",
-                                     "classes.txt",
-                                     "split.csv",
-                                     "skipped.txt",
-                                     "untuned_net.prototxt",
-                                     "timeline.json",
-                                     "mean_image.binaryproto",
-                                     report_file};
   std::error_code ignored;
   for (const fs::path& entry : entries_of(path_)) {
     const fs::path of = entry.stem();
     const bool is_pending = entry == pending_file(path_ / of);
-    if (is_pending && (own.contains(of.string()) || of.extension() == ".safetensors")) {
+    const bool is_own =
+        std::find(std::begin(own_files), std::end(own_files), of) != std::end(own_files);
+    if (is_pending && (is_own || of.extension() == ".safetensors")) {
       fs::remove(entry, ignored);
     }
   }
+}
+
+void RunFolder::remove_unbegun() const {
+  std::error_code ignored;
+  for (const char* file : own_files) fs::remove(path_ / file, ignored);
+  for (const fs::path& entry : entries_of(path_, ignored)) {
+    if (entry.filename().string().starts_with(event_file_prefix)) fs::remove(entry, ignored);
+  }
+  if (was_there_) return;      // it may be a link, or have rights of its own
+  fs::remove(path_, ignored);  // fails where something is left in it
 }
 
 bool RunFolder::holds_run(const fs::path& path) {

@@ -36,6 +36,9 @@ class RunFolder {
   void require_in_place() const;
   // Removes files of the run that a kill has left half written. To be called with the lock.
   void remove_unfinished() const;
+  // Removes what is written before the first step, and the folder if create() has made it and
+  // nothing else is in it.
+  void remove_unbegun() const;
   // runs/<net>-1, -2, ...: the first that does not exist.
   [[nodiscard]] static std::filesystem::path free_name(const std::string& net);
 

@@ -110,6 +110,17 @@ void for_each_option(Options& o, const Take& take) {
   take("tune", o.tune);
 }
 
+// Those that records of older versions lack.
+template <class Options, class Take>
+void for_each_later_option(Options& o, const Take& take) {
+  take("unfreeze_after", o.unfreeze_after);
+  take("solver_type", o.solver_type);
+  take("solver_fields", o.solver_fields);
+  take("loss", o.loss);
+  take("train_state", o.train_state);
+  take("test_state", o.test_state);
+}
+
 template <class Machine, class Take>
 void for_each_machine_option(Machine& machine, const Take& take) {
   take("threads", machine.threads);
@@ -151,6 +162,10 @@ json value_json(const StrategyOptions& options) {
   return tree;
 }
 
+json value_json(const std::optional<NetState>& state) {
+  return state ? json{{"level", state->level}, {"stages", state->stages}} : json();
+}
+
 // Writes the values that it is called for into `tree`.
 auto written_to(json& tree) {
   return [&tree](const char* key, const auto& value) { tree[key] = value_json(value); };
@@ -175,6 +190,11 @@ void read_value(const JsonFields& fields, const char* key, StrategyOptions& opti
   for (const auto& [name, ignored] : fields.at(key).items()) {
     options[name] = option_value_from(values, name);
   }
+}
+void read_value(const JsonFields& fields, const char* key, std::optional<NetState>& state) {
+  if (fields.at(key).is_null()) return;
+  const JsonFields parts = fields.object(key);
+  state = {parts.get<int64_t>("level"), parts.get<std::vector<std::string>>("stages")};
 }
 
 // Reads the values that it is called for. Each of them must be there.
@@ -223,7 +243,7 @@ std::string to_json(const RunRecord& record) {
   if (machine.topology != nullptr) machine_tree["topology"] = topology_json(*machine.topology);
   for_each_option(record.options, written_to(options));
   options["recompute"] = record.options.recompute.value_or(false);
-  options["unfreeze_after"] = value_json(record.options.unfreeze_after);
+  for_each_later_option(record.options, written_to(options));
   options["machine"] = machine_tree;
   for_each_field(record, written_to(tree));
   tree["task"] = record.task;
@@ -252,9 +272,9 @@ RunRecord run_record_from_json(const std::string& text, const std::string& file)
     RunRecord record;
     for_each_option(record.options, read_from(options));
     record.options.recompute = options.get<bool>("recompute");
-    if (options.find("unfreeze_after") != nullptr) {  // not of older versions
-      read_value(options, "unfreeze_after", record.options.unfreeze_after);
-    }
+    for_each_later_option(record.options, [&](const char* key, auto& value) {
+      if (options.find(key) != nullptr) read_value(options, key, value);
+    });
     for_each_machine_option(record.machine, read_from(machine));
     if (machine.find("topology") != nullptr) {
       record.machine.topology = topology_from(machine.object("topology"));

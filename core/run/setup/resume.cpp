@@ -22,10 +22,17 @@ bool gives(const TrainOptions& options, Value TrainOptions::*field, const char* 
   return options.*field != TrainOptions{}.*field || options.given.contains(name);
 }
 
+bool has(const std::map<std::string, std::string>& values, const std::string& name,
+         const std::string& value) {
+  const auto found = values.find(name);
+  return found != values.end() && found->second == value;
+}
+
+// What the run was begun with may be given again.
 void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
                     const std::filesystem::path& folder) {
   const TrainOptions& chosen = setup.record.options;
-  const auto refuse = [&](bool differs, const char* option) {
+  const auto refuse = [&](bool differs, const std::string& option) {
     if (differs)
       throw error("{} cannot change when run '{}' is resumed: begin a new run for that", option,
                   folder.string());
@@ -38,19 +45,24 @@ void refuse_changes(const TrainSetup& setup, const TrainOptions& options,
   refuse(options.image_size != 0 && options.image_size != chosen.image_size, "--image-size");
   refuse(options.batch != 0 && options.batch != chosen.batch, "--batch");
   refuse(options.seed && options.seed != chosen.seed, "--seed");
-  refuse(!options.solver_type.empty(), "--solver-type");
-  refuse(options.solver_fields.contains("weights"), "--weights");
+  refuse(!options.solver_type.empty() && options.solver_type != chosen.solver_type,
+         "--solver-type");
   refuse(options.from_scratch && !setup.record.first_weights.empty(), "--from-scratch");
-  if (!options.solver_fields.empty()) {
-    refuse(true, fmt::format("the solver's {}", options.solver_fields.begin()->first).c_str());
+  for (const auto& [name, value] : options.solver_fields) {
+    refuse(!has(chosen.solver_fields, name, value),
+           name == "weights" ? "--weights" : "the solver's " + name);
   }
   refuse(options.rate && *options.rate != setup.solver.base_rate, "--lr");
-  refuse(!options.data_parameters.empty(), "--data-option");
+  for (const auto& [name, value] : options.data_parameters) {
+    refuse(!has(chosen.data_parameters, name, value), "--data-option " + name);
+  }
   refuse(!options.task.empty() && options.task != task_word(setup.record.task), "--task");
-  refuse(!options.loss.empty(), "--loss");
+  refuse(!options.loss.empty() && options.loss != chosen.loss, "--loss");
   refuse(!options.pixels.empty() && options.pixels != "auto" && options.pixels != chosen.pixels,
          "--pixels");
-  refuse(options.train_state || options.test_state, "the stage or level");
+  refuse((options.train_state && options.train_state != chosen.train_state) ||
+             (options.test_state && options.test_state != chosen.test_state),
+         "the stage or level");
   refuse(options.balance && !chosen.balance, "--balance");
   refuse_another(&TrainOptions::mixup, "--mixup");
   refuse_another(&TrainOptions::cutmix, "--cutmix");

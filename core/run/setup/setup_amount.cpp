@@ -104,10 +104,6 @@ void resolve_amount(Registry& registry, TrainSetup& setup, const TrainOptions& o
                setup.solver.micro_batches_per_step, setup.solver.micro_batches_per_step,
                chosen.batch, images);
   }
-  if (size > 0 && images > size) {
-    setup.note("a step has {} images and the training data {}, which come several times (--batch)",
-               images, size);
-  }
   if (is_photos) fit_photos(options, setup);
   fit_recipe(options, setup);
   note_changes(options, setup);

@@ -81,6 +81,12 @@ struct RemoteRepository {
   }
 };
 
+// Closes a file, which unlocks it.
+struct Closer {
+  int descriptor;
+  ~Closer() { close(descriptor); }
+};
+
 class Hub {
  public:
   explicit Hub(const RepositoryName& repository)
@@ -116,12 +122,12 @@ class Hub {
     if (descriptor < 0) {
       throw error("file '{}' cannot be written: {}", file.string(), std::strerror(errno));
     }
+    const Closer closer{descriptor};
     const bool is_alone = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
     const std::string failure =
         is_alone ? append(repository, remote, descriptor)
                  : fmt::format("'{}' is being fetched by another process", file.string());
     const int synced = failure.empty() && fsync(descriptor) != 0 ? errno : 0;
-    close(descriptor);
     if (synced != 0) {
       throw error("file '{}' cannot be written: {}", file.string(), std::strerror(synced));
     }
