@@ -152,6 +152,20 @@ class SearchObserver : public Observer {
   Clock::time_point end_;
 };
 
+// What a trial was begun with is in its record, where weights may have named another net, and a
+// rate that was drawn another base. Those of the search itself have been compared with search.json.
+void leave_to_record(TrainOptions& options) {
+  options.data.clear();
+  options.net.clear();
+  options.rate.reset();
+  options.solver_type.clear();
+  options.solver_fields.clear();
+  options.data_parameters.clear();
+  options.loss.clear();
+  options.train_state.reset();
+  options.test_state.reset();
+}
+
 class Search {
  public:
   Search(const SearchOptions& options, Observer& observer)
@@ -278,6 +292,7 @@ class Search {
     if (is_begun(folder) && !has_checkpoint(folder, "last")) fs::remove_all(folder, ignored);
     TrainOptions one = trial.options;
     one.resume = is_begun(folder);
+    if (one.resume) leave_to_record(one);
     set_length(round, one);
     one.out = folder;
     one.given.clear();

@@ -45,13 +45,15 @@ size_t stored_plane(const RawForm& form, const TransformOptions& options, int c)
   return static_cast<size_t>(options.rgb ? c : form.channels - 1 - c);
 }
 
-// Whether the plan only moves pixels: every byte of the result is a byte of the file, or the mean.
+// Whether the plan only moves pixels, and to all of the input: every byte of the result is a byte
+// of the file, or the mean.
 bool only_moves(const RawForm& form, const TransformOptions& options, const Plan& plan) {
   const auto is_whole = [](double value) { return value == std::floor(value); };
   return (options.channels == 3 || !form.rgb_planes) && plan.affine.is_identity() &&
          !(options.random && recolors(options)) && plan.region.width == plan.size.width &&
          plan.region.height == plan.size.height && is_whole(plan.region.x) &&
-         is_whole(plan.region.y);
+         is_whole(plan.region.y) && plan.size.width == options.width &&
+         plan.size.height == options.height;
 }
 
 // For plans that only_moves(): copies row by row from the stored planes.

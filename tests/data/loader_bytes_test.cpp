@@ -21,12 +21,14 @@ using testing::HasSubstr;
 class LoaderBytes : public testing::Test {
  protected:
   LoaderBytes() { test::make_cifar(folder_.path(), 50, 10); }
-  [[nodiscard]] Dataset open(test::Parameters parameters) const {
-    parameters["mean"] = "104.5,117.5,123.5";
-    parameters["scale"] = "0.017";
+  [[nodiscard]] Dataset open(test::Parameters parameters, const std::string& split = "train",
+                             Shape shape = {1, 3, 32, 32}) const {
+    parameters.insert({{"mean", "104.5,117.5,123.5"}, {"scale", "0.017"}});
     DatasetOptions options;
     options.source = folder_.string();
-    options.shape = {1, 3, 32, 32};
+    options.shape = shape;
+    options.split = split;
+    options.phase = split == "train" ? TANDEM_TRAIN : TANDEM_TEST;
     options.parameters = std::move(parameters);
     return {test::data_registry(), options};
   }
@@ -79,6 +81,15 @@ TEST_F(LoaderBytes, AreTheSameFloatsInEveryFormIfPixelsOnlyMove) {
   const auto floats = take_all(data, in_form(PixelForm::floats), 9);
   EXPECT_EQ(take_all(data, in_form(PixelForm::rounded), 9), floats);
   EXPECT_EQ(of_bytes(data, in_form(PixelForm::bytes), 9), floats);
+}
+
+// The bars have the mean.
+TEST_F(LoaderBytes, AreTheSameFloatsBetweenBars) {
+  for (const Shape shape : {Shape{1, 3, 32, 48}, Shape{1, 3, 48, 32}}) {
+    const Dataset data = open({{"fit", "pad"}, {"mean", "104,117,123"}}, "val", shape);
+    EXPECT_EQ(of_bytes(data, in_form(PixelForm::bytes), 2),
+              take_all(data, in_form(PixelForm::floats), 2));
+  }
 }
 
 TEST_F(LoaderBytes, AreTheSameAsRoundedOnesIfPixelsAreResampled) {

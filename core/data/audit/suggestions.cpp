@@ -10,7 +10,7 @@ std::string why_nothing_is_learned(const Audit& audit) {
   const SplitAudit& train = audit.splits[0];
   const auto used = std::count_if(train.class_counts.begin(), train.class_counts.end(),
                                   [](int64_t count) { return count > 0; });
-  if (used == 1) return "all training images are of one class";
+  if (audit.task == TANDEM_TASK_CLASSES && used == 1) return "all training images are of one class";
   int64_t good = 0;
   for (const SplitAudit& split : audit.splits) {
     good += split.samples - static_cast<int64_t>(split.bad.size());
